@@ -137,6 +137,29 @@ export function equalInConstantTime(left: string, right: string): boolean {
   return difference === 0;
 }
 
+// MACed ids, each for one session: any instance can reject a forged id without touching the storage.
+
+const randomLength = 12;
+const markLength = 16;
+export const issuedIdLength: number = randomLength + markLength;
+
+/** Ids of one purpose; those of another are none here. */
+export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purpose: string) {
+  const markOf = (random: string, owner: string): string =>
+    secretBox.authenticate(purpose, `${random} ${owner}`).slice(0, markLength);
+  return {
+    /** A new id for a session. */
+    issue(owner: string) {
+      const random = randomText(randomLength * 3 / 4);
+      return random + markOf(random, owner);
+    },
+    /** Whether the id was issued for this session, by any instance. */
+    isIssued(id: string, owner: string) {
+      return equalInConstantTime(id.slice(randomLength), markOf(id.slice(0, randomLength), owner));
+    },
+  };
+}
+
 // SHA-256 of content of any length, by native code: it takes 13 ms to load, and then a tenth of what JavaScript takes.
 
 /** A digest of content that comes in pieces. */

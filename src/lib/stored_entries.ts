@@ -47,6 +47,39 @@ export async function* pagesBelow<Key, Entry extends { readonly key: Key }>(
   }
 }
 
+// A text that may be larger than one value lies in several entries, its pieces, which are written before what names them.
+
+/** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */
+const pieceCharacters = 150_000;
+
+/** Stores JSON text in pieces, and gives their number. A second attempt, or an instance that comes second, writes the same. */
+export async function putPieces<Key>(
+  storage: { commit(batch: { puts: { key: Key; value: string; expiresAt: number }[] }): Promise<boolean> },
+  text: string,
+  { keyOf, expiresAt }: { readonly keyOf: (piece: number) => Key; readonly expiresAt: number },
+): Promise<number> {
+  const count = Math.ceil(text.length / pieceCharacters);
+  for (let piece = 0; piece < count; piece++) {
+    const value = text.slice(piece * pieceCharacters, (piece + 1) * pieceCharacters);
+    await storage.commit({ puts: [{ key: keyOf(piece), value, expiresAt }] });
+  }
+  return count;
+}
+
+/** The text that has these pieces; `null` where one of them has just expired. */
+export async function readPieces<Key>(
+  storage: Pick<EntryStorage<Key>, "get">,
+  keys: readonly Key[],
+): Promise<string | null> {
+  let text = "";
+  for (const key of keys) {
+    const value = (await storage.get(key))?.value;
+    if (typeof value !== "string") return null;
+    text += value;
+  }
+  return text;
+}
+
 // Looks at stored entries whenever they may have changed: a storage's watch says that much and no more.
 
 interface EntryWatch {

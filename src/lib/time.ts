@@ -85,10 +85,15 @@ export async function within<T>(
 }
 
 /** What `work` gives, or `late` once so many milliseconds have passed. The work goes on. */
-export async function atMost<T, Late>(milliseconds: number, work: T | PromiseLike<T>, late: Late): Promise<T | Late> {
+export async function atMost<T, Late>(
+  milliseconds: number,
+  work: T | PromiseLike<T>,
+  late: Late,
+  wait: Pause = pause,
+): Promise<T | Late> {
   const over = new AbortController();
   try {
-    return await Promise.race([work, pause(milliseconds, over.signal).then(() => late)]);
+    return await Promise.race([work, wait(milliseconds, over.signal).then(() => late)]);
   } finally {
     over.abort();
   }

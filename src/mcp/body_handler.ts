@@ -15,7 +15,7 @@ import {
   type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import type { AuditEntry, Exchange, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
 import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
@@ -29,14 +29,13 @@ import {
 } from "./revision.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./message_stream.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
-import { sessionNotFound } from "./session_streams.ts";
+import { sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, noteInitialized } from "./initialize.ts";
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
-export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
+type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
 export function createBodyHandler(
   runtime: Runtime,
@@ -107,7 +106,7 @@ function idOf(body: unknown): RpcId | null {
 }
 
 /** Answers one parsed body of a caller without a token: `initialize`, `notifications/initialized`, and nothing else. */
-export type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promise<McpAnswer>;
+type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promise<McpAnswer>;
 
 /** The part of the legacy handshake that needs no token. The transport decides which callers may have it. */
 export function createPublicHandshake(runtime: Runtime, modern: Revision, observe: ObserveRequest): PublicHandshake {

@@ -1,26 +1,51 @@
 /** One request on its way through the server, and the answers that end it. */
 import type { Principal } from "../lib/principal.ts";
 import type { Profile } from "./profile.ts";
-import type { Clock, Timers } from "../lib/time.ts";
 import type { Admission } from "../lib/join_next.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Tracer } from "../lib/tracer.ts";
-import type { McpLimits } from "./limits.ts";
+import type { Services } from "./limits.ts";
 import type { CallWatch, InFlight } from "./in_flight.ts";
-import type { PendingQuestions } from "./pending_questions.ts";
-import type { StreamTable } from "./stream_table.ts";
 import type { Tasks } from "./tasks.ts";
 import type { Unavailability } from "../lib/system_fault.ts";
-import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
+import type { FrameReader, StreamTable } from "./streams.ts";
 import { errorText, mcpErrorCode, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
-import { type ClientAbility, encodeRequiredCapabilities } from "./question.ts";
+import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions } from "./question.ts";
 import type { ResultType, Revision, ServerInfo } from "./revision.ts";
 import type { ChangeHub, ScopeNotices } from "./notices.ts";
 import type { PromptRegistry } from "./prompt.ts";
 import type { ToolRegistry } from "./registry.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
+
+// What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
+
+/** One answer. Refusals that the transport sends as a status are separate kinds. */
+export type McpAnswer =
+  | JsonAnswer
+  /** Nothing to say: a notification or a posted response was taken. */
+  | { readonly kind: "accepted"; readonly status: number }
+  /** `scopes` are what the client should request. */
+  | { readonly kind: "insufficient_scope"; readonly scopes: readonly string[]; readonly body: string }
+  | { readonly kind: "rate_limited"; readonly retryAfterSeconds: number; readonly body: string }
+  /** The database is lost for the moment. */
+  | { readonly kind: "unavailable"; readonly retryAfterSeconds: number; readonly body: string }
+  /** Messages as they come; the last one is the response, unless the stream belongs to no request. */
+  | { readonly kind: "stream"; readonly reader: FrameReader }
+  /** A response that is not there yet, as the only message of its reader. */
+  | { readonly kind: "late_json"; readonly reader: FrameReader }
+  /** A method of HTTP that is not served here. */
+  | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
+
+export interface JsonAnswer {
+  readonly kind: "json";
+  readonly status: number;
+  readonly body: string;
+  readonly sessionId?: string;
+  /** What was posted is no message of JSON-RPC 2.0. */
+  readonly isMalformed?: true;
+}
 
 // The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
 
@@ -111,7 +136,7 @@ export interface ServerParts {
   readonly toolTimeoutMs: number;
 }
 
-export interface Runtime extends ServerParts {
+export interface Runtime extends ServerParts, Services {
   readonly features: ServerFeatures;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;
@@ -123,9 +148,6 @@ export interface Runtime extends ServerParts {
   /** Takes note of a client's name and returns the profile to use from here on. */
   readonly noteClient: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
   readonly tracer: Tracer;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly limits: McpLimits;
   readonly streams: StreamTable;
   readonly questions: PendingQuestions;
   readonly inFlight: InFlight;

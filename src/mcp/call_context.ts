@@ -1,6 +1,6 @@
 /** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Call, Outlet } from "./call.ts";
+import type { Call, McpAnswer, Outlet } from "./call.ts";
 import {
   type Answer,
   type Answers,
@@ -9,38 +9,12 @@ import {
   type Question,
   type Questions,
 } from "./question.ts";
-import { type McpAnswer, type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Principal } from "../lib/principal.ts";
 import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
 import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
-import type { RunningTask } from "./live_task.ts";
-
-// Questions of the legacy era: each is a request of the server's own, on the stream of the call that asks.
-
-/** Asks all questions at once and waits for all answers; the first that fails fails them all. */
-async function askOnStream<Key extends string>(
-  { session, runtime }: Call,
-  questions: Questions<Key>,
-  signal: AbortSignal,
-  outlet: Outlet,
-): Promise<Result<Answers<Key>, AskFailure>> {
-  if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
-  const delivery = {
-    owner: session.key,
-    send: (request: string) => outlet.send(request, false),
-    signal,
-    timeoutMs: runtime.limits.askTimeoutMs,
-  };
-  const answers: Record<string, Answer> = {};
-  const pending = Object.entries<Question>(questions).map(async ([key, question]) => {
-    const answer = await runtime.questions.ask(question, delivery);
-    if (answer.ok) answers[key] = answer.value;
-    return answer;
-  });
-  for (const answer of await Promise.all(pending)) if (!answer.ok) return answer;
-  return success(answers as Answers<Key>);
-}
+import type { LiveTask } from "./live_task.ts";
+import { type MessageStream, openMessageStream } from "./streams.ts";
 
 // The way for what a call sends before its response is there: messages, of which the first turns the answer into a
 // stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
@@ -71,16 +45,9 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
     if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
     const { exchange, principal, session, runtime } = call;
     if (isFinished || !call.isSingle || !exchange.profile.streams || !exchange.acceptsStream) return null;
-    const endsWithConnection = !outlivesConnection(call);
     const { id: requestId } = call.request;
-    const stream = runtime.streams.open({
-      principal,
-      session,
-      content: "answer",
-      requestId,
-      endsWithConnection,
-      onClosed,
-    });
+    const endsWithConnection = !outlivesConnection(call);
+    const stream = runtime.streams.open({ principal, session, requestId, endsWithConnection, onClosed });
     if (stream === null) return null;
     if (session !== null && session.revision.primesStreams) stream.push("", false);
     return start("stream", stream);
@@ -135,8 +102,8 @@ export class CallContext implements ToolContext {
   #controller: AbortController | undefined;
   #abortReason: DOMException | undefined;
   #whenCancelled: PromiseWithResolvers<void> | undefined;
-  #whenHandedOut: PromiseWithResolvers<RunningTask> | undefined;
-  #task: RunningTask | null = null;
+  #whenHandedOut: PromiseWithResolvers<LiveTask> | undefined;
+  #task: LiveTask | null = null;
   #interruption: Interruption | null = null;
   #cancelled = false;
   #ended = false;
@@ -161,7 +128,7 @@ export class CallContext implements ToolContext {
     return this.#cancelled;
   }
 
-  get task(): RunningTask | null {
+  get task(): LiveTask | null {
     return this.#task;
   }
 
@@ -172,7 +139,7 @@ export class CallContext implements ToolContext {
   }
 
   /** Fulfilled when the call was handed out as a task. */
-  get whenHandedOut(): Promise<RunningTask> {
+  get whenHandedOut(): Promise<LiveTask> {
     this.#whenHandedOut ??= Promise.withResolvers();
     return this.#whenHandedOut.promise;
   }
@@ -241,7 +208,12 @@ export class CallContext implements ToolContext {
     }
     if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
     if (this.#task !== null) return await this.#task.ask(questions);
-    if (!this.#call.revision.asksInResults) return await askOnStream(this.#call, questions, this.signal, this.outlet);
+    const { revision, session, runtime } = this.#call;
+    if (!revision.asksInResults) {
+      if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
+      const send = (request: string): boolean => this.outlet.send(request, false);
+      return await runtime.questions.ask(questions, { owner: session.key, send, signal: this.signal });
+    }
     const found = await findAnswers(this.#call, questions, this.#answered);
     if (found.kind !== "answered") this.#interrupt(found);
     this.#answered = { ...this.#answered, ...found.answers };

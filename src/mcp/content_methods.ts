@@ -1,8 +1,7 @@
 /** `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes } from "../lib/principal.ts";
-import type { McpAnswer } from "./message_stream.ts";
-import { answerError, answerResult, type Call, logCrash } from "./call.ts";
+import { answerError, answerResult, type Call, logCrash, type McpAnswer } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import { canonicalUri, familyOf, noticesOf, type ResourceFamily, type ResourceOutcome } from "./resource.ts";

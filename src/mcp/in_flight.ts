@@ -1,21 +1,13 @@
 /** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
 import { sha256Of } from "../lib/secrets.ts";
-import type { Clock, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { RpcId } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
+import type { StorageKey } from "../storage/mod.ts";
 import type { Principal } from "../lib/principal.ts";
+import type { Services } from "./limits.ts";
 
 /** The calls that run, by the owner of the request and the request's id. */
 export type InFlight = ReturnType<typeof createInFlight>;
-
-interface InFlightOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
-}
 
 /**
  * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two
@@ -23,7 +15,7 @@ interface InFlightOptions {
  */
 const cancellationLifetimeMs = 180_000;
 
-export function createInFlight({ storage, clock, timers, log }: InFlightOptions) {
+export function createInFlight({ storage, clock, timers, log }: Services) {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
   const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", sha256Of(keyOf(owner, id)).toHex()];

@@ -2,8 +2,16 @@
 import { parseClientCapabilities, tasksExtension } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
-import { answerError, answerResult, type Call, type PublicCall, type PublicExchange, type Runtime } from "./call.ts";
+import {
+  answerError,
+  answerResult,
+  type Call,
+  type JsonAnswer,
+  type McpAnswer,
+  type PublicCall,
+  type PublicExchange,
+  type Runtime,
+} from "./call.ts";
 import { noticesOf } from "./resource.ts";
 import { isObject } from "../lib/json.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";

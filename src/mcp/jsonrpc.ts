@@ -93,16 +93,12 @@ export function resultText(id: RpcId, result: string): string {
 }
 
 export function notificationText(method: string, params?: unknown): string {
-  return JSON.stringify(params === undefined ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params });
+  return JSON.stringify({ jsonrpc: "2.0", method, params });
 }
 
 /** The text of an error response. `id` is `null` where the request's own cannot be read (JSON-RPC 2.0 §5). */
 export function errorText(id: RpcId | null, code: number, message: string, data?: unknown): string {
-  return JSON.stringify({
-    jsonrpc: "2.0",
-    id,
-    error: data === undefined ? { code, message } : { code, message, data },
-  });
+  return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
 }
 
 /** What a server has asked for is sent back as it was, or is a fault. */

@@ -1,4 +1,20 @@
-/** How long, how large and how many: the bounds of the protocol layer that no operator has to set. Tests pass others. */
+/** What the parts of the protocol layer depend on, and their bounds. */
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { Clock, Timers } from "../lib/time.ts";
+import type { Storage } from "../storage/mod.ts";
+
+/** What sessions, streams, questions and tasks are made with. */
+export interface Services {
+  readonly secretBox: SecretBox;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly limits: McpLimits;
+}
+
+/** How long, how large and how many: the bounds that no operator has to set. Tests pass others. */
 export const mcpLimits = {
   /** The answer to a call that takes longer begins before its response: half of the 0.5 s to notice a disconnect. */
   beginAnswerAfterMs: 250,

@@ -1,23 +1,15 @@
 /** A task where it runs: stores and publishes each change of its record, and takes what other instances leave for it. */
 import { failure, type Result, success } from "../lib/result.ts";
+import { isObject } from "../lib/json.ts";
+import { rpcErrorCode } from "./jsonrpc.ts";
+import type { Services } from "./limits.ts";
 import { type Answer, type Answers, type AskFailure, parseAnswer, type Question, type Questions } from "./question.ts";
-import type { Clock, Pause, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { Pause } from "../lib/time.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { StorageUnavailableError } from "../lib/system_fault.ts";
-import type { McpAnswer } from "./message_stream.ts";
-import type { Storage } from "../storage/mod.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import {
-  endOf,
-  isTerminal,
-  presumedDeadMs,
-  taskInboxKey,
-  type TaskRecord,
-  type TaskStore,
-  type TaskView,
-  toTaskView,
-} from "./task_store.ts";
+import { failedTask, isTerminal, presumedDeadMs, taskInboxKey, toTaskView } from "./task_store.ts";
+import type { TaskRecord, TaskStore } from "./task_store.ts";
 
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 function createTaskQuestions() {
@@ -86,33 +78,12 @@ function createTaskQuestions() {
 const firstRetryMs = 100;
 const maxRetryMs = 5_000;
 
-/** The running half of a task, for the call that was handed out. */
-export interface RunningTask {
-  /** What the client gets in place of the call's result. */
-  readonly seed: TaskView;
-  readonly ttlMs: number;
-  readonly cancelRequested: boolean;
-  /** Reports progress. */
-  describe(update: ProgressUpdate): void;
-  /** Puts questions to the client that polls the task. */
-  ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
-  /**
-   * Ends the task with the answer of its call, or (`null`) as cancelled, and gives the status that it ended with. Tries
-   * until that is stored; rejects when the task has expired, or the server stops, before the storage is back.
-   */
-  settle(answer: McpAnswer | null): Promise<TaskRecord["status"]>;
-}
-
 /** A task that this process runs. */
 export type LiveTask = ReturnType<typeof createLiveTask>;
 
-interface LiveTaskOptions {
-  readonly storage: Storage;
+interface LiveTaskOptions extends Services {
   readonly store: TaskStore;
-  readonly clock: Clock;
   readonly pause: Pause;
-  readonly timers: Timers;
-  readonly log: Log;
   /** Aborts when the server stops: the end of the task is then tried once more and given up. */
   readonly closing: AbortSignal;
   readonly publish: (record: TaskRecord) => void;
@@ -213,45 +184,22 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
       beating = null;
     });
 
-  const running: RunningTask = {
+  return {
+    /** What the client gets in place of the call's result. */
     seed: toTaskView(first),
     ttlMs,
-    get cancelRequested() {
-      return cancelRequested;
-    },
-    describe({ progress, total, message }) {
-      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
-      if (isTerminal(record) || isEnding || isLapsed()) return; // it may be known as ended
-      record = { ...record, statusMessage, lastUpdatedAt: clock() };
-      publish(record);
-    },
-    ask: (asked) =>
-      questions.ask(asked, async () => {
-        await showQuestions();
-        inbox.look(); // answers may be there already
-      }),
-    async settle(answer) {
-      try {
-        await storeEnd(endOf(answer, options.mayKeep));
-        return record.status;
-      } finally {
-        release();
-      }
-    },
-  };
-  return {
     get record() {
       return record;
+    },
+    get cancelRequested() {
+      return cancelRequested;
     },
     /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
     get isEnding() {
       return isEnding;
     },
     /** Whether other instances may presume this process dead, so that the task may have ended without it. */
-    get isLapsed() {
-      return isLapsed();
-    },
-    running,
+    isLapsed,
     /** Fulfilled when the end is stored, or cannot be. */
     settled: settled.promise,
     /** Stores it for the first time. Where that fails there is no task, and nothing of it is left here. */
@@ -263,6 +211,19 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
         throw error;
       }
     },
+    /** Reports progress. */
+    describe({ progress, total, message }: ProgressUpdate) {
+      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      if (isTerminal(record) || isEnding || isLapsed()) return; // it may be known as ended
+      record = { ...record, statusMessage, lastUpdatedAt: clock() };
+      publish(record);
+    },
+    /** Puts questions to the client that polls the task. */
+    ask: <Key extends string>(asked: Questions<Key>) =>
+      questions.ask(asked, async () => {
+        await showQuestions();
+        inbox.look(); // answers may be there already
+      }),
     /** Says that this process lives; finds out when another one has ended the task meanwhile. */
     beat,
     requestCancel,
@@ -278,5 +239,48 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
       }
       return null;
     },
+    /**
+     * Ends the task with the answer of its call, or (`null`) as cancelled, and gives the status that it ended with.
+     * Tries until that is stored; rejects when the task has expired, or the server stops, before the storage is back.
+     */
+    async settle(answer: CallAnswer | null): Promise<TaskRecord["status"]> {
+      try {
+        await storeEnd(endOf(answer, options.mayKeep));
+        return record.status;
+      } finally {
+        release();
+      }
+    },
   };
+}
+
+/** The largest result that is kept: what a tool may answer, escaped. */
+const maxTaskResultCharacters = 16_000_000;
+const maxErrorCharacters = 10_000;
+
+/** What is read of a call's answer. */
+interface CallAnswer {
+  readonly kind: string;
+  readonly body?: string;
+}
+
+/** How a call's answer ends its task; `null` for a cancelled one. */
+function endOf(answer: CallAnswer | null, mayKeep: (characters: number) => boolean): Partial<TaskRecord> {
+  if (answer === null) return { status: "cancelled" };
+  if (answer.body === undefined) return failedTask("Internal error");
+  const { length } = answer.body;
+  if (length > maxTaskResultCharacters) {
+    return failedTask(`The result has ${length} characters and may have ${maxTaskResultCharacters}: ask for less`);
+  }
+  if (!mayKeep(length)) {
+    return failedTask(
+      "Too many large results of tasks are kept: ask for less, or wait until earlier ones have expired",
+    );
+  }
+  const body: unknown = JSON.parse(answer.body);
+  if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
+  const { code = rpcErrorCode.internalError, message = "Internal error" } = error;
+  const shown = String(message).slice(0, maxErrorCharacters).toWellFormed();
+  return { status: "failed", error: { ...error, code, message: shown } };
 }

@@ -1,17 +1,17 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import type { McpAnswer } from "./message_stream.ts";
 import {
   answerError,
   answerResult,
   answerUnavailable,
   type Call,
+  type McpAnswer,
   type PublicCall,
   resultFormOf,
   type Runtime,
 } from "./call.ts";
 import { complete, getPrompt, readResource, watchResource } from "./content_methods.ts";
 import { answerDiscover, answerInitialize, noteInitialized, setLogLevel } from "./initialize.ts";
-import { listen } from "./listen.ts";
+import { listen } from "./notice_streams.ts";
 import { createLists } from "./lists.ts";
 import { cancelTask, getTask, updateTask } from "./task_methods.ts";
 import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.ts";

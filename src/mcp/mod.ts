@@ -8,14 +8,13 @@
  *   storage can serve them; a stream ends with its instance.
  * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
-export type { AuditEntry, Exchange, PublicExchange, TakeAudit } from "./call.ts";
+export type { AuditEntry, Exchange, McpAnswer, PublicExchange, TakeAudit } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./initialize.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
-export type { Frame, FrameReader, McpAnswer } from "./message_stream.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { createPromptRegistry, type Prompt, type PromptMessage } from "./prompt.ts";
 export { createToolRegistry } from "./registry.ts";
@@ -28,6 +27,7 @@ export {
 } from "./resource.ts";
 export { methodNames, type ServerInfo } from "./revision.ts";
 export { serveStdio } from "./serve_stdio.ts";
+export type { Frame, FrameReader } from "./streams.ts";
 export {
   changingHints,
   clamped,

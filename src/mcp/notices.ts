@@ -5,7 +5,7 @@ import type { TaskView } from "./task_store.ts";
 /** The lists that may change while the server runs. */
 export const listNames = ["tools", "prompts", "resources"] as const;
 
-export type OfferChange =
+type OfferChange =
   | { readonly kind: typeof listNames[number] }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 

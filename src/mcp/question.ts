@@ -1,6 +1,14 @@
 /** Questions to the client during a call: elicitation, sampling, roots. */
 import * as z from "zod";
-import { hasMoreParts, isObject } from "../lib/json.ts";
+import { hasMoreParts, isObject, parseJson } from "../lib/json.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Services } from "./limits.ts";
+import { type Admission, admitted } from "../lib/join_next.ts";
+import { putPieces, readPieces, watchEntries } from "../lib/stored_entries.ts";
+import { parseStored } from "../lib/system_fault.ts";
+import type { RpcResponse } from "./jsonrpc.ts";
+import type { StorageKey } from "../storage/mod.ts";
+import { createIssuedIds } from "../lib/secrets.ts";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
@@ -131,4 +139,119 @@ export function parseAnswer({ method }: Question, answer: unknown): Answer | nul
   if (hasMoreParts(answer, maxAnswerParts)) return null;
   const parsed = answerShapes[method].safeParse(answer);
   return parsed.success ? parsed.data as Answer : null;
+}
+
+// Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses: to
+// this instance, or to another, which passes them on through the storage.
+
+/** How questions travel. */
+interface Delivery {
+  /** The session that may answer. */
+  readonly owner: string;
+  /** Sends the request; `false` when no client can get it. */
+  readonly send: (request: string) => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The questions that wait for answers. */
+export type PendingQuestions = ReturnType<typeof createPendingQuestions>;
+
+/** How many pieces a posted response has; stored after them. */
+const headShape = z.lazy(() => z.object({ pieces: z.int().min(1) }));
+
+export function createPendingQuestions({ storage, secretBox, clock, timers, log, limits }: Services) {
+  const ids = createIssuedIds(secretBox, "mcp-question");
+  const keyOf = (id: string): StorageKey => ["mcp_answer", id];
+  const pieceOf = (id: string) => (piece: number): StorageKey => [...keyOf(id), String(piece)];
+  const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
+
+  const passOn = async (id: string, response: RpcResponse): Promise<void> => {
+    const expiresAt = clock() + limits.askTimeoutMs; // an answer waits so long for the instance that asked
+    const pieces = await putPieces(storage, JSON.stringify(response), { keyOf: pieceOf(id), expiresAt });
+    await storage.commit({ puts: [{ key: keyOf(id), value: { pieces }, expiresAt }] });
+  };
+  /** The response that another instance passed on; `null` while there is none. */
+  const readPassedOn = async (id: string): Promise<RpcResponse | null> => {
+    const head = await storage.get(keyOf(id));
+    if (head === null) return null;
+    const { pieces } = parseStored(headShape, head.value, "mcp_answer");
+    const keys = Array.from({ length: pieces }, (_, piece) => pieceOf(id)(piece));
+    const text = await readPieces(storage, keys);
+    await storage.commit({ deletes: [keyOf(id), ...keys] });
+    return text === null ? null : parseJson(text) as RpcResponse;
+  };
+  const askOne = async (question: Question, { owner, send, signal }: Delivery): Promise<Result<Answer, AskFailure>> => {
+    const id = ids.issue(owner);
+    const { promise, resolve } = Promise.withResolvers<Result<Answer, AskFailure>>();
+    const fail = (reason: AskFailure["reason"], message: string): void => resolve(failure({ reason, message }));
+    const onAbort = (): void => fail("unreachable", "The caller is gone");
+    const stopTimer = timers.after(limits.askTimeoutMs, () => fail("timeout", "The caller did not answer in time"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    const settle = (response: RpcResponse): void => resolve(readResponse(question, response));
+    pending.set(id, { owner, settle });
+    const { stop: stopReceiving } = watchEntries(storage, [keyOf(id)], async () => {
+      const response = await readPassedOn(id);
+      if (response !== null) settle(response);
+    }, { log, timers });
+    try {
+      const request = { jsonrpc: "2.0", id, method: question.method, params: legacyParams(question, id) };
+      if (!send(JSON.stringify(request))) fail("unreachable", "The caller cannot be reached");
+      return await promise;
+    } finally {
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+      pending.delete(id);
+      stopReceiving();
+    }
+  };
+  return {
+    /** Asks all questions at once and waits for all answers; the first that fails fails them all. */
+    async ask<Key extends string>(
+      questions: Questions<Key>,
+      delivery: Delivery,
+    ): Promise<Result<Answers<Key>, AskFailure>> {
+      const answers: Record<string, Answer> = {};
+      const asked = Object.entries<Question>(questions);
+      const given = await Promise.all(asked.map(([_, question]) => askOne(question, delivery)));
+      for (const [index, answer] of given.entries()) {
+        if (!answer.ok) return answer;
+        answers[asked[index]?.[0] ?? ""] = answer.value;
+      }
+      return success(answers as Answers<Key>);
+    },
+    /**
+     * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
+     * asked can read it. Passing one on is a write, so `admit` is asked about it.
+     */
+    async take(
+      owner: string,
+      response: RpcResponse,
+      admit: () => Admission | Promise<Admission>,
+    ): Promise<Admission> {
+      const id = String(response.id);
+      const waiting = pending.get(id);
+      if (waiting?.owner === owner) waiting.settle(response);
+      if (waiting !== undefined || !ids.isIssued(id, owner)) return admitted;
+      const admission = await admit();
+      if (admission.ok) await passOn(id, response);
+      return admission;
+    },
+  };
+}
+
+/** MCP 2025-11-25 names a page's visit; later revisions do not. */
+function legacyParams(question: Question, elicitationId: string): Readonly<Record<string, unknown>> {
+  const { params = {} } = question;
+  return "mode" in params ? { ...params, elicitationId } : params;
+}
+
+function readResponse(question: Question, { result, error }: RpcResponse): Result<Answer, AskFailure> {
+  if (error !== undefined) {
+    const message = isObject(error) && typeof error["message"] === "string" ? error["message"] : "no reason";
+    return failure({ reason: "refused", message: `The caller refused: ${message.slice(0, 200)}` });
+  }
+  const answer = parseAnswer(question, result);
+  return answer === null
+    ? failure({ reason: "refused", message: "The caller's answer has the wrong shape" })
+    : success(answer);
 }

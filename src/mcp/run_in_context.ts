@@ -2,15 +2,21 @@
  * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
  * it is done, interrupted, cancelled, handed out as a task, or out of time.
  */
-import type { McpAnswer } from "./message_stream.ts";
 import { unavailability } from "../lib/system_fault.ts";
-import { answerError, answerMissingCapability, answerResult, answerUnavailable, type Call } from "./call.ts";
+import {
+  answerError,
+  answerMissingCapability,
+  answerResult,
+  answerUnavailable,
+  type Call,
+  type McpAnswer,
+} from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption } from "./call_context.ts";
 import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
-import type { Timers } from "../lib/time.ts";
+import { atMost, createPause } from "../lib/time.ts";
 import { nextTurn } from "../lib/turns.ts";
 import { sealRequestState } from "./answers_in_request.ts";
-import type { RunningTask } from "./live_task.ts";
+import type { LiveTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
 
 /** What is run, and how its outcome is encoded. */
@@ -104,22 +110,12 @@ async function settle<Outcome>(
   if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
   leaveWatch();
   if (answer === null) {
-    const late = await lastWords(pending, timers);
+    const late = await atMost(lastWordsMs, pending.catch(() => undefined), undefined, createPause(timers));
     context.end();
     return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
   }
   context.end();
   return answer;
-}
-
-async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Promise<Outcome | undefined> {
-  const { promise: over, resolve } = Promise.withResolvers<undefined>();
-  const stop = timers.after(lastWordsMs, () => resolve(undefined));
-  try {
-    return await Promise.race([pending.catch(() => undefined), over]);
-  } finally {
-    stop();
-  }
 }
 
 /** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
@@ -178,7 +174,7 @@ function answerCancelled(call: Call): McpAnswer {
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
 function answerTask(
   call: Call,
-  task: RunningTask,
+  task: LiveTask,
   done: Promise<McpAnswer>,
   { context, leaveWatch }: { readonly context: CallContext; readonly leaveWatch: () => void },
 ): McpAnswer {

@@ -10,13 +10,13 @@ import {
   type RpcId,
 } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Exchange } from "./call.ts";
+import type { Exchange, McpAnswer } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
 import { atMost, pause } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
-import type { FrameReader, McpAnswer } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
+import type { FrameReader } from "./streams.ts";
 
 /** The id under which a request is in flight; `null` for everything but requests. */
 function requestIdOf(message: unknown): RpcId | null {

@@ -5,15 +5,13 @@
 import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { Principal } from "../lib/principal.ts";
-import { randomText, type SecretBox } from "../lib/secrets.ts";
+import { randomText } from "../lib/secrets.ts";
 import type { ClientAbility, ClientCapabilities } from "./question.ts";
-import type { McpLimits } from "./limits.ts";
+import type { Services } from "./limits.ts";
 import { type LoggingLevel, logLevels } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
+import type { StorageKey } from "../storage/mod.ts";
 import { legacyRevisions, type Revision, type SessionState } from "./revision.ts";
 
 export interface Session extends SessionState {
@@ -21,14 +19,6 @@ export interface Session extends SessionState {
   readonly key: string;
   readonly revision: Revision;
   readonly subscriptions: ReadonlySet<string>;
-}
-
-interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCachedSessions" | "maxSubscriptions"> {
-  readonly secretBox: SecretBox;
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
 }
 
 /** The sessions of all clients. */
@@ -65,9 +55,8 @@ function keyOf({ key }: Session): StorageKey {
   return ["mcp_session", key];
 }
 
-export function createSessions(options: SessionOptions) {
-  const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
-  const cache = boundedMap<string, OpenSession>(maxCachedSessions);
+export function createSessions({ secretBox, storage, clock, timers, log, limits }: Services) {
+  const cache = boundedMap<string, OpenSession>(limits.maxCachedSessions);
   const capabilitySets = new Map<string, ClientCapabilities>();
 
   /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
@@ -141,7 +130,7 @@ export function createSessions(options: SessionOptions) {
         [...capabilities].sort().join(" "),
         subject,
         clientId,
-        clock() + options.sessionLifetimeMs,
+        clock() + limits.sessionLifetimeMs,
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
@@ -173,7 +162,7 @@ export function createSessions(options: SessionOptions) {
         const others = stored.subscriptions.filter((each) => !isSame(each));
         if (!wanted) return { ...stored, subscriptions: others };
         const subscriptions = [...others, uri];
-        fits = subscriptions.length <= options.maxSubscriptions &&
+        fits = subscriptions.length <= limits.maxSubscriptions &&
           JSON.stringify(subscriptions).length <= maxSubscriptionCharacters;
         return fits ? { ...stored, subscriptions } : stored;
       });

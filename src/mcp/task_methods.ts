@@ -1,6 +1,5 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` (SEP-2663). */
-import type { McpAnswer } from "./message_stream.ts";
-import { answerError, answerMissingCapability, answerResult, type Call } from "./call.ts";
+import { answerError, answerMissingCapability, answerResult, type Call, type McpAnswer } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 

@@ -2,42 +2,18 @@
  * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
  * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
  */
-import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
-import type { Storage } from "../storage/mod.ts";
-import {
-  createTaskStore,
-  isTerminal,
-  newTaskRecord,
-  presumedDeadMs,
-  taskExpiresAt,
-  taskKey,
-  type TaskPart,
-  type TaskRecord,
-  type TaskStore,
-  type TaskView,
-  toTaskView,
-} from "./task_store.ts";
+import { atMost, type Clock, createPause } from "../lib/time.ts";
+import { createTaskStore, isTerminal, presumedDeadMs, taskExpiresAt, taskKey, toTaskView } from "./task_store.ts";
+import type { TaskRecord, TaskView } from "./task_store.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { McpLimits } from "./limits.ts";
+import { randomText } from "../lib/secrets.ts";
+import type { Services } from "./limits.ts";
 import type { ChangeHub } from "./notices.ts";
-import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
+import { createLiveTask, type LiveTask } from "./live_task.ts";
 
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;
-
-interface TasksOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
-  readonly changes: ChangeHub;
-  readonly limits: Pick<
-    McpLimits,
-    "taskTtlMs" | "taskPollIntervalMs" | "maxTasksPerPrincipal" | "taskHeartbeatMs"
-  >;
-}
 
 /** The tasks of all clients. */
 export type Tasks = ReturnType<typeof createTasks>;
@@ -47,11 +23,11 @@ type UpdateOutcome =
   | { readonly kind: "accepted" | "unknown_task" }
   | { readonly kind: "wrong_shape"; readonly key: string };
 
-export function createTasks(options: TasksOptions) {
-  const { storage, clock, timers, log, changes, limits } = options;
+export function createTasks(services: Services, changes: ChangeHub) {
+  const { storage, clock, timers, log, limits } = services;
   const pause = createPause(timers);
   const closing = new AbortController();
-  const store = createTaskStore(storage, clock, timers);
+  const store = createTaskStore(services);
   const live = new Map<string, LiveTask>();
   const mayKeep = countKeptResults(clock);
   let stopHeartbeat: (() => void) | undefined;
@@ -60,7 +36,6 @@ export function createTasks(options: TasksOptions) {
     const { subject, clientId } = record;
     changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
   };
-  const followers = createTaskFollowers({ storage, store, log, timers, publish });
   const keepBeating = (): void => {
     stopHeartbeat ??= timers.every(limits.taskHeartbeatMs, () => {
       for (const task of live.values()) {
@@ -72,37 +47,63 @@ export function createTasks(options: TasksOptions) {
     stopHeartbeat?.();
     stopHeartbeat = undefined;
   };
-  const load = async (principal: Principal, taskId: string, part: TaskPart): Promise<TaskRecord | null> => {
+  const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
     const task = live.get(taskId);
-    if (task?.isLapsed) await task.beat();
-    const record = task === undefined || task.isEnding ? await store.load(taskId, part) : task.record;
-    if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
+    if (task?.isLapsed()) await task.beat();
+    const record = task === undefined || task.isEnding ? await store.load(taskId) : task.record;
+    if (record === null || !isOf(principal, record)) return null;
     // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
     return hasScopes(principal, record.scopes) ? record : null;
+  };
+  /** Calls back with each change that comes after the client looked at the task. */
+  const followElsewhere = (task: TaskView, tell: (task: TaskView) => void): () => void => {
+    let known = visibleState(task);
+    const { look, stop } = watchEntries(storage, [taskKey(task.taskId)], async () => {
+      const record = await store.load(task.taskId);
+      if (record === null || visibleState(toTaskView(record)) === known) return;
+      known = visibleState(toTaskView(record));
+      tell(await store.view(record));
+    }, { log, timers });
+    look(); // it may have changed since
+    const stopLooking = timers.every(presumedDeadMs, look); // a dead process changes nothing
+    return () => {
+      stopLooking();
+      stop();
+    };
   };
 
   return {
     /** Begins a task, stored before this is fulfilled; `null` when the principal has too many. */
     async begin(
       principal: Principal,
-      call: Pick<TaskRecord, "tool"> & { readonly scopes: readonly string[] },
+      { tool, scopes }: { readonly tool: string | null; readonly scopes: readonly string[] },
       onCancel: () => void,
-    ): Promise<RunningTask | null> {
-      const isOwn = ({ record }: LiveTask): boolean =>
-        record.subject === principal.subject && record.clientId === principal.clientId;
-      if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
-      const record = newTaskRecord(principal, call, { now: clock(), ...limits });
+    ): Promise<LiveTask | null> {
+      const own = live.values().filter(({ record }) => isOf(principal, record)).toArray();
+      if (own.length >= limits.maxTasksPerPrincipal) return null;
+      const { subject, clientId } = principal;
+      const now = clock();
+      const record: TaskRecord = {
+        taskId: randomText(18),
+        subject,
+        clientId,
+        tool,
+        scopes: [...scopes],
+        status: "working",
+        createdAt: now,
+        lastUpdatedAt: now,
+        aliveAt: now,
+        ttlMs: limits.taskTtlMs,
+        pollIntervalMs: limits.taskPollIntervalMs,
+      };
       const task = createLiveTask(record, {
-        storage,
+        ...services,
         store,
-        clock,
         pause,
-        timers,
-        log,
         closing: closing.signal,
         publish,
         onCancel,
-        mayKeep: (characters) => mayKeep(principal.subject, characters, taskExpiresAt(record)),
+        mayKeep: (characters) => mayKeep(subject, characters, taskExpiresAt(record)),
         onSettled: () => {
           live.delete(record.taskId);
           if (live.size === 0) stopBeating();
@@ -112,17 +113,17 @@ export function createTasks(options: TasksOptions) {
       await task.start();
       if (closing.signal.aborted) task.requestCancel(); // the server began to stop while it was stored
       else keepBeating();
-      return task.running;
+      return task;
     },
     /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
     async get(principal: Principal, taskId: string): Promise<TaskView | null> {
-      const record = await load(principal, taskId, "whole");
-      return record === null ? null : toTaskView(record);
+      const record = await load(principal, taskId);
+      return record && await store.view(record);
     },
     /** The same without a large result. */
     async look(principal: Principal, taskId: string): Promise<TaskView | null> {
-      const record = await load(principal, taskId, "state");
-      return record === null ? null : toTaskView(record);
+      const record = await load(principal, taskId);
+      return record && toTaskView(record);
     },
     /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
     async update(
@@ -130,7 +131,7 @@ export function createTasks(options: TasksOptions) {
       taskId: string,
       responses: Readonly<Record<string, unknown>>,
     ): Promise<UpdateOutcome> {
-      const record = await load(principal, taskId, "state");
+      const record = await load(principal, taskId);
       if (record === null) return { kind: "unknown_task" };
       const task = live.get(taskId);
       if (task === undefined) {
@@ -140,17 +141,17 @@ export function createTasks(options: TasksOptions) {
       const wrong = await task.answer(responses);
       return wrong === null ? { kind: "accepted" } : { kind: "wrong_shape", key: wrong };
     },
-    /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
-    follow(tasks: readonly TaskView[]) {
-      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // tasks that run here are published as they go
-      const stops = elsewhere.map((task) => followers.follow(task.taskId, visibleState(task)));
+    /** Calls back with changes of tasks that other instances run; those of this one are published as they go. */
+    follow(tasks: readonly TaskView[], tell: (task: TaskView) => void) {
+      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId));
+      const stops = elsewhere.map((task) => followElsewhere(task, tell));
       return () => {
         for (const stop of stops) stop();
       };
     },
     /** Asks for the task's end; `false` when there is none. */
     async cancel(principal: Principal, taskId: string) {
-      const record = await load(principal, taskId, "state");
+      const record = await load(principal, taskId);
       if (record === null) return false;
       const task = live.get(taskId);
       if (task !== undefined) task.requestCancel();
@@ -167,13 +168,20 @@ export function createTasks(options: TasksOptions) {
       const running = [...live.values()];
       if (running.length === 0) return;
       const ended = Promise.all(running.map(({ settled }) => settled));
-      const waiting = new AbortController();
-      await Promise.race([ended, pause(lastWordsMs, waiting.signal)]);
-      waiting.abort();
+      await atMost(lastWordsMs, ended, null, pause);
       for (const task of running) task.requestCancel();
       await ended;
     },
   };
+}
+
+function isOf({ subject, clientId }: Principal, record: TaskRecord): boolean {
+  return record.subject === subject && record.clientId === clientId;
+}
+
+/** What of a task its client can see to change; signs of life are none of it. */
+function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView): string {
+  return JSON.stringify([status, statusMessage, lastUpdatedAt]);
 }
 
 /** The responses to what the task asks now: all others are ignored (SEP-2663), and not stored either. */
@@ -182,74 +190,6 @@ function openOnes(
   responses: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key)));
-}
-
-interface TaskFollowersOptions {
-  readonly storage: Storage;
-  readonly store: TaskStore;
-  readonly log: Log;
-  readonly timers?: Timers | undefined;
-  readonly publish: (record: TaskRecord) => void;
-}
-
-interface Followed {
-  followers: number;
-  /** Publishes the present state again unless it is `known`: a new follower may have looked it up before the others. */
-  readonly catchUp: (known: string) => void;
-  readonly stop: () => void;
-}
-
-/** What of a task its client can see to change; signs of life are none of it. */
-export function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView): string {
-  return JSON.stringify([status, statusMessage, lastUpdatedAt]);
-}
-
-export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions) {
-  const followed = new Map<string, Followed>();
-
-  const begin = (taskId: string, known: string): Followed => {
-    let seen: string | null = known;
-    const watch = watchEntries(storage, [taskKey(taskId)], async () => {
-      const found = await store.load(taskId, "state");
-      if (found === null) return;
-      const state = visibleState(toTaskView(found));
-      if (state === seen) return;
-      const record = await store.load(taskId);
-      if (record === null) return;
-      seen = visibleState(toTaskView(record));
-      publish(record);
-    }, { log, timers });
-    watch.look(); // it may have changed since it was looked up
-    const stopLooking = (timers ?? systemTimers).every(presumedDeadMs, watch.look); // a dead process changes nothing
-    return {
-      followers: 0,
-      catchUp(state) {
-        if (state === seen) return;
-        seen = null;
-        watch.look();
-      },
-      stop() {
-        stopLooking();
-        watch.stop();
-      },
-    };
-  };
-
-  return {
-    /** Publishes each change of the task that comes after `known`, until the returned function is called. */
-    follow(taskId: string, known: string) {
-      const entry = followed.get(taskId) ?? begin(taskId, known);
-      followed.set(taskId, entry);
-      entry.followers += 1;
-      entry.catchUp(known);
-      return () => {
-        entry.followers -= 1;
-        if (entry.followers > 0) return;
-        followed.delete(taskId);
-        entry.stop();
-      };
-    },
-  };
 }
 
 /** Characters of one person's large results that are kept at the same time. */

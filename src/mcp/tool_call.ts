@@ -5,9 +5,8 @@ import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./
 import { fold, parseToolInput } from "./tool_input.ts";
 import type { Profile } from "./profile.ts";
 import type { Revision } from "./revision.ts";
-import { answerError, answerResult, type Call, logCrash } from "./call.ts";
+import { answerError, answerResult, type Call, logCrash, type McpAnswer } from "./call.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
-import type { McpAnswer } from "./message_stream.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { runToolInSpan } from "./trace_context.ts";

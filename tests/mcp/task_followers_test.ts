@@ -1,7 +1,11 @@
 /** Several who follow one task that another instance runs. */
 import assert from "node:assert/strict";
-import { createTaskFollowers, visibleState } from "../../src/mcp/tasks.ts";
-import { createTaskStore, newTaskRecord, type TaskRecord, toTaskView } from "../../src/mcp/task_store.ts";
+import { systemTimers } from "../../src/lib/time.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
+import { mcpLimits } from "../../src/mcp/limits.ts";
+import { createChangeHub } from "../../src/mcp/notices.ts";
+import { createTasks } from "../../src/mcp/tasks.ts";
+import type { TaskView } from "../../src/mcp/task_store.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
@@ -16,23 +20,33 @@ const principal = {
 };
 
 Deno.test("who looked a task up before another follower heard of its end hears of it too", async () => {
-  const storage = createMemoryStorage();
-  const store = createTaskStore(storage, Date.now);
-  const published: TaskRecord[] = [];
-  const log = { write: () => assert.fail("a look failed"), flush: () => {} };
-  const followers = createTaskFollowers({ storage, store, log, publish: (record) => void published.push(record) });
-  const limits = { now: Date.now(), taskTtlMs: 60_000, taskPollIntervalMs: 1_000 };
-  const working = newTaskRecord(principal, { tool: "run", scopes: [] }, limits);
-  await store.create(working);
-  const known = visibleState(toTaskView(working));
+  const services = {
+    storage: createMemoryStorage(),
+    secretBox: createSecretBox(new Uint8Array(32)),
+    clock: Date.now,
+    timers: systemTimers,
+    log: { write: (level: string) => void assert.notEqual(level, "error", "a look failed"), flush: () => {} },
+    limits: mcpLimits,
+  };
+  const running = createTasks(services, createChangeHub());
+  const following = createTasks(services, createChangeHub());
+  const task = await running.begin(principal, { tool: "run", scopes: [] }, () => {});
+  assert.ok(task);
+  const looked = await following.look(principal, task.seed.taskId);
+  assert.ok(looked);
 
-  const stopFirst = followers.follow(working.taskId, known);
-  const ended: TaskRecord = { ...working, status: "completed", result: {}, lastUpdatedAt: working.lastUpdatedAt + 1 };
-  await store.save(ended);
-  await until("the first follower's notice", () => published.length === 1);
-  const stopSecond = followers.follow(working.taskId, known); // looked up before the end, follows after it
-  await until("the second follower's notice", () => published.length === 2);
-  assert.deepEqual(published.map(({ status }) => status), ["completed", "completed"]);
+  const told: TaskView[] = [];
+  const stopFirst = following.follow([looked], (view) => void told.push(view));
+  await task.settle({ kind: "json", body: '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}' });
+  await until("the first follower's notice", () => told.length === 1);
+  const stopSecond = following.follow([looked], (view) => void told.push(view)); // looked up before the end, follows after it
+  await until("the second follower's notice", () => told.length === 2);
+  assert.deepEqual(told.map(({ status, result }) => [status, result]), [
+    ["completed", { content: [] }],
+    ["completed", { content: [] }],
+  ]);
   stopFirst();
   stopSecond();
+  await running.close();
+  await following.close();
 });

@@ -1,8 +1,7 @@
 /** What instances do, and do not do, for each other. Two protocol servers on one storage; tests/fleet has real ones. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createSecretBox } from "../../src/lib/secrets.ts";
-import { createIssuedIds } from "../../src/mcp/stream_table.ts";
+import { createIssuedIds, createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
