@@ -1,4 +1,5 @@
 /** The script that people pipe into a shell, run as they run it: against a server that has the release's files, and faults. */
+import { Language, Parser } from "web-tree-sitter";
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { root } from "../../scripts/bundle.ts";
@@ -214,6 +215,29 @@ Deno.test({
     const { success, stdout } = await new Deno.Command("pwsh", { args: ["-NoProfile", "-Command", script] }).output();
     assert.ok(success, new TextDecoder().decode(stdout));
   },
+});
+
+/** The parts of a PowerShell script that its grammar does not understand. */
+async function notPowerShell(script: string): Promise<readonly string[]> {
+  const grammar = import.meta.resolve("tree-sitter-powershell/tree-sitter-powershell.wasm");
+  await Parser.init();
+  const parser = new Parser().setLanguage(await Language.load(await Deno.readFile(new URL(grammar))));
+  const tree = parser.parse(script) ?? assert.fail("not parsed");
+  const wrong = tree.rootNode.descendantsOfType("ERROR").map((node) => node?.text ?? "");
+  const isWhole = !tree.rootNode.hasError;
+  tree.delete();
+  parser.delete();
+  return isWhole ? [] : ["something is missing", ...wrong];
+}
+
+Deno.test("install.ps1 is PowerShell by the language's grammar, as a template and as released", async () => {
+  const archives = Object.fromEntries(targets.map((target) => [target, "0".repeat(64)]));
+  const filled = installScripts(templates, { version, repository: "Someone/portcullis", archives })["install.ps1"];
+  for (const script of [templates.ps1, filled ?? ""]) {
+    assert.deepEqual(await notPowerShell(script), []);
+    assert.notDeepEqual(await notPowerShell(script.replace("} finally {", "finally {")), []);
+    assert.notDeepEqual(await notPowerShell(script.replace(") {", " {")), []);
+  }
 });
 
 Deno.test("install.ps1 has the digests of both programs for Windows, and no place left to fill", () => {
