@@ -34,7 +34,7 @@ if [ "${1:-}" = --local ] && ! buildah images --quiet localhost/portcullis-build
   mmdebstrap --quiet --variant=essential --include=ca-certificates bookworm "$work/build"
   cp "$(readlink -f "$(command -v deno)")" "$work/build/usr/local/bin/deno"
   # Once here, so that everything it downloads is in the image: the packages, and Deno's own bundler.
-  DENO_DIR="$work/build/deno-dir" deno run --allow-all scripts/bundle.ts "$work/bundle/portcullis.js"
+  DENO_DIR="$work/build/deno-dir" deno run --allow-all scripts/bundle.ts "$work/bundle"
   settings=(--env DENO_DIR=/deno-dir)
   if [ -n "${DENORT_BIN:-}" ]; then
     cp "$DENORT_BIN" "$work/build/opt/denort"
@@ -50,7 +50,7 @@ lock="$(sha256sum deno.lock | cut -c1-16)"
 label='{{index .OCIv1.Config.Labels "lock"}}'
 if [ "${1:-}" = --local ] && [ "$(buildah inspect --type image --format "$label" localhost/portcullis-build)" != "$lock" ]; then
   from="$(buildah from localhost/portcullis-build)"
-  DENO_DIR="$(buildah mount "$from")/deno-dir" deno run --allow-all scripts/bundle.ts "$work/bundle/portcullis.js"
+  DENO_DIR="$(buildah mount "$from")/deno-dir" deno run --allow-all scripts/bundle.ts "$work/bundle-again"
   buildah config --label "lock=$lock" "$from"
   buildah commit --quiet "$from" localhost/portcullis-build >/dev/null
   buildah rm "$from" >/dev/null

@@ -52,9 +52,13 @@ export const programName = "main.js";
 /** Where the modules lie that it loads by their place. */
 export const namedModules: readonly string[] = [...commandEntries, workerEntry].map(toScript);
 
-/** Writes the bundle of the sources below `directory` into `into`, a directory of its own. */
+/** Writes the bundle of the sources below `directory` into `into`, a new or empty directory. */
 export async function bundleProgram(into: string, commit: string | null, directory = root): Promise<void> {
   const output = resolve(into); // the bundler runs in another directory
+  await Deno.mkdir(output, { recursive: true });
+  for await (const { name } of Deno.readDir(output)) {
+    throw new Error(`${output} is not empty (${name}): name a new directory for the bundle`);
+  }
   const stamps = new Map([[commitStamp, 0], [rootStamp, 0]]);
   for (const part of parts) {
     const place = join(output, part.directory);
@@ -122,5 +126,7 @@ async function git(args: readonly string[]): Promise<string | null> {
 }
 
 if (import.meta.main) {
-  await bundleProgram(Deno.args[0] ?? join(root, "dist", "bundle"), await commitOfSources());
+  const ours = join(root, "dist", "bundle");
+  if (Deno.args[0] === undefined) await Deno.remove(ours, { recursive: true }).catch(() => {}); // the last one
+  await bundleProgram(Deno.args[0] ?? ours, await commitOfSources());
 }

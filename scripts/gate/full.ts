@@ -57,6 +57,12 @@ async function parts(): Promise<readonly Part[]> {
     : isInstalled("buildah")
     ? null
     : "there is no buildah";
+  const forImage = ["buildah", "skopeo", "mmdebstrap", "docker-registry"].filter((program) => !isInstalled(program));
+  const noImage = process.getuid?.() !== 0
+    ? "it needs root"
+    : forImage.length > 0
+    ? `there is no ${forImage.join(", no ")}`
+    : null;
   const task = (name: string, ...args: readonly string[]): readonly string[] => ["deno", "task", name, ...args];
   return [
     { name: "the gate", command: task("ok") },
@@ -87,6 +93,11 @@ async function parts(): Promise<readonly Part[]> {
     },
     { name: "the container, end to end", command: task("end-to-end", "container"), missing: noContainer },
     { name: "the container, by hand", command: ["bash", "scripts/try_container.sh"], missing: noContainer },
+    {
+      name: "a release's image, without a network",
+      command: ["bash", "scripts/try_release_image.sh"],
+      missing: noImage,
+    },
     {
       name: "Deno Deploy's Deno",
       command: task("test", "tests/deploy/platform_deno_test.ts"),

@@ -2,7 +2,8 @@
 # Uploads what `deno task release VERSION` made, from the directory that has it (dist, or what the workflow unpacked):
 #   VERSION=1.2.3 REPOSITORY=OWNER/NAME scripts/release/publish.sh STEP
 # image (to ghcr.io), release (GitHub), npm, registry (of MCP servers): in this order, so that none names what is not
-# there. It runs nothing that was built. DIST names the directory; NPM_REGISTRY another registry than npm's.
+# there. It runs nothing that was built. DIST names the directory; NPM_REGISTRY another registry than npm's,
+# IMAGE_REGISTRY another than ghcr.io.
 set -euo pipefail
 : "${VERSION:?}" "${REPOSITORY:?}"
 cd "${DIST:-dist}"
@@ -18,7 +19,7 @@ check_sums() (
 
 case "${1:-}" in
   image)
-    name="ghcr.io/${REPOSITORY,,}"
+    name="${IMAGE_REGISTRY:-ghcr.io}/${REPOSITORY,,}"
     for tag in "$VERSION" latest; do
       skopeo copy --all --preserve-digests oci-archive:image.tar "docker://$name:$tag"
     done

@@ -103,6 +103,7 @@ async function makeImage({ dist, version, repository }: Release): Promise<void> 
   const described = Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]);
   const args = ["--build-arg", `COMMIT=${commit}`, ...described];
   const image = join(dist, "image.tar");
+  await Deno.mkdir(dist, { recursive: true });
   if (await succeeds("docker", ["buildx", "inspect"])) {
     const scanner =
       "docker/buildkit-syft-scanner:1.11.0@sha256:79e7b013cbec16bbb436f312819a49a4a57752b2270c1a9332ae1a10fcc82a68";
@@ -111,7 +112,14 @@ async function makeImage({ dist, version, repository }: Release): Promise<void> 
     await run("docker", ["buildx", "build", ...to, ...attested, ...args, "."]);
   } else if (await succeeds("buildah", ["--version"])) {
     say("without Docker's buildx: an image for this machine's processor alone, to try and not to publish");
-    await run("buildah", ["build", "--quiet", "--format", "oci", ...args, "--tag", `oci-archive:${image}`, "."]);
+    const bases = process.env["PORTCULLIS_IMAGE"] === "local" ? ["BUILD", "RUNTIME"] : []; // of scripts/build_image.sh
+    const local = bases.flatMap((base) => [
+      "--build-arg",
+      `${base}_IMAGE=localhost/portcullis-${base.toLowerCase()}`,
+    ]);
+    const name = "localhost/portcullis-release";
+    await run("buildah", ["build", "--quiet", "--format", "oci", ...local, ...args, "--tag", name, "."]);
+    await run("buildah", ["push", "--quiet", name, `oci-archive:${image}`]);
   } else throw new Refusal("neither Docker's buildx nor buildah is on this machine");
   say(image);
 }

@@ -57,6 +57,7 @@ Deno.test("in the bundle, the worker evaluates the binding to the kernel and no 
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
   try {
     await bundleProgram(directory, null);
+    await assert.rejects(bundleProgram(directory, null), /is not empty .*: name a new directory/);
     const pieces = new Map<string, string>();
     const pending = namedModules.filter((name) => name.includes("worker")).map((name) => join(directory, name));
     for (let path; (path = pending.pop()) !== undefined;) {
