@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
+import { createPathRoots } from "../../src/files/disk/checked_path.ts";
+import { createDiskAccess } from "../../src/files/disk/directory.ts";
 import type { DiskListing } from "../../src/files/disk/directory.ts";
 import { createDirectoryScans } from "../../src/files/disk/scan.ts";
 
@@ -82,15 +83,21 @@ Deno.test("what was read of a directory that was swapped meanwhile is neither gi
     const scans = createDirectoryScans(later);
     using listing = open(path);
     const options = { after: undefined, size: 9, accepts: () => true };
-    assert.equal(await scans.read({ ...listing, lookAgain: () => null }, { path, ...options }), null);
+    assert.equal(await scans.read(withLookAgain(listing, () => null), { path, ...options }), null);
     assert.deepEqual(await page(scans, path, { size: 9 }), { names: ["a"], isRead: true });
   });
 });
 
 function open(path: string): DiskListing {
-  const root = createCheckedAccess(path, createAccessRules()).root();
+  const root = createDiskAccess(path, createPathRoots(createAccessRules())).root();
   assert.ok(root);
   return root.list(".");
+}
+
+function withLookAgain(listing: DiskListing, lookAgain: DiskListing["lookAgain"]) {
+  const entries = () => listing.entries();
+  const entriesInTurns = () => listing.entriesInTurns();
+  return { info: listing.info, entries, entriesInTurns, lookAgain };
 }
 
 /** The names of one page, and whether the directory was read for it. */
@@ -101,13 +108,10 @@ async function page(
 ): Promise<{ readonly names: readonly string[]; readonly isRead: boolean }> {
   let isRead = false;
   using opened = open(path);
-  const listing = {
-    ...opened,
-    lookAgain() {
-      isRead = true;
-      return opened.lookAgain();
-    },
-  };
+  const listing = withLookAgain(opened, () => {
+    isRead = true;
+    return opened.lookAgain();
+  });
   const entries = await scans.read(listing, { path, after, size, accepts: () => true });
   assert.ok(entries !== null);
   return { names: entries.map(({ name }) => name), isRead };

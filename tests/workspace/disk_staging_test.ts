@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { failure, success } from "../../src/lib/result.ts";
 import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
+import { createPathRoots } from "../../src/files/disk/checked_path.ts";
+import { createDiskAccess } from "../../src/files/disk/directory.ts";
 import { createStaging } from "../../src/files/disk/staging.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
@@ -10,7 +11,7 @@ import { until } from "../fixtures/until.ts";
 Deno.test("a staging directory that disappears is made again by whoever needs it next", async () => {
   const path = await Deno.realPath(await Deno.makeTempDir());
   let ids = 0;
-  const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => `id${++ids}`);
+  const staging = createStaging(createDiskAccess(path, createPathRoots(createAccessRules())), () => `id${++ids}`);
   const create = (): void => {
     const staged = staging.create();
     assert.ok(staged.ok);
@@ -36,11 +37,12 @@ Deno.test("workers that make the staging directory of a new workspace at the sam
   const source = (file: string) => JSON.stringify(new URL(`../../src/files/${file}`, import.meta.url));
   const program = `
     import { createAccessRules } from ${source("workspace/access_rules.ts")};
-    import { createCheckedAccess } from ${source("disk/checked_directory.ts")};
+    import { createPathRoots } from ${source("disk/checked_path.ts")};
+    import { createDiskAccess } from ${source("disk/directory.ts")};
     import { createStaging } from ${source("disk/staging.ts")};
     onmessage = ({ data: { path, id, gate } }) => {
       let ids = 0;
-      const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => id + ++ids);
+      const staging = createStaging(createDiskAccess(path, createPathRoots(createAccessRules())), () => id + ++ids);
       Atomics.add(gate, 0, 1);
       while (Atomics.load(gate, 1) === 0);
       const staged = staging.create();
@@ -76,7 +78,7 @@ Deno.test({
   ignore: Deno.build.os === "windows",
   async fn() {
     const path = await Deno.realPath(await Deno.makeTempDir());
-    const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => "owner");
+    const staging = createStaging(createDiskAccess(path, createPathRoots(createAccessRules())), () => "owner");
     try {
       assert.deepEqual(await staging.alone(() => success(1)), success(1));
       const holder = Deno.openSync(`${path}/${stagingDirectoryName}`); // of another process: a lock of this open file alone

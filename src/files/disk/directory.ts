@@ -1,9 +1,12 @@
 /**
- * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
- * confines names (kernel/), and by paths that are checked before and after (checked_directory.ts).
+ * Directories and files of a disk workspace, each reached by a handle: a descriptor, where the kernel resolves each name
+ * below an open directory and refuses links, other mounts and what leads out (src/files/kernel/descriptor.ts), or a path
+ * that is checked before and after each use (checked_path.ts). What a descriptor reached stays what it is, whatever
+ * others rename.
  */
 import { failure } from "../../lib/result.ts";
-import type { ListedName } from "../kernel/descriptor.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import type { WorkspaceRefusal } from "../workspace/port.ts";
 
@@ -30,112 +33,397 @@ export interface DiskInfo extends
   readonly mountId?: number;
 }
 
-/** An open file, which its user closes. */
-export interface DiskFile {
-  /** As it was when it was opened. */
-  readonly info: DiskInfo;
-  /** Bytes read at `position` into `buffer`; 0 at the end. */
-  read(buffer: Uint8Array, position: number): number;
-  readLater(buffer: Uint8Array, position: number): Promise<number>;
-  /** Writes all of it where the last write ended. */
-  write(bytes: Uint8Array): Promise<void>;
-  /** Resolves when what was written is on the disk. */
-  flush(): Promise<void>;
-  setMode(mode: number): void;
-  setOwner(uid: number, gid: number): void;
-  close(): void;
+/** What an entry is reached by. */
+export interface Handle extends Descriptor<DiskInfo> {
+  /** What a path needs beside what a descriptor does. */
+  readonly checks?: PathChecks;
 }
 
-/** A file or directory that is locked by one process at a time, until it ends or closes it. */
-export interface DiskLock {
-  /** As it was when it was opened. */
-  readonly info: DiskInfo;
-  /** Whether it got the lock at once. */
-  tryLock(): boolean;
-  unlock(): void;
-  close(): void;
-}
-
-/** An open directory whose entries are read. */
-export interface DiskListing extends Disposable {
-  /** As it was when it was opened. */
-  readonly info: DiskInfo;
-  /** The entries, all at once. */
-  entries(): Iterable<ListedName>;
-  /** The entries of a long directory in batches, giving others their turn in between. */
+/** Of a directory that is reached by its path, which another process may have led elsewhere. */
+interface PathChecks {
+  isStillInside(name?: string): boolean;
+  isStillChangeable(): boolean;
+  /** Whether what was opened at the name is what was found there, and still is. */
+  isUnchanged(name: string, opened: DiskInfo, found: DiskInfo): boolean;
   entriesInTurns(): AsyncIterable<readonly ListedName[]>;
-  /** What an entry is, of which something may be mounted there. */
-  entryOf(name: string): DiskInfo | null;
-  /** The same, without telling anything of what is mounted. */
-  detailsOf(name: string): DiskInfo | null;
-  /** How the directory is now; `null` when another was put in its place. */
-  lookAgain(): DiskInfo | null;
+  removeTree(name: string): void;
+  removeTreeInTurns(name: string): Promise<void>;
 }
+
+/** An open file, or what is locked, with what was seen of it when it was opened. Its user closes it. */
+export type DiskFile = Handle & { readonly info: DiskInfo };
+
+/** The way to the files of one workspace. */
+export type DiskAccess = ReturnType<typeof createDiskAccess>;
+
+/** The way to the workspace whose directory has this real path. */
+export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
+  const handle = openAny(roots.open(path));
+  const first = handle.info;
+  const reached: Handle[] = [];
+  const root = new DiskDirectory(handle, first, reached);
+  let steps = 0;
+  const isThere = (): boolean => {
+    const now = roots.statusOf(path);
+    if (now === null) throw Object.assign(new Error("the workspace is gone"), { code: "ENOENT" });
+    return isSame(now, first) && now.isDirectory;
+  };
+  const step = <T>(run: () => T): T => {
+    steps++;
+    try {
+      return run();
+    } finally {
+      if (--steps === 0) { for (let each; (each = reached.pop()) !== undefined;) each.close(); }
+    }
+  };
+  return {
+    /** The workspace's directory; `null` when another was put in its place since it was opened. Throws when it is gone. */
+    root: (): DiskDirectory | null => isThere() ? root : null,
+    /** Runs a step that gives up control nowhere, and then closes the directories that it reached. */
+    step,
+    /** Reaches a directory that stays good until it is disposed of. */
+    hold(reach: () => DiskDirectory): { readonly value: DiskDirectory } & Disposable {
+      const held = step(() => handleOf(reach()).open(".", "directory"));
+      return { value: new DiskDirectory(held, first, reached), [Symbol.dispose]: () => held.close() };
+    },
+    /**
+     * Opens what lies at a path of names without links, in one call; `null` where that cannot be, for whatever reason.
+     * With `isRootSeen` the root is not looked at once more.
+     */
+    openPlain(relative: string, purpose: "read" | "path", isRootSeen: boolean): DiskFile | null {
+      if (!isRootSeen && !isThere()) return null;
+      const opened = handle.tryOpen(relative, purpose);
+      return typeof opened === "string" ? null : openAny(opened);
+    },
+    /** The same for a directory; the root is looked at. */
+    listPlain(relative: string): DiskListing | null {
+      const opened = isThere() ? handle.tryOpen(relative, "list") : "";
+      const listing = typeof opened === "string" ? null : new DiskListing(opened, first);
+      if (listing === null || !isForeign(first, listing.info)) return listing;
+      listing[Symbol.dispose]();
+      return null;
+    },
+    /** Reports changes in a directory until the returned function is called; ENOSYS where the system has no such call. */
+    watch(relative: string, onChange: OnEntryChange): () => void {
+      if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
+      return withOpened(handle.open(relative, "directory"), (directory) => directory.watch(onChange));
+    },
+    close: (): void => handle.close(),
+  };
+}
+
+/** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
+const unsupported: ReadonlySet<string> = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
+/** A file can have no second name: the file system has none, or the system none for files of others. */
+const unlinkable: ReadonlySet<string> = new Set([...unsupported, "ENOTSUP", "EMLINK"]);
+const encoder = new TextEncoder();
 
 /**
  * A directory inside the workspace, good until the step ends in which it was reached. Methods throw the system's error,
  * which `toRefusal` reads. Each `name` is one name.
  */
-export interface DiskDirectory {
-  status(): DiskInfo;
-  statusOf(name: string): DiskInfo | null;
+export class DiskDirectory {
+  readonly #handle: Handle;
+  readonly #root: DiskInfo;
+  readonly #reached: Handle[];
+
+  constructor(handle: Handle, root: DiskInfo, reached: Handle[]) {
+    this.#handle = handle;
+    this.#root = root;
+    this.#reached = reached;
+  }
+
+  status(): DiskInfo {
+    return this.#handle.status();
+  }
+
+  statusOf(name: string): DiskInfo | null {
+    return name === "." ? this.status() : this.#handle.statusOf(name);
+  }
+
   /** Where a link leads; `null` when that is not UTF-8. */
-  readLink(name: string): string | null;
+  readLink(name: string): string | null {
+    return this.#handle.readLink(name);
+  }
+
   /** A directory in this one. */
-  enter(name: string): DiskDirectory;
+  enter(name: string): DiskDirectory {
+    const opened = this.#handle.open(name, "directory");
+    this.#reached.push(opened);
+    return new DiskDirectory(opened, this.#root, this.#reached);
+  }
+
   /** Opens the directory at the end of a path of names; `.` is this one. */
-  list(path: string): DiskListing;
+  list(path: string): DiskListing {
+    return new DiskListing(this.#handle.open(path, "list"), this.#root);
+  }
+
   /** Opens the regular file that was found; `null` when another entry was put in its place. */
-  openFile(name: string, found: DiskInfo): DiskFile | null;
+  openFile(name: string, found?: DiskInfo): DiskFile | null {
+    const file = openAny(this.#handle.open(name, "read"));
+    const { checks } = this.#handle;
+    let isGood = false;
+    try {
+      isGood = file.info.isFile && (!checks || !found || checks.isUnchanged(name, file.info, found));
+    } finally {
+      if (!isGood) file.close();
+    }
+    return isGood ? file : null;
+  }
+
   /** Opens a file in the staging directory, where no path of a caller leads; `null` when there is no file. */
-  openOwn(name: string): DiskFile | null;
-  createFile(name: string): DiskFile;
-  /** Opens a file to lock it; `null` when there is none, or no file. */
-  openLock(name: string, create: boolean): DiskLock | null;
+  openOwn(name: string): DiskFile | null {
+    return this.statusOf(name)?.isFile ? this.openFile(name) : null;
+  }
+
+  createFile(name: string): DiskFile {
+    return openAny(this.#handle.open(name, "create"));
+  }
+
+  /** Opens a file to lock it, for one process until it ends or closes it; `null` when there is none, or no file. */
+  openLock(name: string, create: boolean): DiskFile | null {
+    if (!create && this.statusOf(name)?.isFile !== true) return null;
+    const lock = openAny(this.#handle.open(name, create ? "create_lock" : "lock"));
+    if (lock.info.isFile) return lock;
+    lock.close();
+    return null;
+  }
+
   /** Opens this directory to lock it. */
-  openSelf(): DiskLock;
+  openSelf(): DiskFile {
+    return openAny(this.#handle.open(".", "list"));
+  }
+
   /** Makes a directory unless there is something of that name. */
-  makeDirectory(name: string, mode?: number): void;
-  removeFile(name: string): void;
+  makeDirectory(name: string, mode = 0o777): void {
+    try {
+      this.#handle.makeDirectory(name, mode);
+    } catch (error) {
+      if (errorCode(error) !== "EEXIST") throw error;
+    }
+  }
+
+  removeFile(name: string): void {
+    this.#handle.removeFile(name);
+  }
+
   /** Removes an empty directory. */
-  removeDirectory(name: string): void;
+  removeDirectory(name: string): void {
+    this.#handle.removeDirectory(name);
+  }
+
   /** Removes what is there with all below it; that nothing is there is no error. */
-  removeTree(name: string): void;
-  removeTreeInTurns(name: string): Promise<void>;
+  removeTree(name: string): void {
+    if (this.#handle.checks) return this.#handle.checks.removeTree(name);
+    for (const _ of removeBelow(this.#handle, this.#root, name)) continue;
+  }
+
+  async removeTreeInTurns(name: string): Promise<void> {
+    if (this.#handle.checks) return await this.#handle.checks.removeTreeInTurns(name);
+    for (const _ of removeBelow(this.#handle, this.#root, name)) await nextTurn();
+  }
+
   /** Renames the entry that was found. With `found` left out, whatever is there. */
-  rename(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): void;
+  rename(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): void {
+    this.#handle.rename(name, to.#handle, newName);
+    if (found !== undefined) this.#requireSame(name, to, newName, found);
+  }
+
   /** Renames unless there is something of the new name; says whether it did. */
-  renameNew(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): boolean;
+  renameNew(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): boolean {
+    try {
+      this.#handle.renameNew(name, to.#handle, newName);
+    } catch (error) {
+      const code = errorCode(error) ?? "";
+      if (code === "EEXIST") return false;
+      if (!unsupported.has(code)) throw error;
+      if (!this.#renameBySteps(name, to, newName)) return false;
+    }
+    if (found !== undefined) this.#requireSame(name, to, newName, found);
+    return true;
+  }
+
   /** Two entries take each other's name in one step; `false` where the system has no such step. */
-  exchange(name: string, to: DiskDirectory, otherName: string): boolean;
+  exchange(name: string, to: DiskDirectory, otherName: string): boolean {
+    return isDone(() => this.#handle.exchange(name, to.#handle, otherName), unsupported);
+  }
+
   /** Gives a file a second name, unless there is something of that name; `false` where it can have none. */
-  link(name: string, to: DiskDirectory, newName: string): boolean;
+  link(name: string, to: DiskDirectory, newName: string): boolean {
+    return isDone(() => this.#handle.link(name, to.#handle, newName), unlinkable);
+  }
+
   /** Adds a short text to a file of the server's own, which is made when it is missing. */
-  appendText(name: string, text: string): void;
+  appendText(name: string, text: string): void {
+    withOpened(this.#handle.open(name, "append"), (file) => file.writeNow(encoder.encode(text)));
+  }
+
   /** Whether what lies here, or at this name, still is inside and not denied: another process may have moved it. */
-  isStillInside(name?: string): boolean;
+  isStillInside(name?: string): boolean {
+    return this.#handle.checks?.isStillInside(name) ?? true;
+  }
+
   /** The same for a directory whose entries are to change: it is not protected either. */
-  isStillChangeable(): boolean;
+  isStillChangeable(): boolean {
+    return this.#handle.checks?.isStillChangeable() ?? true;
+  }
+
+  /** Where the file system has no such rename: the second name first, which never replaces anything, where it can be. */
+  #renameBySteps(name: string, to: DiskDirectory, newName: string): boolean {
+    try {
+      if (!this.statusOf(name)?.isDirectory && this.link(name, to, newName)) {
+        this.removeFile(name);
+        return true;
+      }
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return false;
+      throw error;
+    }
+    if (to.statusOf(newName) !== null) return false;
+    this.rename(name, to, newName);
+    return true;
+  }
+
+  /** Restores what another process had put there after the check. */
+  #requireSame(name: string, to: DiskDirectory, newName: string, found: DiskInfo): void {
+    const moved = to.statusOf(newName);
+    if (moved !== null && identityOf(moved) === identityOf(found)) return;
+    if (moved !== null) to.renameNew(newName, this, name);
+    throw Object.assign(new Error("another process replaced the entry in the meantime"), { code: "ESTALE" });
+  }
+
+  static handleOf(directory: DiskDirectory): Handle {
+    return directory.#handle;
+  }
+}
+const { handleOf } = DiskDirectory;
+
+/** An open directory whose entries are read. */
+export class DiskListing implements Disposable {
+  /** As it was when it was opened. */
+  readonly info: DiskInfo;
+  readonly #handle: Handle;
+  readonly #root: DiskInfo;
+
+  constructor(handle: Handle, root: DiskInfo) {
+    this.#handle = handle;
+    this.#root = root;
+    this.info = openAny(handle).info;
+  }
+
+  /** The entries, all at once. */
+  *entries(): Generator<ListedName> {
+    for (let batch; (batch = this.#handle.readEntries()).length > 0;) yield* batch;
+  }
+
+  /** The entries of a long directory in batches, giving others their turn in between. */
+  async *entriesInTurns(): AsyncGenerator<readonly ListedName[]> {
+    if (this.#handle.checks) return yield* this.#handle.checks.entriesInTurns();
+    for (let batch; (batch = this.#handle.readEntries()).length > 0;) {
+      yield batch; // takes a millisecond or two
+      await nextTurn();
+    }
+  }
+
+  /** What an entry is, of which something may be mounted there. */
+  entryOf(name: string): DiskInfo | null {
+    if (this.#handle.checks && !name.isWellFormed()) return null;
+    return this.#handle.statusOf(name);
+  }
+
+  /** The same, without telling anything of what is mounted. */
+  detailsOf(name: string): DiskInfo | null {
+    const status = this.entryOf(name);
+    return status === null || isForeign(this.#root, status) ? null : status;
+  }
+
+  /** How the directory is now; `null` when another was put in its place. */
+  lookAgain(): DiskInfo | null {
+    if (this.#handle.checks?.isStillInside() === false) return null;
+    const again = this.#handle.status();
+    return isSame(again, this.info) ? again : null;
+  }
+
+  [Symbol.dispose](): void {
+    this.#handle.close();
+  }
 }
 
-/** The way to the files of one workspace. */
-export interface DiskAccess {
-  /** The workspace's directory; `null` when another was put in its place since it was opened. Throws when it is gone. */
-  root(): DiskDirectory | null;
-  /** Runs a step that gives up control nowhere, and then closes the directories that it reached. */
-  step<T>(run: () => T): T;
-  /** Reaches a directory that stays good until it is disposed of. */
-  hold(reach: () => DiskDirectory): { readonly value: DiskDirectory } & Disposable;
-  /**
-   * Opens what lies at a path of names without links, in one call; `null` where that cannot be, for whatever reason.
-   * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
-   */
-  openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
-  /** The same for a directory; the root is looked at. */
-  listPlain?(path: string): DiskListing | null;
-  /** Reports changes in a directory until the returned function is called. Absent where the system has no such call. */
-  watch?(path: string, onChange: OnEntryChange): () => void;
-  close(): void;
+/** Takes over the handle, which is closed where the system does not tell what it is of. */
+function openAny(handle: Handle): DiskFile {
+  try {
+    return Object.assign(handle, { info: handle.status() });
+  } catch (error) {
+    handle.close();
+    throw error;
+  }
+}
+
+function isDone(call: () => void, excused: ReadonlySet<string>): boolean {
+  try {
+    call();
+    return true;
+  } catch (error) {
+    if (excused.has(errorCode(error) ?? "")) return false;
+    throw error;
+  }
+}
+
+/** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
+const maxRelativePath = 1_365;
+
+/** Removes what is at the name in `directory`, the deepest first, and yields after each entry. What is mounted stays. */
+function* removeBelow(directory: Handle, root: DiskInfo, name: string): Generator<void> {
+  const entry = directory.statusOf(name);
+  if (entry === null) return;
+  if (!entry.isDirectory || isForeign(root, entry)) return directory.removeFile(name);
+  const pending = [name];
+  for (let path; (path = pending.at(-1)) !== undefined;) {
+    const slash = path.lastIndexOf("/");
+    if (path.length > maxRelativePath) {
+      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
+      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
+      pending.pop();
+      continue;
+    }
+    const below: string[] = [];
+    using holder = new Opened(directory.open(path, "list"));
+    const { descriptor } = holder;
+    for (let batch; (batch = descriptor.readEntries()).length > 0;) {
+      for (const { name: each, kind } of batch) {
+        if (kind === "directory") below.push(`${path}/${each}`);
+        else descriptor.removeFile(each);
+        yield;
+      }
+    }
+    if (below.length > 0) {
+      pending.push(...below);
+      continue;
+    }
+    pending.pop();
+    const last = path.slice(slash + 1);
+    if (slash < 0) directory.removeDirectory(last);
+    else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
+    yield;
+  }
+}
+
+/** Closes a descriptor at the end of a block. */
+class Opened implements Disposable {
+  constructor(readonly descriptor: Handle) {}
+
+  [Symbol.dispose](): void {
+    this.descriptor.close();
+  }
+}
+
+/** What `use` makes of a descriptor, which is closed then: for one statement, where Deno's bundler drops a `using`. */
+function withOpened<T>(handle: Handle, use: (handle: Handle) => T): T {
+  try {
+    return use(handle);
+  } finally {
+    handle.close();
+  }
 }
 
 /** Whether two looks were at one entry. */
@@ -206,16 +494,6 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
 
 /** What was looked at is not what is there now. */
 export const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
-
-/** A file can have no second name: the file system has none, or the system none for files of others. */
-export const unlinkable: ReadonlySet<string> = new Set([
-  "EINVAL",
-  "ENOSYS",
-  "EOPNOTSUPP",
-  "ENOTSUP",
-  "EPERM",
-  "EMLINK",
-]);
 
 /** The POSIX code of a file system error, or `undefined` for any other error. */
 export function errorCode(error: unknown): string | undefined {

@@ -8,9 +8,8 @@ import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/access_rules.ts";
 import type { KernelRoots } from "../kernel/descriptor.ts";
-import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
-import { type DiskAccess, toRefusal } from "./directory.ts";
-import { createKernelAccess } from "./kernel_directory.ts";
+import { createPathRoots, realPathOf } from "./checked_path.ts";
+import { createDiskAccess, type DiskAccess, toRefusal } from "./directory.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { createDiskQuota, createInnerLinks } from "./tree.ts";
@@ -129,7 +128,7 @@ function openRoot(
     }
     if (Deno.build.os !== "windows") Deno.openSync(path).close(); // an error now, not at each call of an agent
     if (path === "/") throw new UnusableError("the workspace cannot be the root of the file system", another);
-    const access = kernel === undefined ? createCheckedAccess(path, rules) : createKernelAccess(kernel, path);
+    const access = createDiskAccess(path, kernel ?? createPathRoots(rules));
     return { path, access };
   } catch (error) {
     const words = systemFaultWords(error);

@@ -194,7 +194,7 @@ export async function useAndClose<T>(
 /** What is at the path. */
 function stat(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
   try {
-    const plain = openPlain(disk, path, "status");
+    const plain = openPlain(disk, path, "path");
     if (plain !== null) {
       plain.close();
       if (!plain.info.isSymlink) return success(toEntryInfo(plain.info));
@@ -220,7 +220,7 @@ function toEntryInfo(info: DiskInfo): EntryInfo {
 /** Where a path leads with a link at its end followed, and kept. */
 function trueNames(disk: Disk, path: WorkspacePath): Outcome<readonly string[]> {
   try {
-    const plain = openPlain(disk, path, "status");
+    const plain = openPlain(disk, path, "path");
     plain?.close();
     if (plain?.info.isSymlink === false) return success([path.text]); // no link is on the way
   } catch (error) {
@@ -317,15 +317,15 @@ function openInside(
 function openPlain(
   disk: Disk,
   path: WorkspacePath,
-  purpose: "read" | "status",
+  purpose: "read" | "path",
   isRootSeen = false,
 ): DiskFile | null {
-  return isPlain(disk, path) ? disk.access.openPlain?.(path.text, purpose, isRootSeen) ?? null : null;
+  return isPlain(disk, path) ? disk.access.openPlain(path.text, purpose, isRootSeen) : null;
 }
 
 /** The same of a directory. */
 function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
-  return isPlain(disk, path) ? disk.access.listPlain?.(path.text) ?? null : null;
+  return isPlain(disk, path) ? disk.access.listPlain(path.text) : null;
 }
 
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {

@@ -9,7 +9,6 @@ import {
   type DiskDirectory,
   type DiskFile,
   type DiskInfo,
-  type DiskLock,
   identityOf,
   isForeign,
   isSame,
@@ -39,8 +38,8 @@ const reserved = failure({ reason: "denied", because: "reserved" } as const);
 /** Uses the staging directory below the root; the first write makes it, so a read-only workspace can be opened. */
 export function createStaging(access: DiskAccess, randomId: () => string) {
   const owner = randomId();
-  let lock: DiskLock | null = null;
-  let turn: DiskLock | null = null;
+  let lock: DiskFile | null = null;
+  let turn: DiskFile | null = null;
   let canExchange: boolean | null = null;
   /** The staging directory during a turn, and the trash once it was needed there. */
   let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
@@ -176,7 +175,7 @@ function tryExchange(directory: DiskDirectory, owner: string): boolean | null {
 }
 
 /** The lock of the directory: the one that is open, as long as it still is that one. */
-function openStill(open: DiskLock | null, directory: DiskDirectory): DiskLock {
+function openStill(open: DiskFile | null, directory: DiskDirectory): DiskFile {
   if (open === null) return directory.openSelf();
   if (isSame(directory.status(), open.info)) return open;
   const another = directory.openSelf(); // first: what throws here must not leave a closed file behind
@@ -184,7 +183,7 @@ function openStill(open: DiskLock | null, directory: DiskDirectory): DiskLock {
   return another;
 }
 
-function takeLock(directory: DiskDirectory, name: string): DiskLock {
+function takeLock(directory: DiskDirectory, name: string): DiskFile {
   for (let attempt = 0; attempt < maxLockAttempts; attempt++) {
     const file = directory.openLock(name, true);
     if (file === null) throw Object.assign(new Error("the lock is no file"), { code: "ESTALE" });
@@ -259,7 +258,7 @@ function keep(directory: DiskDirectory, name: string, newName: string): void {
 }
 
 /** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
-function tryTakeLock(directory: DiskDirectory, name: string): DiskLock | "held" | null {
+function tryTakeLock(directory: DiskDirectory, name: string): DiskFile | "held" | null {
   const file = directory.openLock(name, false);
   if (file === null) return null;
   let isOurs = false;

@@ -5,9 +5,8 @@
  * Without the kernel's help new links are not noticed: Deno withholds events whose real path is elsewhere.
  */
 import type { KernelRoots } from "../kernel/descriptor.ts";
-import { type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./directory.ts";
-import { createCheckedAccess } from "./checked_directory.ts";
-import { createKernelAccess } from "./kernel_directory.ts";
+import { createDiskAccess, type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./directory.ts";
+import { createPathRoots } from "./checked_path.ts";
 import { pause } from "../../lib/time.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import {
@@ -44,7 +43,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   const { isDenied } = rules;
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
-    const access = kernel === undefined ? createCheckedAccess(root, rules) : createKernelAccess(kernel, root);
+    const access = createDiskAccess(root, kernel ?? createPathRoots(rules));
     const look = createLook(root, access);
     const notices = createChangeNotices({ ...options, isDenied, onChange });
     const isHidden = (path: string): boolean => {
@@ -249,7 +248,6 @@ function openWatcher(access: DiskAccess, directories: readonly string[]): Watche
     ends.splice(0).forEach((end) => end());
   };
   const root = directories[0] ?? "";
-  if (access.watch === undefined) return openByPaths(directories, access);
   for (const path of directories) {
     try {
       const end = access.watch(relativePath(root, path), (changed) => {
@@ -261,6 +259,7 @@ function openWatcher(access: DiskAccess, directories: readonly string[]): Watche
     } catch (error) {
       const code = errorCode(error) ?? "";
       const isRoot = path === root;
+      if (code === "ENOSYS") return openByPaths(directories, access);
       if (!isRoot && unwatched.has(code)) continue;
       close();
       if (code !== "ENOENT") throw error;

@@ -33,14 +33,14 @@ export interface ListedName {
 }
 
 /** An open file or directory. Every method throws a `KernelError` when the system refuses. */
-export interface Descriptor {
+export interface Descriptor<Status = EntryStatus> {
   /** Opens what lies at `path` below this directory; `mode` of a new file is 0666 less the umask, of a lock 0600. */
-  open(path: string, purpose: Purpose): Descriptor;
+  open(path: string, purpose: Purpose): Descriptor<Status>;
   /** The same, or the error's code: for what often is not there. */
-  tryOpen(path: string, purpose: Purpose): Descriptor | string;
-  status(): EntryStatus;
+  tryOpen(path: string, purpose: Purpose): Descriptor<Status> | string;
+  status(): Status;
   /** An entry of this directory, a link itself; `null` when there is none. */
-  statusOf(name: string): EntryStatus | null;
+  statusOf(name: string): Status | null;
   /** Where a link in this directory leads; `null` when that is not UTF-8. */
   readLink(name: string): string | null;
   /** The next entries of this directory, opened to `list`; none at the end. */
@@ -50,19 +50,19 @@ export interface Descriptor {
   makeDirectory(name: string, mode: number): void;
   removeFile(name: string): void;
   removeDirectory(name: string): void;
-  link(name: string, to: Descriptor, newName: string): void;
-  rename(name: string, to: Descriptor, newName: string): void;
+  link(name: string, to: Descriptor<Status>, newName: string): void;
+  rename(name: string, to: Descriptor<Status>, newName: string): void;
   /** The same, unless something of that name is there: EEXIST. */
-  renameNew(name: string, to: Descriptor, newName: string): void;
+  renameNew(name: string, to: Descriptor<Status>, newName: string): void;
   /** Two entries take each other's name in one step. */
-  exchange(name: string, to: Descriptor, otherName: string): void;
+  exchange(name: string, to: Descriptor<Status>, otherName: string): void;
   /** Bytes read at `position` into `buffer`; 0 at the end. */
-  read(buffer: Uint8Array<ArrayBuffer>, position: number): number;
-  readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number>;
+  read(buffer: Uint8Array, position: number): number;
+  readLater(buffer: Uint8Array, position: number): Promise<number>;
   /** Writes all of it where the last write ended. */
-  write(bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  write(bytes: Uint8Array): Promise<void>;
   /** The same at once, for a few bytes. */
-  writeNow(bytes: Uint8Array<ArrayBuffer>): void;
+  writeNow(bytes: Uint8Array): void;
   /** Resolves when what was written is on the disk. */
   flush(): Promise<void>;
   setMode(mode: number): void;
@@ -75,11 +75,11 @@ export interface Descriptor {
 }
 
 /** Where descriptors begin. */
-export interface KernelRoots {
+export interface KernelRoots<Status = EntryStatus> {
   /** Opens the directory at `path`, wherever it leads; everything else is opened below it. */
-  open(path: string): Descriptor;
+  open(path: string): Descriptor<Status>;
   /** What is at `path`, a link itself; `null` when there is nothing. */
-  statusOf(path: string): EntryStatus | null;
+  statusOf(path: string): Status | null;
 }
 
 const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } = file;
