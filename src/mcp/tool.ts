@@ -106,6 +106,17 @@ export interface ToolContext {
   release(): void;
 }
 
+/** The context with some members replaced. Its class keeps the rest to itself, so that no copy serves. */
+export function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
+  return new Proxy(context, {
+    get(target, name) {
+      if (Object.hasOwn(members, name)) return Reflect.get(members, name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 /**
  * What another name of an argument means: a parameter (`filename`, `options.seed`), or more. Also for a parameter's own
  * name, where callers send what is meant for another.
@@ -121,11 +132,16 @@ export type Meaning = string | {
   readonly sets?: Readonly<Record<string, unknown>>;
   /** Means it only with one of these beside it, and without the parameter itself. */
   readonly beside?: readonly string[];
-  /** Means it only in this form. */
-  readonly form?: "text" | "list";
+  /** Means it only in this form; `several`: a list of more than one. */
+  readonly form?: "text" | "list" | "several";
+  /** Of what no parameter does: the call that does it, for the refusal. */
+  readonly instead?: string;
   /** Of a list: the parameter for its first entry, which callers leave out. */
   readonly first?: string;
 };
+
+/** The meaning of what has none for the tool, whatever its value. */
+export const saysNothing: Meaning = {};
 
 /** Meanings out of `{ filename: "path file" }`: each parameter with its other names. */
 export function otherNames(names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import { closestWord } from "../lib/closest_word.ts";
 import { isObject, parseJson } from "../lib/json.ts";
-import type { Meaning, Tool } from "./tool.ts";
+import { type Meaning, saysNothing, type Tool } from "./tool.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { RegisteredTool } from "./registry.ts";
 
@@ -154,8 +154,14 @@ function understandArguments(tool: Tool, schema: Members, given: Members): Under
     const calledBy = new Map<string, string>();
     const later: (() => void)[] = [];
 
-    const refuse = (name: string): void => {
+    const refuse = (name: string, instead?: string): void => {
       if (++refused > maxFaults) return;
+      if (instead !== undefined) {
+        if (!faults.some((fault) => fault.endsWith(instead))) {
+          faults.push(`${shownName([...path, name], names)}: ${instead}`);
+        }
+        return;
+      }
       const parameters = new Set(Object.keys(properties));
       const nearest = nearestParameter(name, parameters);
       const remedy = nearest !== null
@@ -190,12 +196,14 @@ function understandArguments(tool: Tool, schema: Members, given: Members): Under
       taken.set(parameter, converted(properties[parameter], { ...holder, [member]: value }, [...path, parameter]));
     };
     const take = (name: string, meaning: Meaning, sent: unknown): void => {
-      const { to, values = {}, as, sets = {} } = typeof meaning === "string" ? { to: meaning } : meaning;
+      const { to, values = {}, as, sets = {}, instead }: Exclude<Meaning, string> = typeof meaning === "string"
+        ? { to: meaning }
+        : meaning;
       const key = String(sent).toLowerCase();
       const value = Object.hasOwn(values, key) ? values[key] : sent;
-      if (value === undefined) return; // says what is so anyway
+      if (value === undefined || meaning === saysNothing) return; // says what is so anyway
       const [parameter, member] = to?.split(".") ?? [];
-      if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name);
+      if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name, instead);
       if (as === "lines") {
         const lines = linesOf(value);
         if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
@@ -308,13 +316,14 @@ function holds(meaning: Meaning, value: unknown, given: Members): boolean {
   if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !beside.some((name) => Object.hasOwn(given, name)))) {
     return false;
   }
-  if (form === "list") return Array.isArray(value);
+  if (form === "list" || form === "several") return Array.isArray(value) && (form === "list" || value.length > 1);
   return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
 }
 
 /** Whether the parameter that a meaning is about is one of these. */
 function isNamed(meaning: Meaning, properties: Members): boolean {
-  return typeof meaning === "object" && meaning.first === undefined && Object.hasOwn(properties, meaning.to ?? "");
+  if (typeof meaning === "string" || meaning.first !== undefined) return false;
+  return meaning.instead !== undefined || Object.hasOwn(properties, meaning.to ?? "");
 }
 
 /** Where the one that comes first was left out, or has the list's form, the list holds it. */
@@ -372,7 +381,9 @@ function asText({ written, enum: values }: Members, value: unknown): unknown {
     if (!Array.isArray(values) || values.includes(value)) return value;
     return values.find((each) => String(each).toLowerCase() === value.toLowerCase()) ?? value;
   }
-  if (written === undefined) return value;
+  if (written === undefined) { // a list of one text is that text
+    return Array.isArray(value) && value.length === 1 && typeof value[0] === "string" ? value[0] : value;
+  }
   if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
   const isLines = Array.isArray(value) && value.every((each) => typeof each === "string");
   if (written === "either" && isLines && value.length > 0) {

@@ -181,7 +181,22 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_edit", { command: "str_replace", path: "a", old_str: "b", new_str: "c" }, {
       ...{ path: "a", old_text: "b", new_text: "c" },
     }],
+    ["file_edit", { file_path: "a", old_string: "b", new_string: "c", instruction: "why", expected_replacements: 3 }, {
+      ...{ path: "a", old_text: "b", new_text: "c", expected_replacements: 3 },
+    }],
+    ...["path", "paths", "file_paths", "files"].map((name): [string, Arguments, Arguments] => [
+      "file_edit",
+      { [name]: ["a", "d"], old_text: "b", new_text: "c" },
+      { old_text: "b", new_text: "c", edits: ["a", "d"] },
+    ]),
+    ["file_edit", { paths: "a", old_text: "b", new_text: "c" }, { path: "a", old_text: "b", new_text: "c" }],
+    ["file_edit", { files: [{ file: "a", old: "b", new: "c", expected_occurrences: 2 }] }, {
+      edits: [{ path: "a", old_text: "b", new_text: "c", expected_replacements: 2 }],
+    }],
     // claude-code Glob and LS, Codex, Gemini CLI, the official filesystem server
+    ["file_list", { path: ["a"] }, { path: "a" }],
+    ["file_list", { directories: ["a"] }, { path: "a" }],
+    ["file_search", { query: "x", paths: ["a"] }, { query: "x", path: "a" }],
     ["file_list", { pattern: "**/*.ts", path: "a" }, { pattern: "**/*.ts", path: "a" }],
     ["file_list", { dir_path: "a", depth: 2, limit: 5, offset: 1 }, { path: "a", depth: 2, limit: 5 }],
     ["file_list", { path: "a", excludePatterns: ["b"], sortBy: "size" }, { path: "a", exclude: ["b"], sort: "size" }],

@@ -26,6 +26,32 @@ Deno.test("file_undo undoes the passage of an edit in a file that was changed el
     assert.ok(Deno.readTextFileSync(`${root}/f`).includes("line 2x"));
   }));
 
+Deno.test("file_undo says of a change by file_move whether it moved, copied or made a directory", () =>
+  withFileServer({}, async ({ done }) => {
+    await done("file_write", { filename: "a/f", content: "1", files: [{ filename: "a/other", content: "2" }] });
+    const cases: readonly [Record<string, unknown>, string][] = [
+      [{ path: "a/f", destination: "g" }, "file_move g (from a/f)"],
+      [{ path: "g", destination: "h", copy: true }, "file_move, a copy h"],
+      [{ path: "a", destination: "b", copy: true }, "file_move, a copy b"],
+      [{ paths: ["g", "h"], destination: "c", copy: true }, "file_move, a copy c"],
+      [{ destination: "d/e" }, "file_move, a new directory d/e"],
+      [{ paths: ["g"], destination: "new" }, "file_move new"],
+    ];
+    for (const [args, words] of cases) {
+      await done("file_move", args);
+      const listed = await done("file_undo", {});
+      const [line = ""] = listed.text.split("\n");
+      assert.ok(line.includes(`Z ${words}`), line);
+      const [change] = listed.structured["changes"] as { tool: string; did?: string }[];
+      assert.equal(change?.tool, "file_move");
+      assert.equal(
+        change.did,
+        words.includes("copy") ? "a copy" : words.includes("new d") ? "a new directory" : undefined,
+      );
+    }
+    assert.match((await done("file_undo", { change: "last" })).text, /^Undid file_move of /);
+  }));
+
 Deno.test("file_undo knows nothing of other clients' changes, whatever id it is given", async () => {
   await using place = await makeServerPlace();
   const tokens = [await tokenFor(place), await clientFor(place)] as const;

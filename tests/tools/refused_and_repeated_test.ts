@@ -99,6 +99,41 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ],
   ["file_read", { filename: "notes/a.txt", tail: 1, offset: 1 }, /use only one of tail/, without("tail")],
   ["file_edit", { path: "notes/a.txt", new_text: "1" }, /give old_text/, set({ old_text: "one" })],
+  ...["path", "paths", "folders"].flatMap((name): typeof cases =>
+    [["file_search", { query: "one" }], ["file_list", {}]].map(([tool, args]) => [
+      tool as string,
+      { ...args as Arguments, [name]: ["notes", "full/c.txt"] },
+      /call once for each, or leave it out and give a pattern such as \{a,a\/\*\*,b,b\/\*\*\}/,
+      () => ({ ...args as Arguments, pattern: "{notes,notes/**,full/c.txt,full/c.txt/**}" }),
+    ])
+  ),
+  ...[{ insert_line: 1, new_str: "zero\n" }, { command: "insert", insert_line: 0, insert_text: "zero\n" }].map(
+    (sent): typeof cases[number] => [
+      "file_edit",
+      { path: "notes/a.txt", ...sent },
+      /give a line that is there as old_text, and that line with the new ones as new_text/,
+      () => ({ path: "notes/a.txt", old_text: "one\n", new_text: "one\nzero\n" }),
+    ],
+  ),
+  [
+    "file_edit",
+    { path: "notes/a.txt", start_line: 1, end_line: 1, new_text: "1" },
+    /give the lines themselves as old_text/,
+    () => edit,
+  ],
+  [
+    "file_edit",
+    { path: "notes/a.txt", content: "a" },
+    /file_write/,
+    call("file_write", { filename: "b", content: "a" }),
+  ],
+  ["file_edit", { ...edit, regex: true }, /file_edit finds exact text/, without("regex")],
+  [
+    "file_edit",
+    { ...edit, old_text: "two", expected_replacements: 3 },
+    /old_text is there 2 times; with expected_replacements (\d)/,
+    ([, number], args) => ({ ...args, expected_replacements: Number(number) }),
+  ],
   [
     "file_edit",
     { ...edit, if_version: "" },

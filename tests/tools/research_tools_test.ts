@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
 import { researchTools } from "../../src/files/tools/research_tools.ts";
-import type { Tool } from "../../src/mcp/tool.ts";
+import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 
 function fill(root: string): void {
@@ -65,6 +65,26 @@ Deno.test("ChatGPT gets search and fetch in the shapes that OpenAI documents; ot
 
     await begin(files, "a-client");
     assert.deepEqual(await toolNames(files), usual);
+  });
+});
+
+Deno.test("search asks for names once and for each word's texts, and answers in its time with what it has found", async () => {
+  const asked: unknown[] = [];
+  const slow = (name: string): Tool => ({
+    ...{ name, title: name, description: "", scopes: ["files:read"], annotations: {}, input: z.looseObject({}) },
+    async run(input: Record<string, unknown>, { signal }) {
+      asked.push(input["pattern"] ?? input["query"]);
+      if (asked.length > 2) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      return { ok: true, content: [], structuredContent: { matches: [{ filename: "a.md" }] } };
+    },
+  });
+  const context = { signal: new AbortController().signal } as ToolContext;
+  const [search] = researchTools(slow, { maxSearchMs: 20 });
+  const outcome = await search?.run({ query: "one three four fives sixteen seventy eighty" } as never, context);
+  assert.ok(outcome?.ok);
+  assert.deepEqual(asked, ["{*sixteen*,*seventy*,*eighty*,*three*,*fives*,*four*}", "sixteen", "seventy"]);
+  assert.deepEqual(outcome.structuredContent, {
+    results: [{ id: "a.md", title: "a.md", url: "workspace:///a.md" }],
   });
 });
 

@@ -21,7 +21,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { showExactly, showName } from "../../files/mod.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
+import { contextWith, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -208,17 +208,6 @@ const quietly: Partial<ToolContext> = {
   handOut: () => Promise.resolve(),
   supports: () => false,
 };
-
-/** The context with some members replaced. */
-function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
-  return new Proxy(context, {
-    get(target, name) {
-      if (Object.hasOwn(members, name)) return Reflect.get(members, name);
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
 
 /** Where a rule decides, the tool does not ask the client's person once more. */
 function withoutQuestions(context: ToolContext): ToolContext {

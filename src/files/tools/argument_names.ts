@@ -1,5 +1,5 @@
 /** What callers of the file tools write for their parameters: the names of tools that models know better. */
-import { type Meaning, otherNames } from "../../mcp/mod.ts";
+import { type Meaning, otherNames, saysNothing } from "../../mcp/mod.ts";
 
 type Meanings = Readonly<Record<string, Meaning>>;
 
@@ -13,6 +13,10 @@ const but = (own: string, names = file): string => names.split(" ").filter((name
 const only = (...values: readonly unknown[]): Meaning => ({
   values: Object.fromEntries(values.map((value) => [String(value), undefined])),
 });
+
+/** Names of what no parameter does, and the call that does it. */
+const instead = (names: string, words: string): Meanings =>
+  Object.fromEntries(names.split(" ").map((name) => [name, { instead: words }]));
 
 /** claude-code Read, Codex read_file, Gemini CLI, Cursor, the text editor tool, @modelcontextprotocol/server-filesystem. */
 const readNames: Meanings = {
@@ -52,15 +56,35 @@ const writeNames: Meanings = {
 /** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */
 const editNames: Meanings = {
   ...otherNames({
-    path: but("path"),
+    path: `${but("path")} paths files filenames file_paths`,
     old_text: "old old_string old_str find search search_text",
     new_text: "new new_string new_str replace replacement replace_text",
     replace_all: "all global replace_all_occurrences allow_multiple",
     if_version: "if_match",
     edits: "changes replacements operations",
     dry_run: "preview",
+    expected_replacements: "expected_occurrences expected_count",
+    regex: "is_regex use_regex",
   }),
-  ...{ expected_replacements: only(1), expected_occurrences: only(1), command: only("str_replace") },
+  ...instead(
+    "insert_line insert_at_line insert_text insert_after insert_before insert_mode",
+    "to insert, give a line that is there as old_text, and that line with the new ones as new_text",
+  ),
+  ...instead(
+    "start_line end_line line_number line view_range range",
+    "an edit finds its place by text: give the lines themselves as old_text, as file_read shows them",
+  ),
+  ...instead("patch diff code_edit input", "give each place as old_text and new_text, several of them in edits"),
+  ...instead("content file_text mode", "file_write writes a whole file, or with mode append at its end"),
+  expected_replacements: { to: "expected_replacements", values: { 1: undefined } },
+  path: { to: "edits", form: "list" }, // the same texts in each file
+  regex: { values: { false: undefined }, instead: "file_edit finds exact text; file_search with regex shows it" },
+  case_sensitive: { values: { true: undefined }, instead: "file_edit finds text in its case; file_search shows it" },
+  command: {
+    values: { str_replace: undefined },
+    instead: "file_read views, file_write creates, file_edit replaces and inserts: old_text and new_text say what",
+  },
+  instruction: saysNothing, // Gemini CLI
 };
 
 const sorts = otherNames({
@@ -75,8 +99,12 @@ const walking: Meanings = {
       "paths_include_glob",
     exclude: "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns",
     include_ignored: "no_ignore",
-    path: but("path", directory),
+    path: `${but("path", directory)} paths files directories dirs folders`,
   }),
+  path: {
+    form: "several",
+    instead: "one a call; call once for each, or leave it out and give a pattern such as {a,a/**,b,b/**}",
+  },
   ...{ include_hidden: only(true), show_hidden: only(true), hidden: only(true) },
 };
 /** claude-code Grep has 0 for all. */

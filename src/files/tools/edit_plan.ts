@@ -18,6 +18,8 @@ export interface WantedEdit {
   readonly oldText: string;
   readonly newText: string;
   readonly all: boolean;
+  /** Any other number of replacements is refused. */
+  readonly expected: number | undefined;
   readonly wholeWord: boolean;
   /** All of them hold. */
   readonly ifVersions: readonly string[];
@@ -96,6 +98,13 @@ export async function planFile(
     if (!edited.ok) {
       const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
       problems.push({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+      continue;
+    }
+    const { expected = edited.value.count } = edit;
+    if (expected !== edited.value.count) {
+      const words =
+        `old_text is there ${edited.value.count} times; with expected_replacements ${edited.value.count} all are replaced`;
+      problems.push({ edit, code: "other_count", words });
       continue;
     }
     text = edited.value.text;

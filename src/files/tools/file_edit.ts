@@ -64,6 +64,7 @@ const edit = z.lazy(() =>
     old_text: z.string().optional(),
     new_text: z.string().optional(),
     replace_all: z.boolean().optional().meta(unlisted),
+    expected_replacements: z.int().min(1).optional().meta(unlisted),
     whole_word: z.boolean().optional().meta(unlisted),
     if_version: ifVersionInput(),
   })
@@ -74,6 +75,7 @@ const input = z.lazy(() =>
     old_text: z.string().optional().describe("Exact text, any line ends"),
     new_text: z.string().optional().describe("Empty to delete"),
     replace_all: z.boolean().optional().describe("Else old_text must be there once"),
+    expected_replacements: z.int().min(1).optional().describe("Replace as many, or none").meta(unlisted),
     whole_word: z.boolean().optional().describe("Not in longer words"),
     if_version: ifVersionInput(),
     edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
@@ -164,7 +166,8 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
       path: edit.path,
       oldText: edit.old_text,
       newText: edit.new_text,
-      all: edit.replace_all ?? false,
+      all: edit.replace_all ?? (edit.expected_replacements ?? 1) > 1,
+      expected: edit.expected_replacements,
       wholeWord: edit.whole_word ?? false,
       ifVersions: [request.if_version, each.if_version].filter((version) => version !== undefined),
     });

@@ -32,6 +32,7 @@ const changeOutput = z.lazy(() =>
     change: z.string(),
     time: z.string(),
     tool: z.string(),
+    did: z.string().optional().describe("What else than moving a file_move did"),
     paths: z.array(z.string()).describe("The first of them"),
     path_count: z.int(),
     undone_by: z.string().optional(),
@@ -96,8 +97,9 @@ async function wantedChange(
 }
 
 /** For the person who decides: all that the undo may touch, as it is now. */
-async function previewUndo(workspace: Workspace, { id, at, by, steps }: Change): Promise<string> {
-  const lines = [`Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
+async function previewUndo(workspace: Workspace, change: Change): Promise<string> {
+  const { id, at, steps } = change;
+  const lines = [`Undoes ${toolOf(change)} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
   for (const path of new Set(steps.map(({ step }) => step.path))) {
     const { words } = await stateOf(workspace, pathOf(path), true);
     lines.push(`- ${showName(path)} (now: ${words})`);
@@ -124,7 +126,7 @@ async function undo(
   const by = changing.change ?? "";
   await trash.noteUndone(change.id, by);
   const paths = undone.value.map(toPathText);
-  return textAnswer(`Undid ${change.by?.tool} of ${shownPaths(undone.value)}; undo ${by} to redo it`, {
+  return textAnswer(`Undid ${toolOf(change)} of ${shownPaths(undone.value)}; undo ${by} to redo it`, {
     undone: change.id,
     undone_by: by,
     paths,
@@ -143,11 +145,13 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
     const state = (undoneBy === null ? "" : `, undone by ${undoneBy}`) +
       (redoneBy === null ? "" : `, redone by ${redoneBy}`);
     const source = shownSource(change);
-    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${source}${state}`);
+    const did = didOf(change);
+    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${toolOf(change)} ${shownPaths(paths)}${source}${state}`);
     changes.push({
       change: id,
       time: toTimestamp(at),
       tool: by?.tool ?? "",
+      ...did === undefined ? {} : { did },
       paths: paths.slice(0, maxShownPaths).map(toPathText),
       path_count: paths.length,
       ...undoneBy === null ? {} : { undone_by: undoneBy },
@@ -226,6 +230,17 @@ export async function* ownChanges(trash: Trash, principal: Principal): AsyncGene
 
 function isOwn({ by }: Change, { subject, clientId }: Principal): boolean {
   return by !== null && by.subject === subject && by.clientId === clientId;
+}
+
+/** What else than moving a `file_move` did. */
+function didOf({ by, steps }: Change): string | undefined {
+  if (by?.tool !== "file_move" || steps.some(({ step }) => step.op === "move")) return undefined;
+  return steps.some(({ step }) => step.op === "put") ? "a copy" : "a new directory";
+}
+
+function toolOf(change: Change): string {
+  const did = didOf(change);
+  return `${change.by?.tool}${did === undefined ? "" : `, ${did}`}`;
 }
 
 /** Where a move came from. */

@@ -1,14 +1,17 @@
 /** `search` and `fetch`: the two tools that ChatGPT's deep research needs, in the shapes that OpenAI documents. */
 import * as z from "zod";
 import { isObject, present } from "../../lib/json.ts";
-import { defineTool, readingHints, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { contextWith, defineTool, readingHints, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, toFileUri } from "../workspace/path.ts";
 import { textAnswer } from "./input.ts";
 import { refuse } from "./refusal.ts";
 
-/** Words of a query that are searched, and files of each. */
+/** Words of a query that are searched, and files of one search. */
 const maxWords = 6;
-const maxFilesOfWord = 200;
+const maxFilesOfSearch = 200;
+/** All searches of a call together: then it answers with what they have found. */
+const defaultMaxSearchMs = 10_000;
 const maxResults = 20;
 const maxQueryCharacters = 1_000;
 /** Bytes of a text, which deep research reads whole. */
@@ -28,7 +31,10 @@ const fetchOutput = z.lazy(() =>
 );
 
 /** `find` gives the tools behind the rules: `file_search` and `file_read` do the work, and are what rules are about. */
-export function researchTools(find: (name: string) => Tool | undefined): Tool[] {
+export function researchTools(
+  find: (name: string) => Tool | undefined,
+  { maxSearchMs = defaultMaxSearchMs } = {},
+): Tool[] {
   const [fileSearch, fileRead] = [find("file_search"), find("file_read")];
   if (fileSearch === undefined || fileRead === undefined) return [];
   const offer = { scopes: ["files:read"], profile: "chatgpt" } as const;
@@ -45,14 +51,19 @@ export function researchTools(find: (name: string) => Tool | undefined): Tool[] 
         const words = wordsOf(query);
         if (words.length === 0) return refuse("search", "query has no word");
         const hits = new Map<string, number>();
-        for (const word of words) {
-          const found = new Set<string>();
-          for (const how of [{ query: word, ignore_case: true }, { pattern: `*${word}*` }]) {
-            const outcome = await call(fileSearch, { ...how, show: "files", limit: maxFilesOfWord }, context);
-            if (!outcome.ok) return { ok: false, code: outcome.code, message: outcome.message };
-            for (const { filename } of matchesOf(outcome)) found.add(filename);
-          }
-          for (const filename of found) hits.set(filename, (hits.get(filename) ?? 0) + 1);
+        const ended = AbortSignal.timeout(maxSearchMs);
+        const within = contextWith(context, {
+          get signal() {
+            return AbortSignal.any([context.signal, ended]);
+          },
+        });
+        const names = { pattern: `{${words.map((word) => `*${word}*`).join(",")}}` };
+        for (const how of [names, ...words.map((query) => ({ query, ignore_case: true }))]) {
+          await nextTurn();
+          if (ended.aborted) break;
+          const outcome = await call(fileSearch, { ...how, show: "files", limit: maxFilesOfSearch }, within);
+          if (!outcome.ok) return { ok: false, code: outcome.code, message: outcome.message };
+          for (const { filename } of matchesOf(outcome)) hits.set(filename, (hits.get(filename) ?? 0) + 1);
         }
         const best = [...hits].sort(([, one], [, other]) => other - one).slice(0, maxResults);
         return answer({ results: best.map(([filename]) => ({ id: filename, title: filename, url: urlOf(filename) })) });
