@@ -4,27 +4,17 @@ import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
 import { openApproval } from "./approval.ts";
-import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
 import { createAuthorizationServer, type ProviderFetch, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import {
-  createChallenges,
-  createGuard,
-  createResourceMetadataEndpoint,
-  createSpellings,
-  createStorageProbe,
-  serverIcons,
-  withIcons,
-} from "../http/mod.ts";
-import type { Installation } from "./installation.ts";
-import { type Clock, createAgreedClock, systemTimers, type Timers } from "../lib/time.ts";
-import { type KernelAccess, researchTools } from "../files/mod.ts";
-import type { Log } from "../lib/log.ts";
+import { createStorageProbe, serverIcons, withIcons } from "../http/mod.ts";
+import type { Parts } from "./installation.ts";
+import { createAgreedClock } from "../lib/time.ts";
+import { researchTools } from "../files/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { placeOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
-import type { Metrics, Telemetry } from "../audit/mod.ts";
+import type { Metrics } from "../audit/mod.ts";
 import { createProfiles, type Tool } from "../mcp/mod.ts";
 import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
@@ -33,23 +23,13 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 
-interface AppDependencies extends Installation {
-  /** The issuer: an origin without a trailing slash. */
-  readonly serverUrl: string;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly timers?: Timers | undefined;
+interface AppParts extends Parts {
   /** Fetches client metadata documents; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
   /** Reaches the company's identity provider; the platform's `fetch` when absent. */
   readonly providerFetch?: ProviderFetch | undefined;
-  /** Tools in addition to the configuration's; see docs/tools.md. */
-  readonly extraTools?: readonly Tool[];
-  readonly bounds?: Bounds;
-  readonly kernel?: KernelAccess;
   /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
-  readonly telemetry: Telemetry;
   readonly onConnected?: (name: string) => void;
 }
 
@@ -66,32 +46,25 @@ const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credent
 export type App = Awaited<ReturnType<typeof buildApp>>;
 
 /** Wires every part. Rejects when the workspace cannot be used. */
-export async function buildApp(config: Config, given: AppDependencies) {
-  const { clock, timers = systemTimers, bounds = {} } = given;
+export async function buildApp(config: Config, given: AppParts) {
+  const { clock, timers, bounds, serverUrl, storage, secrets, metrics, extraTools, kernel } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { steadyNow } = wallClock;
-  const records = await openCallRecords(config, { ...given, timers, bounds, steadyNow });
+  const records = await openCallRecords(config, { ...given, steadyNow });
   const { log } = records;
+  const parts = { ...given, log };
   const agreedClock = createAgreedClock(clock, timers);
-  const dependencies = { ...given, log, timers, agreedClock, bounds };
-  const { serverUrl, storage, secrets, metrics, telemetry, extraTools = [] } = dependencies;
   const resource = `${serverUrl}/mcp`;
-  const spellings = serverUrlSpellings(serverUrl);
-  const scopes = scopesOf(config.servicenow);
-  const limits = createRateLimits(config, dependencies);
-  const servicenow = await openServicenow(config.servicenow, {
-    ...dependencies,
-    calls: limits.servicenowCalls,
-    fetch: telemetry.fetch,
-  });
+  const limits = createRateLimits(config, { ...parts, agreedClock });
+  const servicenow = await openServicenow(config.servicenow, parts, limits.servicenowCalls);
 
   const bodyTimeoutMs = bounds.http?.bodyTimeoutMs;
   const { ownerPasswordHash, clientMetadataDocuments, company, ownerPassphrase } = config.authorizationServer;
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
     resource,
-    resourceAliases: spellings.map((url) => `${url}/mcp`),
-    scopes,
+    resourceAliases: serverUrlSpellings(serverUrl).map((url) => `${url}/mcp`),
+    scopes: scopesOf(config.servicenow),
     storage,
     secrets,
     clock,
@@ -107,27 +80,24 @@ export async function buildApp(config: Config, given: AppDependencies) {
     ...(servicenow === null ? {} : {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
     }),
-    ...(clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
+    ...(clientMetadataDocuments ? { fetchDocument: given.fetchDocument } : {}),
     ...(company === null ? {} : { company: { ...company, fetch: given.providerFetch ?? fetch }, ownerPassphrase }),
   });
-  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
-  const challenges = createChallenges({ spellingOf, scopes });
   const { verifier } = authorizationServer;
-  const guard = createGuard({ verifier, challenges, clock });
 
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
   const approval = await openApproval(config, {
-    ...dependencies,
+    ...parts,
     nameOfClient,
     isLive: verifier.isLive,
     workspace: () => toolbox.workspace,
   });
   const toolbox: Toolbox = await createToolbox(config, {
-    ...dependencies,
+    ...parts,
     ...approval,
     servicenow,
-    transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live, approval) },
+    transferAccess: createTransferAccess(verifier, records.live, approval),
   });
   const { compatibility } = config.mcp;
   const profiles = createProfiles({
@@ -151,8 +121,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
   const tools = toolbox.tools.map(offered);
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
-    ...dependencies,
-    tracer: telemetry.tracer,
+    ...parts,
     serverInfo,
     extensions: [clientCredentialsExtension],
     tools: [...tools, ...researchTools((name) => tools.find((tool) => tool.name === name))],
@@ -174,7 +143,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
 
   const probeStorage = createStorageProbe({ storage, timers }); // one for /health and the console
   const consolePages = createConsoleSide(config, {
-    ...dependencies,
+    ...parts,
     probeStorage,
     ...approval,
     ...records,
@@ -186,24 +155,20 @@ export async function buildApp(config: Config, given: AppDependencies) {
     tools: [...toolbox.tools, ...extraTools],
   });
   const http = createHttpSide(config, {
-    ...dependencies,
+    ...parts,
+    ...toolbox,
+    ...records,
+    log,
     consoleRoutes: consolePages.routes,
     probeStorage,
-    isWorkspaceThere: toolbox.isWorkspaceThere,
-    attempts: records.attempts,
     authorizationServer,
     mcp,
     serverInfo,
     limits,
     profiles,
-    guard,
-    challenges,
-    spellings,
-    transfers: toolbox.transfers,
-    resourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
   });
 
-  const stopReturning = given.kernel?.available ? timers.every(returnIntervalMs, given.kernel.returnFreedMemory) : null;
+  const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : null;
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     const now = steadyNow();
     if (now === null) return;

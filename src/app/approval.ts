@@ -28,12 +28,9 @@ import {
   type Rule,
 } from "../console/mod.ts";
 import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
-import type { Bounds } from "./bounds.ts";
 import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
-import type { Clock, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Parts } from "./installation.ts";
 
 const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
 
@@ -129,24 +126,17 @@ export function readingToolOf(family: string): string {
 
 export type Approval = Awaited<ReturnType<typeof openApproval>>;
 
-interface ApprovalParts {
-  readonly serverUrl: string;
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
-  readonly bounds: Bounds;
+interface ApprovalParts extends Parts {
   nameOfClient(clientId: string): string | undefined;
   isLive(principal: Principal): Promise<boolean>;
   /** Opened by the time of the first call. */
   workspace(): WorkspaceSource;
-  readonly extraTools?: readonly Tool[];
 }
 
 /** Reads the rules before the first call can come. */
 export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts) {
   const pageUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console/decisions`;
-  const own = new Set(parts.extraTools?.map(({ name }) => name));
+  const own = new Set(parts.extraTools.map(({ name }) => name));
   const rules = createRuleStore({ ...parts, knowsTool: (name) => own.has(name) || isKnownTool(name) });
   await rules.load();
   if (pageUrl === null && rules.current.some(({ verdict }) => verdict === "ask")) {

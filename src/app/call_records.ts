@@ -9,7 +9,7 @@ import {
   lineOfRequest,
   trimAudit,
 } from "../audit/mod.ts";
-import type { Clock, Timers } from "../lib/time.ts";
+import type { Timers } from "../lib/time.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
@@ -17,8 +17,7 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { basePathOf } from "../lib/page.ts";
 import type { Storage } from "../storage/mod.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Installation } from "./installation.ts";
+import type { Parts } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
@@ -29,12 +28,8 @@ import { clients, operatorClientId } from "../oauth/mod.ts";
  */
 export async function openCallRecords(
   config: Config,
-  parts: Installation & {
-    readonly log: Log;
-    readonly clock: Clock;
-    readonly timers: Timers;
+  parts: Omit<Parts, "serverUrl"> & {
     readonly steadyNow: () => number | null;
-    readonly bounds: Bounds;
     /** Without one, no client connects. */
     readonly serverUrl?: string;
   },

@@ -1,5 +1,5 @@
 /** Wires the console's pages: its sections and what each shows. */
-import { type Clock, systemClock, type Timers } from "../lib/time.ts";
+import { type Clock, systemClock } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
 import type {
   ConnectedClient,
@@ -37,14 +37,13 @@ import { describeModels, type LocalModel } from "../llm/mod.ts";
 import { callEvent, readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
 import type { Storage } from "../storage/mod.ts";
-import { confinementWords, type Installation } from "./installation.ts";
+import { confinementWords, type Parts } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
 import { connectionPath } from "../lib/connect_card.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
-import type { Log } from "../lib/log.ts";
 import { createConsoleChanges } from "./console_changes.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
@@ -53,18 +52,8 @@ import { createToolListCost } from "./protocol_server.ts";
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
 
-interface HealthParts {
-  readonly serverUrl: string;
-  readonly storage: Storage;
-  /** Rejects when the storage takes no write. */
-  readonly probeStorage: () => Promise<void>;
-  readonly model: LocalModel;
-  readonly kernel?: KernelAccess | undefined;
-  readonly timers: Timers;
-}
-
 /** The health facts of the overview, checked again every few seconds at most. */
-function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
+function createConsoleHealth(config: Config, parts: ConsoleParts): () => Promise<readonly HealthFact[]> {
   const { timers } = parts;
   let last: { readonly at: number; readonly facts: Promise<readonly HealthFact[]> } | null = null;
   const look = async (): Promise<readonly HealthFact[]> => [
@@ -235,9 +224,9 @@ function createDayOfCalls(
   };
 }
 
-export interface ConsoleParts extends Installation {
-  readonly serverUrl: string;
+export interface ConsoleParts extends Parts {
   readonly authorizationServer: AuthorizationServer;
+  /** Rejects when the storage takes no write. */
   readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
   readonly workspace: WorkspaceSource;
@@ -247,10 +236,6 @@ export interface ConsoleParts extends Installation {
   readonly decisions: Decisions;
   readonly servicenow: Pick<Servicenow, "signIn"> | null;
   readonly tools: readonly Tool[];
-  readonly kernel?: KernelAccess | undefined;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly steps: StepLog;
 }
 

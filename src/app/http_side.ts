@@ -6,10 +6,8 @@ import {
   refusalWords,
   type TransferLinks,
   transferPath,
-  type TransfersOptions,
   type WorkspaceSource,
 } from "../files/mod.ts";
-import type { Bounds } from "./bounds.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
@@ -19,8 +17,8 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import {
   createBodyIntake,
-  type createChallenges,
-  type createGuard,
+  createChallenges,
+  createGuard,
   createHealthEndpoint,
   createHomeEndpoint,
   createIconsEndpoint,
@@ -28,6 +26,7 @@ import {
   createMcpEndpoint,
   createMcpPage,
   createReadinessEndpoint,
+  createResourceMetadataEndpoint,
   createRouter,
   createServerCardEndpoints,
   createSpellings,
@@ -40,32 +39,22 @@ import {
   limitRequests,
   traceRequests,
 } from "../http/mod.ts";
-import type { Log } from "../lib/log.ts";
 import type { createProfiles, McpServer, ServerInfo } from "../mcp/mod.ts";
-import type { Timers } from "../lib/time.ts";
-import type { LimitName, Metrics, Telemetry } from "../audit/mod.ts";
+import type { LimitName, Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
+import type { Parts } from "./installation.ts";
 import type { RateLimits } from "./rate_limits.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { scopesOf } from "./servicenow_wiring.ts";
 import { type Approval, placeReader } from "./approval.ts";
 
-export type OpenedTransfers = ReturnType<typeof openTransfers>;
-
-interface TransferParts extends Pick<TransfersOptions, "storage" | "clock" | "log"> {
-  readonly transferBy: Pick<TransfersOptions, "serverUrl" | "secrets" | "access" | "timers">;
-  readonly bounds?: Bounds;
-}
-
 /** The tools' way to make links, and the endpoint at which they are used. */
-export function openTransfers(
-  source: WorkspaceSource,
-  { transferBy, storage, clock, log, bounds }: TransferParts,
-) {
-  const limits = bounds?.transfers ?? {};
+export function openTransfers(source: WorkspaceSource, parts: Parts, access: Access) {
+  const limits = parts.bounds.transfers ?? {};
   const load = loadOnce(async () =>
-    (await loadTransfers())
-      .createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords })
+    (await loadTransfers()).createTransfers({ ...parts, source, access, limits, refusalWords })
   );
   const links: TransferLinks = {
     forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
@@ -81,34 +70,29 @@ export function openTransfers(
   };
 }
 
-interface HttpSideParts {
-  readonly serverUrl: string;
-  /** The server's URL in every spelling that users type. */
-  readonly spellings: readonly string[];
+interface HttpSideParts extends Parts {
   readonly serverInfo: ServerInfo;
   readonly authorizationServer: AuthorizationServer;
-  readonly resourceMetadata: Endpoint;
-  readonly transfers: OpenedTransfers | null;
+  readonly transfers: ReturnType<typeof openTransfers> | null;
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly probeStorage: () => Promise<void>;
   readonly isWorkspaceThere: () => Promise<boolean>;
   readonly profiles: ReturnType<typeof createProfiles>;
-  readonly guard: ReturnType<typeof createGuard>;
-  readonly challenges: ReturnType<typeof createChallenges>;
   readonly limits: RateLimits;
-  readonly bounds: Bounds;
-  readonly log: Log;
-  readonly timers: Timers;
   readonly metrics?: Metrics;
-  readonly telemetry: Telemetry;
   readonly attempts: AttemptRecorder;
 }
 
 export function createHttpSide(config: Config, parts: HttpSideParts) {
-  const { serverUrl, spellings, serverInfo, authorizationServer, resourceMetadata, transfers, mcp, profiles } = parts;
-  const { guard, challenges, limits, bounds, log, metrics, telemetry } = parts;
+  const { serverUrl, serverInfo, authorizationServer, transfers, mcp, profiles } = parts;
+  const { limits, bounds, clock, log, metrics, telemetry } = parts;
   const resource = `${serverUrl}/mcp`;
+  const spellings = serverUrlSpellings(serverUrl);
+  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
+  const scopes = scopesOf(config.servicenow);
+  const challenges = createChallenges({ spellingOf, scopes });
+  const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock });
   const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
@@ -136,7 +120,6 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
     isDraining: () => draining,
   };
   const base = basePathOf(serverUrl);
-  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const pages = {
     resourceOf: (request: Request) => spellingOf(request).resource,
     base,
@@ -172,7 +155,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
         // RFC 9728 §3.1
         paths: ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"],
         kind: "shared",
-        endpoint: resourceMetadata,
+        endpoint: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
       },
       ...authorizationServer.routes.map(limitRoute),
       ...parts.consoleRoutes.map((route) => limitRoute({ ...route, limit: "attempts" })),

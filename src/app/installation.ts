@@ -18,18 +18,35 @@ import {
   wrongMasterKey,
 } from "../storage/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
-import type { Clock } from "../lib/time.ts";
+import type { Telemetry } from "../audit/mod.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import type { KernelAccess } from "../files/mod.ts";
+import type { Tool } from "../mcp/mod.ts";
+import type { Bounds } from "./bounds.ts";
 
 /** An open storage and the key box that belongs to it. The caller closes the storage. */
 export interface Installation {
   readonly storage: Storage;
   readonly secrets: SecretBox;
+}
+
+/** What a server, over HTTP or stdio, gives its parts. */
+export interface Parts extends Installation {
+  /** The issuer: an origin without a trailing slash. */
+  readonly serverUrl: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly telemetry: Telemetry;
+  readonly bounds: Bounds;
+  readonly kernel?: KernelAccess | undefined;
+  /** Tools in addition to the configuration's; see docs/tools.md. */
+  readonly extraTools: readonly Tool[];
 }
 
 /** How the storage is opened. */

@@ -14,12 +14,9 @@ import {
   type TakeAudit,
   type Tool,
 } from "../mcp/mod.ts";
-import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
-import type { Installation } from "./installation.ts";
-import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { Parts } from "./installation.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
 import { version } from "../lib/version.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
@@ -71,21 +68,15 @@ export function instructionsFor(tools: readonly Tool[], principal: Principal | n
   return applying.map(({ words }) => words).join(" ");
 }
 
-/** What the transports give beside the installation. */
-interface ProtocolServerDependencies
-  extends Installation, Pick<McpServerOptions, "noteClient" | "watchToken" | "callWatch" | "tracer" | "extensions"> {
+/** What a transport gives beside what all parts have. */
+interface ProtocolServerParts
+  extends Parts, Pick<McpServerOptions, "noteClient" | "watchToken" | "callWatch" | "extensions"> {
   /** {@link ownServerInfo} where it is left out. */
   readonly serverInfo?: ServerInfo;
   /** The server's own. */
   readonly tools: readonly Tool[];
-  /** Those of a program built on this one. */
-  readonly extraTools?: readonly Tool[] | undefined;
   readonly resources: readonly ResourceFamily[];
   readonly prompts: readonly Prompt[];
-  readonly log: Log;
-  readonly bounds?: Bounds;
-  readonly clock: Clock;
-  readonly timers?: Timers | undefined;
   /** Called for every answered request, beside the audit. */
   readonly countRequest?: (entry: AuditEntry) => void;
   /** Stores it. */
@@ -106,24 +97,11 @@ export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
 }
 
 /** Wires the protocol server over tools; each user and client has its own rate. */
-export function createProtocolServer(config: Config, dependencies: ProtocolServerDependencies): McpServer {
-  const {
-    tools: own,
-    extraTools = [],
-    resources,
-    prompts,
-    secrets,
-    timers = systemTimers,
-    serverInfo = ownServerInfo,
-    nameOfClient,
-    countRequest,
-    recordRequest,
-    bounds,
-    ...given
-  } = dependencies;
+export function createProtocolServer(config: Config, parts: ProtocolServerParts): McpServer {
+  const { tools: own, extraTools, resources, prompts, serverInfo = ownServerInfo, ...given } = parts;
+  const { secrets, timers, bounds, log, telemetry, nameOfClient, countRequest, recordRequest } = parts;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
-  const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
-  const { log } = given;
+  const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = parts;
   const tools = [...own, ...extraTools];
   return createMcpServer({
     ...given,
@@ -142,10 +120,10 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
       recordRequest?.(entry, params);
     },
     secretBox: secrets,
-    timers,
+    tracer: telemetry.tracer,
     toolTimeoutMs: config.mcp.toolTimeoutSeconds * 1_000,
     structuredResults: ["auto", "guide"].includes(config.mcp.compatibility) ? "auto" : "always",
-    limits: bounds?.mcp,
+    limits: bounds.mcp,
   });
 }
 

@@ -1,10 +1,8 @@
 /** Wires the rate limits: which are shared by all instances, and which each instance counts for itself. */
-import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, createSharedRateLimiter, type RateLimiter, type SharedRateLimiter } from "../http/mod.ts";
-import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
-import type { Installation } from "./installation.ts";
-import type { Log } from "../lib/log.ts";
+import type { AgreedClock } from "../lib/time.ts";
+import type { Parts } from "./installation.ts";
 
 /** Every limit of a server that answers over HTTP. */
 export type RateLimits = ReturnType<typeof createRateLimits>;
@@ -18,13 +16,7 @@ const healthChecksPerMinute = 30;
 /** One instance alone on its storage counts in memory only. */
 export function createRateLimits(
   config: Config,
-  { storage, secrets, clock, agreedClock, timers, log, bounds }: Installation & {
-    readonly bounds: Bounds;
-    readonly clock: Clock;
-    readonly agreedClock: AgreedClock;
-    readonly timers: Timers;
-    readonly log: Log;
-  },
+  { storage, secrets, clock, agreedClock, timers, log, bounds }: Parts & { readonly agreedClock: AgreedClock },
 ) {
   const { rateLimit } = config;
   const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);

@@ -135,6 +135,8 @@ async function openServer(
   });
   const app = await buildApp(config, {
     ...options,
+    bounds: options.bounds ?? {},
+    timers: systemTimers,
     storage: observed,
     serverUrl,
     ...(metrics === undefined ? {} : { metrics }),

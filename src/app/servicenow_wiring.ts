@@ -3,33 +3,28 @@ import { loadServicenow, type Servicenow } from "../servicenow/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
-import type { Installation } from "./installation.ts";
-import { type Clock, systemTimers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { Parts } from "./installation.ts";
+import { systemTimers } from "../lib/time.ts";
 import { offeredScopes } from "../lib/scopes.ts";
-
-interface ServicenowDependencies extends Installation {
-  readonly serverUrl: string;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Counts the calls of each person; in this process only when absent. */
-  readonly calls?: RateLimiter;
-  readonly fetch: typeof globalThis.fetch;
-}
 
 const minute = 60_000;
 
-/** `null` where the configuration names no instance: then none of this is loaded. */
+/**
+ * `null` where the configuration names no instance: then none of this is loaded. `calls` counts the calls of each
+ * person; in this process only when absent.
+ */
 export async function openServicenow(
   { access, tables }: Config["servicenow"],
-  dependencies: ServicenowDependencies,
+  { serverUrl, storage, secrets, log, clock, telemetry: { fetch } }: Parts,
+  calls: RateLimiter = createRateLimiter({
+    count: servicenowCallsPerMinute,
+    windowMs: minute,
+    clock: systemTimers.elapsed,
+  }),
 ): Promise<Servicenow | null> {
   if (access === undefined) return null;
   const { createServicenow } = await loadServicenow();
-  const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = access;
-  const rate = { count: servicenowCallsPerMinute, windowMs: minute };
-  const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
   if (tables.includes("*")) {
     log.write("warn", "servicenow_all_tables", {
       problem: "SERVICENOW_TABLES=* opens every table that is not refused to agents, with each user's own rights",

@@ -2,7 +2,7 @@
 import { ownerId } from "../oauth/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
-import { type Installation, logConfinement } from "./installation.ts";
+import { type Installation, logConfinement, type Parts } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
@@ -47,12 +47,20 @@ export async function runStdio(
   const started = startTelemetry(config, { version, log });
   if (!started.ok) return started;
   const telemetry = started.value;
-  const { tracer, fetch } = telemetry;
+  const { tracer } = telemetry;
   const serverUrl = serverUrlFor(config.http, config.http.port);
   const storage = tracer.exports
     ? observeStorage(dependencies.storage, { tracer, location: config.storage.database })
     : dependencies.storage;
-  const parts = { ...dependencies, storage };
+  const parts: Parts = {
+    ...dependencies,
+    storage,
+    serverUrl,
+    telemetry,
+    timers: systemTimers,
+    bounds: {},
+    extraTools: [],
+  };
   if (config.servicenow.missing.length > 0) {
     log.write("warn", "servicenow_not_configured", {
       problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenow.missing.join(" and ")} are missing`,
@@ -61,17 +69,14 @@ export async function runStdio(
       }; see docs/servicenow.md`,
     });
   }
-  const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
+  const servicenow = await openServicenow(config.servicenow, parts);
   const approval = await openApproval(config, {
     ...parts,
-    serverUrl,
-    timers: systemTimers,
-    bounds: {},
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
     workspace: () => toolbox instanceof UnusableError ? fail(toolbox) : toolbox.workspace,
   });
-  const opening = createToolbox(config, { ...parts, ...approval, servicenow, telemetry });
+  const opening = createToolbox(config, { ...parts, ...approval, servicenow });
   const toolbox: Toolbox | UnusableError = await opening.catch((error) => {
     if (error instanceof UnusableError) return error;
     throw error;
@@ -80,18 +85,13 @@ export async function runStdio(
     approval.close();
     return failure(toolbox);
   }
-  const records = await openCallRecords(config, {
-    ...parts,
-    timers: systemTimers,
-    steadyNow: parts.clock,
-    bounds: {},
-  });
+  const { serverUrl: _, ...withoutClients } = parts;
+  const records = await openCallRecords(config, { ...withoutClients, steadyNow: parts.clock });
   const { live: { callWatch }, recordRequest } = records;
   const mcp = createProtocolServer(config, {
     ...parts,
     ...toolbox,
     tools: toolbox.tools.map(approval.gate),
-    tracer,
     log: records.log,
     recordRequest,
     callWatch,

@@ -1,6 +1,6 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.ts";
-import { loadTracedModel, type Telemetry } from "../audit/mod.ts";
+import { loadTracedModel } from "../audit/mod.ts";
 import {
   createLocalModel,
   createModelQueue,
@@ -10,11 +10,11 @@ import {
   type LocalModel,
   ollamaLimits,
 } from "../llm/mod.ts";
-import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Installation } from "./installation.ts";
+import type { Parts } from "./installation.ts";
 import {
+  type Access,
   fileDeleteTool,
   fileEditTool,
   fileListTool,
@@ -23,23 +23,21 @@ import {
   fileSearchTool,
   fileUndoTool,
   fileWriteTool,
-  type KernelAccess,
   workspaceFilesResource,
-  type WorkspaceSource,
 } from "../files/mod.ts";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import { shareKey } from "../lib/principal.ts";
-import type { Log } from "../lib/log.ts";
-import type { Prompt, ResourceFamily, Tool } from "../mcp/mod.ts";
-import { type OpenedTransfers, openTransfers } from "./http_side.ts";
-import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
+import type { ResourceFamily, Tool } from "../mcp/mod.ts";
+import { openTransfers } from "./http_side.ts";
+import { keepsChanges, openWorkspaces } from "./workspaces.ts";
 
 /** Wires the local model. */
 async function openModel(
   config: Config,
-  { telemetry: { tracer, fetch }, bounds, clock }: Pick<ToolboxDependencies, "telemetry" | "bounds" | "clock">,
+  { telemetry: { tracer, fetch }, bounds }: Parts,
+  clock: Clock,
 ): Promise<{ readonly model: LocalModel; close(): void }> {
-  const limits = { ...ollamaLimits, ...bounds?.ollama };
+  const limits = { ...ollamaLimits, ...bounds.ollama };
   const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
   const model = createLocalModel({
     client: tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama,
@@ -61,54 +59,33 @@ function generationMs(toolTimeoutMs: number): number {
 }
 
 /** Tools and what they hold open. */
-export interface Toolbox {
-  readonly tools: readonly Tool[];
-  readonly resources: readonly ResourceFamily[];
-  readonly prompts: readonly Prompt[];
-  readonly model: LocalModel;
-  readonly workspace: WorkspaceSource;
-  /** Serves the tools' links; `null` without an address to build them from. */
-  readonly transfers: OpenedTransfers | null;
-  /** Whether the files can be reached. */
-  isWorkspaceThere(): Promise<boolean>;
-  /** Drops what the workspaces keep for too long. */
-  tidy(now: number): Promise<void>;
-  close(): Promise<void>;
-}
+export type Toolbox = Awaited<ReturnType<typeof createToolbox>>;
 
-interface ToolboxDependencies extends Pick<Installation, "storage"> {
+interface ToolboxParts extends Parts {
   readonly servicenow: ServicenowRecords | null;
-  readonly log: Log;
-  readonly bounds?: Bounds;
-  readonly kernel?: KernelAccess | undefined;
-  readonly telemetry: Telemetry;
-  /** The time of day, for the files of a workspace in the storage. */
-  readonly clock: Clock;
   /** The rules about what is read, for prompts too. */
   gateResources(family: ResourceFamily): ResourceFamily;
-  /** Where there is an HTTP server to move files through. */
-  readonly transferBy?: Parameters<typeof openTransfers>[1]["transferBy"];
+  /** Who may use a link to a file, where there is an HTTP server to move files through. */
+  readonly transferAccess?: Access;
 }
 
 /** Calls of one caller that work on files at the same time. */
 const maxFileCallsAtOnce = 4;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
-export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
-  const { servicenow } = dependencies;
-  const opened = await openWorkspaces(config.workspace, dependencies);
-  const { source: workspace, tidy, close: closeWorkspaces } = opened;
-  const watches = await watchWorkspaces(config.workspace, dependencies);
-  const { transferBy } = dependencies;
-  const transfers = transferBy === undefined ? null : openTransfers(workspace, { ...dependencies, transferBy });
+export async function createToolbox(config: Config, parts: ToolboxParts) {
+  const { servicenow, gateResources, transferAccess } = parts;
+  const opened = await openWorkspaces(config.workspace, parts);
+  const { source: workspace, watches, tidy, isThere: isWorkspaceThere } = opened;
+  const transfers = transferAccess === undefined ? null : openTransfers(workspace, parts, transferAccess);
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
-  const { model, close: closeModel } = await openModel(config, { ...dependencies, clock });
+  const { model, close: closeModel } = await openModel(config, parts, clock);
   const models = { model, models: config.ollama.models };
   const records = servicenow === null ? null : (await loadServicenowTools()).servicenowOffer(servicenow, {
     workspace,
     writing: config.servicenow.write,
-    gateResources: dependencies.gateResources,
+    gateResources,
   });
   const share = createParallelShare(maxFileCallsAtOnce);
   const inShare = (tool: Tool): Tool => ({
@@ -124,29 +101,33 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     fileSearchTool(workspace),
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
+  const resources: readonly ResourceFamily[] = [
+    gateResources(workspaceFilesResource(workspace, watches)),
+    gateResources(llmModelsResource(models)),
+    ...(records === null ? [] : [records.resources]),
+  ];
+  const tools: readonly Tool[] = [
+    ...fileTools.map(inShare),
+    fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }), // may wait for a person
+    ...llmTools({ ...models, workspace, clock }),
+    ...(records === null ? [] : records.tools),
+  ];
   return {
     model,
     workspace,
-    resources: [
-      dependencies.gateResources(workspaceFilesResource(workspace, watches)),
-      dependencies.gateResources(llmModelsResource(models)),
-      ...(records === null ? [] : [records.resources]),
-    ],
-    prompts: records === null ? [] : records.prompts,
-    tools: [
-      ...fileTools.map(inShare),
-      fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }), // may wait for a person
-      ...llmTools({ ...models, workspace, clock }),
-      ...(records === null ? [] : records.tools),
-    ],
+    resources,
+    prompts: records?.prompts ?? [],
+    tools,
+    /** Serves the tools' links; `null` where there is no address to build them from. */
     transfers,
+    /** Drops what the workspaces keep for too long. */
     tidy,
-    isWorkspaceThere: opened.isThere,
+    /** Whether the files can be reached. */
+    isWorkspaceThere,
     async close() {
       await transfers?.close();
       closeModel();
-      await watches.close();
-      await closeWorkspaces();
+      await opened.close();
     },
   };
 }

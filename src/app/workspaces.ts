@@ -18,50 +18,35 @@ import {
   type WorkspaceWatches,
   type WorkspaceWatchesOptions,
 } from "../files/mod.ts";
-import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
-import type { Clock } from "../lib/time.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
-import type { Bounds } from "./bounds.ts";
-import type { Installation } from "./installation.ts";
-
-interface WorkspaceDependencies extends Pick<Installation, "storage"> {
-  readonly log: Log;
-  readonly bounds?: Bounds;
-  readonly kernel?: KernelAccess | undefined;
-  readonly clock: Clock;
-}
-
-interface OpenedWorkspaces {
-  readonly source: WorkspaceSource;
-  /** Whether the shared workspace, or of those for each user any that is open, can be reached. */
-  isThere(): Promise<boolean>;
-  /** Drops what at `now` is kept for too long. */
-  tidy(now: number): Promise<void>;
-  close(): Promise<void>;
-}
+import type { Parts } from "./installation.ts";
 
 /** One workspace for all, or one for each user, opened at the first use. */
-export async function openWorkspaces(
-  settings: WorkspaceSettings,
-  dependencies: WorkspaceDependencies,
-): Promise<OpenedWorkspaces> {
-  const open = await workspaceOpener(settings, dependencies);
-  if (settings.sharing === "shared") {
-    const workspace = open(null);
-    const tidy = (now: number): Promise<void> => tidyWorkspace(workspace, now);
-    return { source: workspace, isThere: () => isThere(workspace), tidy, close: () => workspace.close() };
-  }
+export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) {
+  const open = await workspaceOpener(settings, parts);
   const users = createUserWorkspaces(open);
-  const tidy = async (now: number): Promise<void> => {
-    for (const workspace of users.opened()) await tidyWorkspace(workspace, now);
+  const shared = settings.sharing === "shared" ? open(null) : null;
+  const opened = (): readonly Workspace[] => shared === null ? [...users.opened()] : [shared];
+  const source: WorkspaceSource = shared ?? ((principal) => users.of(principal));
+  const watches = await watchWorkspaces(settings, parts);
+  return {
+    source,
+    watches,
+    /** Whether the shared workspace, or of those for each user any that is open, can be reached. */
+    async isThere(): Promise<boolean> {
+      for (const workspace of opened()) if (await isThere(workspace)) return true;
+      return opened().length === 0;
+    },
+    /** Drops what at `now` is kept for too long. */
+    async tidy(now: number): Promise<void> {
+      for (const { trash } of opened()) await trash?.tidy(now);
+    },
+    async close(): Promise<void> {
+      await watches.close();
+      await (shared ?? users).close();
+    },
   };
-  const isAnyThere = async (): Promise<boolean> => {
-    const opened = [...users.opened()];
-    for (const workspace of opened) if (await isThere(workspace)) return true;
-    return opened.length === 0;
-  };
-  return { source: (principal) => users.of(principal), isThere: isAnyThere, tidy, close: () => users.close() };
 }
 
 /** A lost storage is not a lost workspace: its own probe reports it. */
@@ -70,14 +55,10 @@ async function isThere(workspace: Workspace): Promise<boolean> {
   return looked === null || looked.ok;
 }
 
-async function tidyWorkspace({ trash }: Workspace, now: number): Promise<void> {
-  await trash?.tidy(now);
-}
-
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
 export async function workspaceOpener(
   settings: WorkspaceSettings,
-  { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
+  { storage, clock, bounds, kernel }: Pick<Parts, "storage" | "clock" | "kernel"> & Partial<Pick<Parts, "bounds">>,
 ): Promise<(directory: string | null) => Workspace> {
   const { maxWriteBytes, quotaBytes = null, trashKeepMs } = settings;
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
@@ -109,9 +90,9 @@ function storeNameOf(directory: string | null): string {
 }
 
 /** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
-export async function watchWorkspaces(
+async function watchWorkspaces(
   settings: WorkspaceSettings,
-  { storage, clock, log, kernel }: WorkspaceDependencies,
+  { storage, clock, log, kernel }: Parts,
 ): Promise<WorkspaceWatches> {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = settings.sharing === "shared";

@@ -31,7 +31,6 @@ export { researchTools } from "./tools/research_tools.ts";
 export { workspaceFilesResource } from "./tools/workspace_files.ts";
 export { type TransferLinks, transferPath } from "./transfer/port.ts";
 export type { Access, TransferLimits } from "./transfer/links.ts";
-export type { TransfersOptions } from "./transfer/transfers.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";

@@ -44,7 +44,7 @@ import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { formBoundary, maxUploadBytes, planUpload, receiveUpload, refusedPage, uploadPage } from "./upload.ts";
 
 /** What transfers need of the other parts. */
-export interface TransfersOptions {
+interface TransfersOptions {
   readonly serverUrl: string;
   readonly source: WorkspaceSource;
   readonly storage: Storage;
