@@ -2,14 +2,15 @@
  * Gets a certificate for one name from an authority by ACME (RFC 8555), proving the name by HTTP-01 (§8.3). Keeps
  * nothing: the caller has the account's key, and answers the challenge on port 80.
  */
+import type { KeyObject } from "node:crypto";
 import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
 import { readBounded } from "../lib/request_text.ts";
 import { failure, type Problem, type Result, success } from "../lib/result.ts";
-import { toBase64Url } from "../lib/secrets.ts";
+import { nodeCrypto } from "../lib/program.ts";
+import { hashSecret, toBase64Url } from "../lib/secrets.ts";
 import { fetchFaultWords } from "../lib/system_fault.ts";
 import { type Clock, durationWords, type Pause, within } from "../lib/time.ts";
-import { createCertificateRequest, signP256 } from "./certificate_request.ts";
 
 /** Why there is no certificate, in words for the operator, and how long the authority wants to be left alone. */
 export interface AcmeProblem extends Problem {
@@ -20,7 +21,7 @@ interface AcmeOptions {
   /** The URL of the authority's directory (§7.1.1). */
   readonly directory: string;
   readonly name: string;
-  readonly accountKey: CryptoKeyPair;
+  readonly accountKey: KeyObject;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly pause: Pause;
@@ -106,7 +107,7 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   const { origin } = new URL(directory);
   let nonce: string | null = null;
   let account: string | null = null;
-  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", accountKey.publicKey);
+  const { kty, crv, x, y } = accountKey.export({ format: "jwk" });
   const jwk = { crv, kty, x, y }; // in this order for the thumbprint (RFC 7638 §3)
 
   const send = async (
@@ -137,8 +138,9 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   const post = async (url: string, payload?: object): Promise<Reply> => {
     for (let left = maxNonces;; left--) {
       const header = { alg: "ES256", nonce: await takeNonce(), url, ...account === null ? { jwk } : { kid: account } };
-      const [protectedPart, payloadPart] = [base64Url(JSON.stringify(header)), base64Url(payload)];
-      const signature = await signP256(accountKey.privateKey, utf8(`${protectedPart}.${payloadPart}`));
+      const [protectedPart, payloadPart] = [base64Url(header), base64Url(payload)];
+      const key = { key: accountKey, dsaEncoding: "ieee-p1363" } as const; // RFC 7518 §3.4
+      const signature = nodeCrypto().sign("sha256", utf8(`${protectedPart}.${payloadPart}`), key);
       const { response, text } = await send(url, {
         method: "POST",
         headers: { "content-type": "application/jose+json" },
@@ -166,8 +168,7 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
     newOrder: urls.newOrder,
     post,
     /** What port 80 has to answer (§8.1). */
-    keyAuthorization: async (token: string): Promise<string> =>
-      `${token}.${toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(JSON.stringify(jwk)))))}`,
+    keyAuthorization: (token: string): string => `${token}.${hashSecret(JSON.stringify(jwk))}`,
   };
 }
 
@@ -186,7 +187,7 @@ async function order(options: AcmeOptions, session: Session) {
       return { reply, value: outcomeOf(order) };
     });
   await follow(({ status }) => status === "pending" ? null : true);
-  const { request, privateKey } = await createCertificateRequest(options.name);
+  const { request, privateKey } = createCertificateRequest(options.name);
   await post(finalize, { csr: toBase64Url(request) });
   const done = await follow(({ certificate }) => certificate ?? null);
   return { certificates: (await post(done)).text, privateKey };
@@ -201,7 +202,7 @@ async function prove(options: AcmeOptions, { post, keyAuthorization }: Session, 
   if (url === undefined || token === undefined || !/^[\w-]{22,128}$/.test(token)) {
     throw new AcmeRefusal("malformed", "it offers no HTTP-01 challenge");
   }
-  await options.offer(token, await keyAuthorization(token));
+  await options.offer(token, keyAuthorization(token));
   await post(url, {});
   await poll(options, async () => {
     const reply = await post(authorization);
@@ -246,8 +247,8 @@ function retryAfter(header: string | null, now: number): number {
   return wait > 0 ? wait : 0;
 }
 
-function base64Url(value: string | object | undefined): string {
-  return value === undefined ? "" : toBase64Url(utf8(typeof value === "string" ? value : JSON.stringify(value)));
+function base64Url(value: object | undefined): string {
+  return value === undefined ? "" : toBase64Url(utf8(JSON.stringify(value)));
 }
 
 function utf8(text: string): Uint8Array<ArrayBuffer> {
@@ -260,72 +261,114 @@ function unreachable(error: unknown): AcmeRefusal {
   return new AcmeRefusal(/UnknownIssuer|certificate/i.test(words) ? "untrusted" : "unreachable", words);
 }
 
+type Words = readonly [problem: string, remedy: string];
+
 /** The culprit and the remedy. `wasAsked` tells a challenge that came here from one that another server answered. */
 function describe(refusal: AcmeRefusal, { directory, name, clock, wasAsked }: AcmeOptions): Problem {
   const { host } = new URL(directory);
   const { message, token } = refusal;
+  const authority = `the certificate authority ${host}`;
+  const unwell = [
+    `${authority} does not work at the moment: ${message}`,
+    "nothing is wrong with this server's address: wait, or look whether this machine may connect to the authority",
+  ] as const;
+  const setClock = "set this machine's clock, and keep it synchronized";
+  const words: Readonly<Record<string, Words>> = {
+    unreachable: unwell,
+    serverInternal: unwell,
+    untrusted: [
+      `${authority} shows a certificate that is not trusted here: ${message}`,
+      "for a private authority, name its root certificate in Deno's variable DENO_CERT; else look who intercepts it",
+    ],
+    certificateTime: [
+      `by this machine's clock (${new Date(clock()).toISOString()}) the certificate of ${host} is not valid`,
+      setClock,
+    ],
+    clock: [`this machine's clock is ${message} that of ${authority}`, setClock],
+    rateLimited: [
+      `${authority} has had too many requests for ${name}: ${message}`,
+      "wait: starting again does not help",
+    ],
+    dns: [
+      `the name ${name} has no address that ${host} can find: ${message}`,
+      "make a DNS record for it with this machine's public address, or correct PUBLIC_DOMAIN",
+    ],
+    caa: [
+      `the CAA record of ${name} does not allow ${host}: ${message}`,
+      "add the authority to the CAA record in the DNS, or choose another with ACME_DIRECTORY",
+    ],
+  };
   const isNameless = /could not resolve|NXDOMAIN/i.test(message); // Pebble calls it a failed connection
   const kind = isNameless && token !== "" ? "dns" : refusal.kind;
-  switch (kind) {
-    case "unreachable":
-    case "serverInternal":
-      return {
-        problem: `the certificate authority ${host} does not work at the moment: ${message}`,
-        remedy:
-          "nothing is wrong with this server's address: wait, or look whether this machine may connect to the authority",
-      };
-    case "untrusted":
-      return {
-        problem: `the certificate authority ${host} shows a certificate that is not trusted here: ${message}`,
-        remedy:
-          "for a private authority, name its root certificate in Deno's variable DENO_CERT; else look who intercepts it",
-      };
-    case "certificateTime":
-      return {
-        problem: `by this machine's clock (${new Date(clock()).toISOString()}) the certificate of ${host} is not valid`,
-        remedy: "set this machine's clock, and keep it synchronized",
-      };
-    case "clock":
-      return {
-        problem: `this machine's clock is ${message} that of the certificate authority ${host}`,
-        remedy: "set this machine's clock, and keep it synchronized",
-      };
-    case "rateLimited":
-      return {
-        problem: `the certificate authority ${host} has had too many requests for ${name}: ${message}`,
-        remedy: "wait: starting again does not help",
-      };
-    case "dns":
-      return {
-        problem: `the name ${name} has no address that ${host} can find: ${message}`,
-        remedy: "make a DNS record for it with this machine's public address, or correct PUBLIC_DOMAIN",
-      };
-    case "caa":
-      return {
-        problem: `the CAA record of ${name} does not allow ${host}: ${message}`,
-        remedy: "add the authority to the CAA record in the DNS, or choose another with ACME_DIRECTORY",
-      };
-  }
-  if (token === "") {
-    return {
-      problem: `the certificate authority ${host} refuses a certificate for ${name}: ${message}`,
-      remedy: "correct PUBLIC_DOMAIN, or choose another authority with ACME_DIRECTORY",
-    };
-  }
-  if (wasAsked(token)) {
-    return {
-      problem: `${host} asked this server for its proof of ${name} and did not accept it: ${message}`,
-      remedy:
-        "look for a proxy that changes answers on port 80, and remove addresses of other machines from the DNS record",
-    };
-  }
-  return kind === "connection"
-    ? {
-      problem: `${host} cannot connect to port 80 of ${name}: ${message}`,
-      remedy: "open port 80 in the firewall and the router, and point the DNS record to this machine",
+  const [problem, remedy] = (Object.hasOwn(words, kind) ? words[kind] : undefined) ?? wordsOfProof();
+  return { problem, remedy };
+
+  function wordsOfProof(): Words {
+    if (token === "") {
+      return [
+        `${authority} refuses a certificate for ${name}: ${message}`,
+        "correct PUBLIC_DOMAIN, or choose another authority with ACME_DIRECTORY",
+      ];
     }
-    : {
-      problem: `${name} leads to another server, which answered in place of this one: ${message}`,
-      remedy: "point its DNS records (A and AAAA) to this machine, and port 80 of the router to HTTP_PORT here",
-    };
+    if (wasAsked(token)) {
+      return [
+        `${host} asked this server for its proof of ${name} and did not accept it: ${message}`,
+        "look for a proxy that changes answers on port 80, and remove addresses of other machines from the DNS record",
+      ];
+    }
+    return kind === "connection"
+      ? [
+        `${host} cannot connect to port 80 of ${name}: ${message}`,
+        "open port 80 in the firewall and the router, and point the DNS record to this machine",
+      ]
+      : [
+        `${name} leads to another server, which answered in place of this one: ${message}`,
+        "point its DNS records (A and AAAA) to this machine, and port 80 of the router to HTTP_PORT here",
+      ];
+  }
+}
+
+// The request for the certificate (PKCS #10, RFC 2986) as DER (ITU-T X.690): tag, length, content.
+
+/** The request as DER, and its private key as PEM (RFC 5958). */
+function createCertificateRequest(name: string): { readonly request: Uint8Array; readonly privateKey: string } {
+  const key = generateP256();
+  const names = sequence(der(contextPrimitive2, utf8(name))); // RFC 5280 §4.2.1.6: dNSName
+  const extensions = sequence(sequence(oid(subjectAltName), der(octetString, names)));
+  const info = sequence(
+    der(integer, Uint8Array.of(0)), // version 1
+    sequence(), // no subject: the name is in the extension
+    nodeCrypto().createPublicKey(key).export({ format: "der", type: "spki" }),
+    der(contextConstructed0, sequence(oid(extensionRequest), der(set, extensions))),
+  );
+  const signature = nodeCrypto().sign("sha256", info, key);
+  const request = sequence(info, sequence(oid(ecdsaWithSha256)), der(bitString, Uint8Array.of(0), signature));
+  return { request, privateKey: key.export({ format: "pem", type: "pkcs8" }).toString() };
+}
+
+/** A new key of the kind that ES256 (RFC 7518 §3.4) and the request take. */
+export function generateP256(): KeyObject {
+  return nodeCrypto().generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+}
+
+const [integer, bitString, octetString, objectIdentifier] = [0x02, 0x03, 0x04, 0x06];
+const [sequenceTag, set, contextConstructed0, contextPrimitive2] = [0x30, 0x31, 0xa0, 0x82];
+
+const extensionRequest = "2a864886f70d01090e"; // 1.2.840.113549.1.9.14
+const subjectAltName = "551d11"; // 2.5.29.17
+const ecdsaWithSha256 = "2a8648ce3d040302"; // 1.2.840.10045.4.3.2
+
+function der(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
+  const content = contents.flatMap((each) => [...each]);
+  const { length } = content;
+  const lengthBytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Uint8Array.of(tag, ...lengthBytes, ...content);
+}
+
+function sequence(...contents: readonly Uint8Array[]): Uint8Array {
+  return der(sequenceTag, ...contents);
+}
+
+function oid(hex: string): Uint8Array {
+  return der(objectIdentifier, Uint8Array.fromHex(hex));
 }

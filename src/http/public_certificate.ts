@@ -3,6 +3,7 @@
  * gets it, and renews it when a third of its life is left. One that cannot be renewed stays in use, and the reason is
  * stored for `doctor` and the console.
  */
+import type { KeyObject } from "node:crypto";
 import * as z from "zod";
 import type { Log } from "../lib/log.ts";
 import { nodeCrypto } from "../lib/program.ts";
@@ -12,8 +13,7 @@ import { pagesBelow } from "../lib/stored_entries.ts";
 import { faultWords, parseStored } from "../lib/system_fault.ts";
 import { type Clock, createPause, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import { type AcmeProblem, attemptMs, requestCertificate } from "./acme_client.ts";
-import { generateP256 } from "./certificate_request.ts";
+import { type AcmeProblem, attemptMs, generateP256, requestCertificate } from "./acme_client.ts";
 
 /** What TLS is served with, as PEM. */
 export interface ServedCertificate {
@@ -108,17 +108,17 @@ export function createCertificateKeeper(options: CertificateKeeperOptions) {
   let stopTimer: (() => void) | undefined;
 
   /** The account's key at this authority; made at the first use. */
-  const accountKey = async (): Promise<CryptoKeyPair> => {
+  const accountKey = async (): Promise<KeyObject> => {
     const key = keyOf("account", hashSecret(directory));
     const stored = await read(storage, key, accountSchema);
     const opened = stored && await secrets.open(sealPurpose, stored.value.sealedKey, contextOf(key));
-    if (opened !== null) return await importKeyPair(JSON.parse(opened));
-    const pair = await generateP256();
-    const jwk = JSON.stringify(await crypto.subtle.exportKey("jwk", pair.privateKey));
+    if (opened !== null) return nodeCrypto().createPrivateKey({ key: JSON.parse(opened), format: "jwk" });
+    const made = generateP256();
+    const jwk = JSON.stringify(made.export({ format: "jwk" }));
     await storage.commit({
       puts: [{ key, value: { sealedKey: await secrets.seal(sealPurpose, jwk, contextOf(key)) } }],
     });
-    return pair;
+    return made;
   };
   const request = async (): Promise<Result<ServedCertificate, AcmeProblem>> =>
     await requestCertificate({
@@ -228,12 +228,6 @@ function renewsAt({ from, ends }: { readonly from: number; readonly ends: number
 
 function contextOf(key: StorageKey): string {
   return JSON.stringify(key);
-}
-
-async function importKeyPair({ d, ...jwk }: JsonWebKey): Promise<CryptoKeyPair> {
-  const load = (key: JsonWebKey, use: KeyUsage): Promise<CryptoKey> =>
-    crypto.subtle.importKey("jwk", { ...key, key_ops: [use] }, { name: "ECDSA", namedCurve: "P-256" }, true, [use]);
-  return { publicKey: await load(jwk, "verify"), privateKey: await load({ ...jwk, ...d && { d } }, "sign") };
 }
 
 function dateOf(time: number): string {

@@ -1,7 +1,7 @@
 /** An attempt to get a certificate is bounded as a whole, however slowly the authority answers. */
 import assert from "node:assert/strict";
-import { attemptMs, requestCertificate } from "../../src/http/acme_client.ts";
-import { generateP256 } from "../../src/http/certificate_request.ts";
+import { attemptMs, generateP256, requestCertificate } from "../../src/http/acme_client.ts";
+
 import { createPause } from "../../src/lib/time.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 
@@ -31,7 +31,7 @@ Deno.test("an authority that answers each request just in time, and never decide
   const attempt = requestCertificate({
     directory: `${origin}/directory`,
     name: "mcp.portcullis.test",
-    accountKey: await generateP256(),
+    accountKey: generateP256(),
     fetch,
     clock: () => timers.elapsed(),
     pause,
