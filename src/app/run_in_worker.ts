@@ -6,7 +6,7 @@ import { systemClock } from "../lib/time.ts";
 import { type JsonLog, stderrLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText } from "../lib/result.ts";
-import { faultWords } from "../lib/system_fault.ts";
+import { crashText, faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
@@ -43,7 +43,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   };
   const breakOff = (event: Event, error: unknown): void => {
     event.preventDefault();
-    log?.write("error", "server_broke_off", { error: error instanceof Error ? error.stack : String(error) });
+    log?.write("error", "server_broke_off", { error: crashText(error) });
     fail(`Uncaught ${String(error)}`);
   };
   scope.close = () => Deno.exit(1);

@@ -121,28 +121,24 @@ interface Proxies {
 
 /** Asks Deno for the address when it is first read: most requests never read it. A class, since closures cost. */
 export class ConnectionPeer implements Peer {
-  readonly #request: Request;
-  readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
-  readonly #proxies: Proxies;
-
-  constructor(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>, proxies: Proxies) {
-    this.#request = request;
-    this.#info = info;
-    this.#proxies = proxies;
-  }
+  constructor(
+    private readonly request: Request,
+    private readonly info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    private readonly proxies: Proxies,
+  ) {}
 
   get answerSent(): Promise<void> {
-    return this.#info.completed.catch(() => {});
+    return this.info.completed.catch(() => {});
   }
 
   get address(): string {
     // Where the platform listens by other means than TCP, there is none; all who call then share one.
-    const hostname = (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
-    const { trusted, notice } = this.#proxies;
+    const hostname = (this.info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
+    const { trusted, notice } = this.proxies;
     if (trusted !== undefined && isTrustedProxy(hostname, 0, trusted)) {
-      return clientAddress(hostname, this.#request.headers, trusted);
+      return clientAddress(hostname, this.request.headers, trusted);
     }
-    notice(hostname, this.#request.headers);
+    notice(hostname, this.request.headers);
     return hostname;
   }
 }

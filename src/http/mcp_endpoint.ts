@@ -49,7 +49,7 @@ import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
-import { unavailability } from "../lib/system_fault.ts";
+import { crashText, unavailability } from "../lib/system_fault.ts";
 import { runInTurn } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
 
@@ -176,7 +176,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
     }
     const caller = callerKey(principal);
-    const hold = holdBody({ intake, caller, declared, bounds });
+    const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
     let response: Response | Promise<Response> | undefined;
     try {
@@ -219,9 +219,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     if (
       options.publicInitialize !== "never" && request.method === "POST" && isJson(request.headers.get("content-type"))
     ) {
-      const declared = declaredLength(request);
-      const caller = addressKey(peer.address);
-      const hold = holdBody({ intake: publicIntake, caller, declared, bounds: publicBounds });
+      const hold = holdBody(request, publicIntake, addressKey(peer.address), publicBounds);
       if (hold instanceof Response) return hold;
       try {
         const read = await readRequestText(request, publicBounds, hold);
@@ -241,24 +239,19 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     });
   };
 
-  const noteOutsider = (request: Request, peer: Peer, auth: AuthOutcome, status: number): void => {
-    if (auth.kind !== "principal") {
-      const reason = auth.kind === "refused" ? auth.reason : null;
-      outsiders?.noteStranger(request, peer, { status, reason });
-    } else outsiders?.noteRefused(auth.principal, request, status);
-  };
-
   const answer = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> =>
     whenReady(handle(request, peer, auth), (response) => {
       const { status } = response;
-      if (status >= 400 || auth.kind === "no_token") noteOutsider(request, peer, auth, status);
+      if (auth.kind !== "principal") {
+        outsiders?.noteStranger(request, peer, { status, reason: auth.kind === "refused" ? auth.reason : null });
+      } else if (status >= 400) outsiders?.noteRefused(auth.principal, request, status);
       return response;
     });
 
   const fail = (request: Request, peer: Peer, error: unknown): Response => {
     const unavailable = unavailability(error);
     if (unavailable?.cause !== "storage_unavailable") {
-      log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
+      log.write("error", "mcp_endpoint_failed", { error: crashText(error) });
     }
     if (unavailable === null) return refuse(500, rpcErrorCode.internalError, "Internal server error");
     outsiders?.noteStranger(request, peer, { status: 503, reason: null });
@@ -296,49 +289,37 @@ function isApart(request: Request): boolean {
   return headerOf(request, "mcp-session-id") !== null || headerOf(request, "mcp-protocol-version") === modernVersion;
 }
 
-/** Whose body it is, and how much of it. */
-interface BodyUse {
-  readonly intake: BodyIntake;
-  readonly caller: string;
-  readonly declared: number | null;
-  readonly bounds: BodyBounds;
-}
-
 /** What `readRequestText` is given, and released when the request is answered. A class, since closures cost each call. */
 class BodyHold implements BodyOptions {
-  readonly declared: number | null;
-  readonly #intake: BodyIntake;
-  readonly #caller: string;
-  #bytes: number;
-
-  constructor({ intake, caller, declared }: BodyUse, bytes: number) {
-    this.declared = declared;
-    this.#intake = intake;
-    this.#caller = caller;
-    this.#bytes = bytes;
-  }
+  constructor(
+    readonly declared: number | null,
+    private readonly intake: BodyIntake,
+    private readonly caller: string,
+    private bytes: number,
+  ) {}
 
   admitMore(bytes: number): boolean {
-    if (!this.#intake.take(this.#caller, bytes)) return false;
-    this.#bytes += bytes;
+    if (!this.intake.take(this.caller, bytes)) return false;
+    this.bytes += bytes;
     return true;
   }
 
   release(): void {
-    this.#intake.release(this.#caller, this.#bytes);
+    this.intake.release(this.caller, this.bytes);
   }
 }
 
-/** Takes the share, or gives the refusal. */
-function holdBody(use: BodyUse): BodyHold | Response {
-  const bytes = requestBytes + Math.min(use.declared ?? 0, use.bounds.maxBytes);
-  switch (use.intake.admit(use.caller, bytes)) {
+/** Takes the caller's share for a body, or gives the refusal. */
+function holdBody(request: Request, intake: BodyIntake, caller: string, bounds: BodyBounds): BodyHold | Response {
+  const declared = declaredLength(request);
+  const bytes = requestBytes + Math.min(declared ?? 0, bounds.maxBytes);
+  switch (intake.admit(caller, bytes)) {
     case "admitted":
-      return new BodyHold(use, bytes);
+      return new BodyHold(declared, intake, caller, bytes);
     case "stopping":
       return refuseStopping();
     case "over_share":
-      return refuseBody("over_share", use.bounds);
+      return refuseBody("over_share", bounds);
   }
 }
 
@@ -350,15 +331,8 @@ function refuseStopping(): Response {
 /** What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call. */
 class PublicHttpExchange implements PublicExchange {
   readonly hasHeaders = true;
-  readonly requestId: string;
-  readonly profile: Profile;
-  protected readonly request: Request;
 
-  constructor(request: Request, requestId: string, profile: Profile) {
-    this.request = request;
-    this.requestId = requestId;
-    this.profile = profile;
-  }
+  constructor(protected readonly request: Request, readonly requestId: string, readonly profile: Profile) {}
 
   header(name: string): string | null {
     return headerOf(this.request, name);
@@ -367,11 +341,9 @@ class PublicHttpExchange implements PublicExchange {
 
 class HttpExchange extends PublicHttpExchange implements Exchange {
   readonly canComeBack = true;
-  readonly principal: Principal;
 
-  constructor(request: Request, requestId: string, profile: Profile, principal: Principal) {
+  constructor(request: Request, requestId: string, profile: Profile, readonly principal: Principal) {
     super(request, requestId, profile);
-    this.principal = principal;
   }
 
   get acceptsStream(): boolean {

@@ -16,10 +16,8 @@ export type EventStreamOptions = Readonly<typeof eventStreamOptions>;
 
 const unheld = { "cache-control": "no-store", "x-accel-buffering": "no" }; // nginx would hold the beginning back
 const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
-const lateJsonHeaders = { "content-type": "application/json", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
-const blank = encoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
 
 /** The same reader, whose end is reported once: whether its last message was read, or its caller left before. */
 export function watchEnd(reader: FrameReader, onEnd: (isWhole: boolean) => void): FrameReader {
@@ -46,51 +44,51 @@ export function watchEnd(reader: FrameReader, onEnd: (isWhole: boolean) => void)
   };
 }
 
-/** One message as a whole stream, for callers that read nothing else. */
-function toSingleEventResponse(text: string): Response {
-  return new Response(toEvent({ id: null, text }, 0), { headers: eventStreamHeaders });
+/** How messages become a body. */
+interface StreamForm {
+  readonly headers: Readonly<Record<string, string>>;
+  /** What stands for a silence. */
+  readonly idle: Uint8Array;
+  readonly encode: (frame: Frame) => string;
+  /** Only a body that is being sent lets the server notice a disconnect: it begins before its text is there. */
+  readonly beginsIdle?: true;
 }
 
+function eventForm(retryMs: number): StreamForm {
+  return { headers: eventStreamHeaders, idle: comment, encode: (frame) => toEvent(frame, retryMs) };
+}
+
+/** A JSON body, whose text is the reader's only message. */
+const lateJsonForm: StreamForm = {
+  headers: { "content-type": "application/json", ...unheld },
+  idle: encoder.encode(" "), // RFC 8259 §2: whitespace may stand before the value
+  encode: ({ text }) => text,
+  beginsIdle: true,
+};
+
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
-function toEventStreamResponse(reader: FrameReader, options: EventStreamOptions): Response {
+function toStreamResponse(reader: FrameReader, form: StreamForm, keepAliveMs: number): Response {
+  const { headers, idle, encode, beginsIdle } = form;
   const rest = reader.rest();
-  if (rest !== null) {
-    return new Response(rest.map((frame) => toEvent(frame, options.retryMs)).join(""), { headers: eventStreamHeaders });
-  }
+  if (rest !== null) return new Response(rest.map(encode).join(""), { headers });
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (beginsIdle) controller.enqueue(idle);
+    },
     async pull(controller) {
-      const frame = await reader.next(options.keepAliveMs);
+      const frame = await reader.next(keepAliveMs);
       if (frame === null) controller.close();
-      else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, options.retryMs)));
+      else controller.enqueue(frame === "idle" ? idle : encoder.encode(encode(frame)));
     },
     cancel: () => reader.cancel(),
   }, { highWaterMark: 0 });
-  return new Response(body, { headers: eventStreamHeaders });
+  return new Response(body, { headers });
 }
 
 /** JSON text has no line breaks, so that one data line carries any message. */
 function toEvent({ id, text }: Frame, retryMs: number): string {
   if (text === "") return `id: ${id}\nretry: ${retryMs}\ndata:\n\n`; // SEP-1699: priming event
   return id === null ? `event: message\ndata: ${text}\n\n` : `id: ${id}\nevent: message\ndata: ${text}\n\n`;
-}
-
-// A JSON body that begins before its text is there. Only a body that is being sent lets the server notice a disconnect.
-
-/** The response whose body is a reader's only message. One that is there already goes out as a single text. */
-function toLateJsonResponse(reader: FrameReader, keepAliveMs: number): Response {
-  const [whole] = reader.rest() ?? [];
-  if (whole !== undefined) return new Response(whole.text, { headers: lateJsonHeaders });
-  let isBegun = false;
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const frame = isBegun ? await reader.next(keepAliveMs) : "idle";
-      isBegun = true;
-      if (frame === null) controller.close();
-      else controller.enqueue(frame === "idle" ? blank : encoder.encode(frame.text));
-    },
-    cancel: () => reader.cancel(),
-  }, { highWaterMark: 0 });
-  return new Response(body, { headers: lateJsonHeaders });
 }
 
 // What a caller of `/mcp` accepts. It decides the kind of answer where possible; no request is refused for it.
@@ -143,6 +141,8 @@ const maxChunkedCharacters = 16_384;
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
 ): (request: Request, answer: McpAnswer) => Response {
+  const { keepAliveMs, retryMs } = eventStreams;
+  const events = eventForm(retryMs);
   return (request, answer) => {
     switch (answer.kind) {
       case "json":
@@ -150,7 +150,7 @@ export function createAnswerEncoder(
           return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
         }
         if (answer.status === 200 && acceptsOnlyEventStreams(headerOf(request, "accept"))) {
-          return toSingleEventResponse(answer.body);
+          return new Response(toEvent({ id: null, text: answer.body }, 0), { headers: eventStreamHeaders });
         }
         return answer.status === 200
           ? new Response(answer.body, isSentInChunks(answer.body.length) ? chunkedInit : jsonInit)
@@ -160,11 +160,11 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toEventStreamResponse(answer.reader, eventStreams);
-      case "late_json":
-        return acceptsOnlyEventStreams(headerOf(request, "accept"))
-          ? toEventStreamResponse(answer.reader, eventStreams)
-          : toLateJsonResponse(answer.reader, eventStreams.keepAliveMs);
+        return toStreamResponse(answer.reader, events, keepAliveMs);
+      case "late_json": {
+        const form = acceptsOnlyEventStreams(headerOf(request, "accept")) ? events : lateJsonForm;
+        return toStreamResponse(answer.reader, form, keepAliveMs);
+      }
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":
@@ -188,31 +188,27 @@ export function methodNotAllowed(allow: string, message = "Method not allowed"):
 
 const linkRemedy = "; file_write with link brings larger files";
 
-/** The answer to a body that was not read. */
+/** The answer to a body that was not read. What is left of it is not read either, so nothing can follow it. */
 export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutMs }: BodyBounds): Response {
+  const { invalidRequest, parseError } = rpcErrorCode;
+  const close = { connection: "close" };
   switch (refusal) {
-    case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
-      return refuse(413, rpcErrorCode.invalidRequest, `The body is larger than ${maxBytes} bytes${linkRemedy}`, {
-        connection: "close",
-      });
+    case "too_large": // RFC 9110 §15.5.14
+      return refuse(413, invalidRequest, `The body is larger than ${maxBytes} bytes${linkRemedy}`, close);
     case "encoded":
-      return refuse(415, rpcErrorCode.invalidRequest, "Send the body as it is, without Content-Encoding", {
+      return refuse(415, invalidRequest, "Send the body as it is, without Content-Encoding", {
         "accept-encoding": "identity",
       });
     case "too_fragmented":
-      return refuse(400, rpcErrorCode.invalidRequest, "The body arrived in too many small pieces", {
-        connection: "close",
-      });
+      return refuse(400, invalidRequest, "The body arrived in too many small pieces", close);
     case "too_slow": // RFC 9110 §15.5.9
-      return refuse(408, rpcErrorCode.invalidRequest, `The body did not arrive within ${timeoutMs / 1_000} seconds`, {
-        connection: "close",
-      });
+      return refuse(408, invalidRequest, `The body did not arrive within ${timeoutMs / 1_000} seconds`, close);
     case "over_share":
       return refuseLoad("Too many requests of yours are in flight");
     case "not_utf8":
-      return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not UTF-8");
+      return refuse(400, parseError, "Parse error: the body is not UTF-8");
     case "unreadable":
-      return refuse(400, rpcErrorCode.parseError, "Parse error: the body could not be read");
+      return refuse(400, parseError, "Parse error: the body could not be read");
   }
 }
 

@@ -1,7 +1,7 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
 import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
-import { type AgreedClock, type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import { type AgreedClock, atMost, type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -21,11 +21,6 @@ export interface RateLimiter {
   refusal(key: string): Throttled | null;
 }
 
-/** A {@link RateLimiter} that counts in this process only, and so knows at once. */
-interface LocalRateLimiter extends RateLimiter {
-  take(key: string, cost?: number): Admission;
-}
-
 /** How much is allowed. */
 interface Rate {
   readonly count: number;
@@ -35,64 +30,80 @@ interface Rate {
 /** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
 const maxDebtWindows = 2;
 
-/**
- * Evicts from a full map: those that are free, then the oldest. A sixteenth at once, since to look through all of them
- * for each new key would let a flood of keys stop all.
- */
-function makeRoom<Value>(keys: Map<string, Value>, maxKeys: number, isFree: (value: Value) => boolean): void {
-  if (keys.size < maxKeys) return;
-  for (const [key, value] of keys) if (isFree(value)) keys.delete(key);
-  for (const key of keys.keys()) {
-    if (keys.size <= maxKeys - Math.ceil(maxKeys / 16)) return;
-    keys.delete(key);
-  }
+/** What a key has used up. Times are in milliseconds. */
+interface Account {
+  readonly key: string;
+  /** When its allowance is full again, as far as this instance knows. */
+  fullAt: number;
+  /** What of it the storage does not know yet. */
+  unsettled: number;
 }
 
 /**
- * Allows `count` within `windowMs`, in a burst or spread out. At most `maxKeys` keys are remembered: past
- * that, those with a full allowance go first, then the oldest.
+ * Allows `count` within `windowMs`, in a burst or spread out. At most `maxKeys` keys are remembered: past that, those
+ * with a full allowance go first, then the oldest.
  */
-export function createRateLimiter(
-  { count, windowMs, clock, maxKeys = 100_000 }: Rate & {
-    /** Only differences are used: `Timers.elapsed`, which no change of the wall clock disturbs. */
-    readonly clock: Clock;
-    readonly maxKeys?: number;
-  },
-): LocalRateLimiter {
+function createAccounts({ count, windowMs, now, maxKeys = 100_000 }: Rate & {
+  readonly now: () => number;
+  readonly maxKeys?: number | undefined;
+}) {
   const interval = windowMs / count;
-  // Per key: the time at which its allowance is full again.
-  const fullAt = new Map<string, number>();
+  const mostDebt = maxDebtWindows * windowMs;
+  const accounts = new Map<string, Account>();
 
-  const fullAfter = (key: string, cost: number, now: number): number =>
-    Math.max(fullAt.get(key) ?? 0, now) + interval * cost;
-  const remember = (key: string, time: number, now: number): void => {
-    if (!fullAt.has(key)) makeRoom(fullAt, maxKeys, (free) => free <= now);
-    fullAt.set(key, time);
+  /** A sixteenth at once, since to look through all of them for each new key would let a flood of keys stop all. */
+  const makeRoom = (): void => {
+    if (accounts.size < maxKeys) return;
+    const time = now();
+    for (const { key, unsettled, fullAt } of accounts.values()) {
+      if (unsettled <= 0 && fullAt <= time) accounts.delete(key);
+    }
+    for (const key of accounts.keys()) {
+      if (accounts.size <= maxKeys - Math.ceil(maxKeys / 16)) return;
+      accounts.delete(key);
+    }
   };
   return {
-    take(key, cost = 1) {
-      const now = clock();
-      const next = fullAfter(key, cost, now);
-      const refusal = refusalOf(next - now - windowMs);
-      if (refusal !== null) return refusal;
-      remember(key, next, now);
-      return admitted;
+    interval,
+    mostDebt,
+    accounts,
+    of(key: string): Account {
+      const present = accounts.get(key);
+      if (present !== undefined) return present;
+      makeRoom();
+      const account = { key, fullAt: 0, unsettled: 0 };
+      accounts.set(key, account);
+      return account;
     },
-    charge(key, cost) {
-      const now = clock();
-      remember(key, Math.min(fullAfter(key, cost, now), now + maxDebtWindows * windowMs), now);
+    /** The answer to a request that comes too soon; `null` when it does not. */
+    refusal(fullAt: number, cost: number, time: number): Throttled | null {
+      const waitMs = Math.max(fullAt, time) + interval * cost - time - windowMs;
+      return waitMs <= 1e-6 ? null : { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
     },
-    refusal(key) {
-      const now = clock();
-      return refusalOf(fullAfter(key, 1, now) - now - windowMs);
+    spend(account: Account, cost: number, time: number): void {
+      account.fullAt = Math.min(Math.max(account.fullAt, time) + interval * cost, time + mostDebt);
     },
   };
 }
 
-/** The answer to a request that comes this much too soon; `null` when it does not. */
-function refusalOf(waitMs: number): Throttled | null {
-  if (waitMs <= 1e-6) return null;
-  return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
+/** Counts in this process only, and so knows at once. */
+export function createRateLimiter({ clock, ...rate }: Rate & {
+  /** Only differences are used: `Timers.elapsed`, which no change of the wall clock disturbs. */
+  readonly clock: Clock;
+  readonly maxKeys?: number;
+}) {
+  const { accounts, of, refusal, spend } = createAccounts({ ...rate, now: clock });
+  return {
+    take(key: string, cost = 1): Admission {
+      const time = clock();
+      const account = of(key);
+      const refused = refusal(account.fullAt, cost, time);
+      if (refused === null) spend(account, cost, time);
+      return refused ?? admitted;
+    },
+    charge: (key: string, cost: number): void => spend(of(key), cost, clock()),
+    refusal: (key: string): Throttled | null => refusal(accounts.get(key)?.fullAt ?? 0, 1, clock()),
+  };
 }
 
 /** A rate limiter whose count all instances on one storage share. */
@@ -124,14 +135,6 @@ const clockToleranceMs = 120_000;
 /** `at` is when it was settled; entries of earlier versions lack it. */
 const stored = z.lazy(() => z.object({ fullAt: z.number(), at: z.number().optional() }));
 
-interface Account {
-  readonly key: StorageKey;
-  /** When this instance expects the allowance to be full again. */
-  fullAt: number;
-  /** What of it the storage does not know yet, in milliseconds. */
-  unsettled: number;
-}
-
 /**
  * Rate limits that all instances on one storage share, at no cost for most requests: each instance counts by itself and
  * settles with the storage when it has admitted a sixteenth of the allowance on its own, before it admits more, and
@@ -146,49 +149,41 @@ interface Account {
  * apart take the entries of the later one only into account: the other counts for itself.
  */
 export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
-  const { name, count, windowMs, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;
-  const { timers = systemTimers } = options;
-  const interval = windowMs / count;
+  const { name, windowMs, storage, hideKey, clock, agreedClock, log, timers = systemTimers } = options;
+  const { now } = agreedClock;
+  const { accounts, of, interval, mostDebt, refusal, spend } = createAccounts({ ...options, now });
   const ownShare = Math.max(interval, windowMs / shares);
-  const accounts = new Map<string, Account>();
   const settling = new Map<Account, Promise<void>>();
   let lostUntil = 0;
 
-  const accountOf = (key: string): Account => {
-    const present = accounts.get(key);
-    if (present !== undefined) return present;
-    const now = agreedClock.now();
-    makeRoom(accounts, maxKeys, ({ fullAt, unsettled }) => unsettled <= 0 && fullAt <= now);
-    const account: Account = { key: ["rate_limit", name, hideKey(key)], fullAt: 0, unsettled: 0 };
-    accounts.set(key, account);
-    return account;
-  };
-  const spend = (account: Account, debt: number, now: number): void => {
-    account.fullAt = Math.min(Math.max(account.fullAt, now) + debt, now + maxDebtWindows * windowMs);
-    account.unsettled = Math.min(account.unsettled + debt, maxDebtWindows * windowMs);
+  const storedAt = ({ key }: Account): StorageKey => ["rate_limit", name, hideKey(key)];
+  const take = (account: Account, cost: number): void => {
+    spend(account, cost, now());
+    account.unsettled = Math.min(account.unsettled + interval * cost, mostDebt);
   };
 
   /** One commit for all of them; `false` when another instance settled one of them in between. */
   const settleOnce = async (batch: readonly Account[]): Promise<boolean> => {
-    const entries = await Promise.all(batch.map(({ key }) => storage.get(key)));
+    const keys = batch.map(storedAt);
+    const entries = await Promise.all(keys.map((key) => storage.get(key)));
     const found = entries.map((entry) => stored.safeParse(entry?.value).data);
     for (const entry of found) if (entry?.at !== undefined) agreedClock.catchUp(entry.at);
-    const now = agreedClock.now();
-    const most = now + maxDebtWindows * windowMs;
-    const settled = batch.map((account, index) => {
+    const at = now();
+    const most = at + mostDebt;
+    const settled = batch.map(({ unsettled }, index) => {
       const before = Math.min(found[index]?.fullAt ?? 0, most);
-      return { account, debt: account.unsettled, fullAt: Math.min(Math.max(before, now) + account.unsettled, most) };
+      return { debt: unsettled, fullAt: Math.min(Math.max(before, at) + unsettled, most) };
     });
     const done = await storage.commit({
-      checks: batch.map(({ key }, index) => ({ key, version: entries[index]?.version ?? null })),
-      puts: settled.map(({ account: { key }, fullAt }) => ({
-        key,
-        value: { fullAt, at: now },
-        expiresAt: clock() + fullAt - now + clockToleranceMs,
-      })),
+      checks: keys.map((key, index) => ({ key, version: entries[index]?.version ?? null })),
+      puts: keys.map((key, index) => {
+        const { fullAt = at } = settled[index] ?? {};
+        return { key, value: { fullAt, at }, expiresAt: clock() + fullAt - at + clockToleranceMs };
+      }),
     });
     if (!done) return false;
-    for (const { account, debt, fullAt } of settled) {
+    for (const [index, account] of batch.entries()) {
+      const { debt = 0, fullAt = at } = settled[index] ?? {};
       account.unsettled = Math.max(0, account.unsettled - debt);
       account.fullAt = Math.min(fullAt + account.unsettled, most);
     }
@@ -203,7 +198,7 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
         return;
       }
     } catch (error) {
-      lostUntil = agreedClock.now() + pauseAfterFailureMs;
+      lostUntil = now() + pauseAfterFailureMs;
       log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
     }
   };
@@ -217,18 +212,17 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const settleAll = async (): Promise<void> => {
     await Promise.all(settling.values());
     const waiting = [...accounts.values()].filter(({ unsettled }) => unsettled > 0);
-    for (let start = 0; start < waiting.length && agreedClock.now() >= lostUntil; start += keysAtOnce) {
+    for (let start = 0; start < waiting.length && now() >= lostUntil; start += keysAtOnce) {
       await settle(waiting.slice(start, start + keysAtOnce));
     }
   };
 
   const takeNow = (account: Account, cost: number): Admission | null => {
-    const now = agreedClock.now();
-    const debt = interval * cost;
-    const refusal = refusalOf(Math.max(account.fullAt, now) + debt - now - windowMs);
-    if (refusal !== null) return refusal;
-    if (account.unsettled > 0 && account.unsettled + debt > ownShare + 1e-6 && now >= lostUntil) return null;
-    spend(account, debt, now);
+    const refused = refusal(account.fullAt, cost, now());
+    if (refused !== null) return refused;
+    const debt = account.unsettled + interval * cost;
+    if (account.unsettled > 0 && debt > ownShare + 1e-6 && now() >= lostUntil) return null;
+    take(account, cost);
     return admitted;
   };
   const takeWhenSettled = async (account: Account, cost: number): Promise<Admission> => {
@@ -245,16 +239,11 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   });
   return {
     take(key, cost = 1) {
-      const account = accountOf(key);
+      const account = of(key);
       return takeNow(account, cost) ?? takeWhenSettled(account, cost);
     },
-    charge(key, cost) {
-      spend(accountOf(key), interval * cost, agreedClock.now());
-    },
-    refusal(key) {
-      const now = agreedClock.now();
-      return refusalOf(Math.max(accounts.get(key)?.fullAt ?? 0, now) + interval - now - windowMs);
-    },
+    charge: (key, cost) => take(of(key), cost),
+    refusal: (key) => refusal(accounts.get(key)?.fullAt ?? 0, 1, now()),
     async close() {
       stopSettling();
       await running;
@@ -368,25 +357,6 @@ function refuseForNow(status: number, problem: string, retryAfterSeconds: number
   });
 }
 
-/** How a request with a body is received. */
-type BodyAdmission = "admitted" | "over_share" | "stopping";
-
-/** Counts what is in flight. All sizes are bytes. */
-export interface BodyIntake {
-  /** Takes a share for a request, before a byte of its body is read. */
-  admit(caller: string, bytes: number): BodyAdmission;
-  /** An admitted body was read, or given up. */
-  arrived(): void;
-  /** Takes more of the caller's share; `false` if none is left. */
-  take(caller: string, bytes: number): boolean;
-  /** Returns what was admitted or taken. */
-  release(caller: string, bytes: number): void;
-  /** Admits no more. Resolves when the admitted bodies have arrived, or abandons them after so many milliseconds. */
-  stop(milliseconds: number): Promise<void>;
-  /** Whether `stop` gave bodies up before they arrived. */
-  readonly isAbandoned: boolean;
-}
-
 /** What any request counts for beside its body: its headers, its call, its answer. */
 export const requestBytes = 16_384;
 /** When a caller may try again: what is in flight is over soon, or given up by its own deadline. */
@@ -403,12 +373,15 @@ export function intakeBytesFor(largestBytes: number): number {
   return Math.max(leastIntakeBytes, largestAtOnce * largestBytes);
 }
 
+/** Counts what is in flight. All sizes are bytes. */
+export type BodyIntake = ReturnType<typeof createBodyIntake>;
+
 /**
  * How much memory request bodies and large answers may take at once. The bound is shared: a caller may take no more
  * than what is still free, so that one who takes all it can gets half, the next a quarter, and the one who asks for
  * little always gets in.
  */
-export function createBodyIntake(maxBytes: number): BodyIntake {
+export function createBodyIntake(maxBytes: number) {
   const held = new Map<string, number>();
   let total = 0;
   let reading = 0;
@@ -423,31 +396,35 @@ export function createBodyIntake(maxBytes: number): BodyIntake {
     return true;
   };
   return {
-    admit(caller, bytes) {
+    /** Takes a share for a request, before a byte of its body is read. */
+    admit(caller: string, bytes: number): "admitted" | "over_share" | "stopping" {
       if (stopped !== null) return "stopping";
       if (!take(caller, bytes)) return "over_share";
       reading += 1;
       return "admitted";
     },
+    /** An admitted body was read, or given up. */
     arrived() {
       reading -= 1;
       if (reading === 0) stopped?.resolve();
     },
+    /** Takes more of the caller's share; `false` if none is left. */
     take,
-    release(caller, bytes) {
+    /** Returns what was admitted or taken. */
+    release(caller: string, bytes: number) {
       total -= bytes;
       const rest = (held.get(caller) ?? 0) - bytes;
       if (rest > 0 || held.size <= maxKeptCallers) held.set(caller, rest);
       else held.delete(caller);
     },
-    async stop(milliseconds) {
+    /** Admits no more. Resolves when the admitted bodies have arrived, or abandons them after so many milliseconds. */
+    async stop(milliseconds: number) {
       stopped = Promise.withResolvers();
       if (reading === 0) return;
-      const timer = setTimeout(stopped.resolve, milliseconds);
-      await stopped.promise;
-      clearTimeout(timer);
+      await atMost(milliseconds, stopped.promise, null);
       isAbandoned = reading > 0;
     },
+    /** Whether `stop` gave bodies up before they arrived. */
     get isAbandoned() {
       return isAbandoned;
     },

@@ -2,7 +2,7 @@
 import { type Context, Hono } from "@hono/hono";
 import { requestHost } from "../lib/network.ts";
 import { html, pageResponse, wantsPage } from "../lib/page.ts";
-import { type Unavailability, unavailability } from "../lib/system_fault.ts";
+import { crashText, type Unavailability, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
@@ -268,9 +268,7 @@ type ReaderKind = "program" | "person";
 function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Response {
   const unavailable = unavailability(error);
   if (unavailable?.cause !== "storage_unavailable") {
-    log.write("error", "request_failed", {
-      error: error instanceof Error ? error.stack ?? error.message : String(error),
-    });
+    log.write("error", "request_failed", { error: crashText(error) });
   }
   if (unavailable !== null) {
     return reader === "person" ? unavailablePage(unavailable) : Response.json(

@@ -1,6 +1,7 @@
 /** Entries of the storage: one is updated from its present value, and many are read page by page. */
 import type { Log } from "./log.ts";
 import { systemTimers, type Timers } from "./time.ts";
+import { crashText } from "./system_fault.ts";
 
 interface EntryStorage<Key> {
   get(key: Key): Promise<{ readonly value: unknown; readonly version: string } | null>;
@@ -114,7 +115,7 @@ export function watchEntries<Key>(
         await look();
       } catch (error) {
         if (isStopped) break;
-        log.write("error", "look_failed", { error: error instanceof Error ? error.stack : String(error) });
+        log.write("error", "look_failed", { error: crashText(error) });
         stopRetry ??= timers.after(retryMs, lookSoon);
       }
     }

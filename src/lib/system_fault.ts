@@ -64,6 +64,11 @@ export function faultWords(error: unknown): string {
   return systemFaultWords(error) ?? (error instanceof Error ? error.message : String(error));
 }
 
+/** What was thrown, and where, for the log alone. */
+export function crashText(error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}
+
 const maxFetchWords = 200;
 
 /** What `fetch` says of a failure, by its last part: the layers above repeat the address. */

@@ -8,7 +8,6 @@ import type { Tracer } from "../lib/tracer.ts";
 import type { Services } from "./limits.ts";
 import type { CallWatch, InFlight } from "./in_flight.ts";
 import type { Tasks } from "./tasks.ts";
-import type { Unavailability } from "../lib/system_fault.ts";
 import type { FrameReader, StreamTable } from "./streams.ts";
 import { errorText, mcpErrorCode, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
 import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions } from "./question.ts";
@@ -18,6 +17,7 @@ import type { PromptRegistry } from "./prompt.ts";
 import type { ToolRegistry } from "./registry.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
+import { crashText, type Unavailability } from "../lib/system_fault.ts";
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
 
@@ -248,8 +248,7 @@ export function logCrash(
   name: string,
   error: unknown,
 ): void {
-  const reason = error instanceof Error ? error.stack ?? error.message : String(error);
-  runtime.log.write("error", `${kind}_crashed`, { requestId, [kind]: name, error: reason });
+  runtime.log.write("error", `${kind}_crashed`, { requestId, [kind]: name, error: crashText(error) });
 }
 
 // What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.

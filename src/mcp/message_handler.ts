@@ -17,7 +17,7 @@ import { cancelTask, getTask, updateTask } from "./task_methods.ts";
 import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.ts";
 import type { Session } from "./session.ts";
 import type { Principal } from "../lib/principal.ts";
-import { unavailability } from "../lib/system_fault.ts";
+import { crashText, unavailability } from "../lib/system_fault.ts";
 import {
   echoedId,
   errorText,
@@ -179,7 +179,7 @@ function answerFailure(call: PublicCall, error: unknown): McpAnswer {
   call.runtime.log.write("error", "request_failed", {
     requestId: call.exchange.requestId,
     method: call.request.method.slice(0, maxMethodCharacters),
-    error: error instanceof Error ? error.stack ?? error.message : String(error),
+    error: crashText(error),
   });
   if (unavailable !== null) return answerUnavailable(call, unavailable);
   const answer = answerError(call, rpcErrorCode.internalError, "Internal server error");
