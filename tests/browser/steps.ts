@@ -47,7 +47,7 @@ export async function typePassphrase(page: Page): Promise<void> {
 }
 
 export async function authorizeUrl(
-  { issuer }: RunningServer,
+  { issuer }: Pick<RunningServer, "issuer">,
   client: Pick<WaitingClient, "redirectUri">,
 ): Promise<string> {
   const response = await fetch(`${issuer}/oauth/register`, {

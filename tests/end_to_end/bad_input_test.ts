@@ -1,7 +1,7 @@
 /** What bad input gets from the real server, each answer clear and without a trace of its inside. */
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
-import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
+import { lastMessage, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 const inOneProcess = needing("one process");
@@ -115,10 +115,12 @@ Deno.test("bad input gets the status, code and text that the protocol gives it, 
       });
       const text = await response.text();
       assert.equal(response.status, row.status, text);
-      const error = text === "" ? undefined : JSON.parse(text).error;
-      if (row.code !== undefined) assert.equal(error.code, row.code);
-      if (row.message !== undefined) assert.equal(error.message, row.message);
-      if (row.id !== undefined) assert.equal(JSON.parse(text).id, row.id);
+      const { id, error }: { id?: unknown; error?: { code: number; message: string } } = text === ""
+        ? {}
+        : lastMessage(text);
+      if (row.code !== undefined) assert.equal(error?.code, row.code);
+      if (row.message !== undefined) assert.equal(error?.message, row.message);
+      if (row.id !== undefined) assert.equal(id, row.id);
       // What follows a body that was not read to its end is no request (RFC 9110 §15.5.14).
       if (row.status === 413) assert.match(response.headers.get("connection") ?? "", /^close\b/);
       if (row.status === 401) {

@@ -15,7 +15,7 @@ Deno.test("the started program takes calls as models, hosts and other servers' u
   Deno.writeTextFileSync(`${root}/long.txt`, "a line of a long text\n".repeat(30_000));
   const ask = async (method: string, params: unknown): Promise<string> => {
     const response = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method, params }, { token });
-    return await response.text();
+    return JSON.stringify(await response.json()); // a slow answer is a stream
   };
   const call = async (name: string, args: unknown): Promise<string> => {
     const { result, error } = JSON.parse(await ask("tools/call", { name, arguments: args }));
