@@ -64,7 +64,7 @@ export interface LineQuery {
 }
 
 /** Why a query cannot be used; `detail` is the expression's error in words. */
-export type LineQueryRefusal =
+type LineQueryRefusal =
   | { readonly reason: "empty" | "too_long" | "several_lines" | "too_complex" }
   | { readonly reason: "invalid_expression"; readonly detail: string };
 

@@ -1,5 +1,8 @@
-/** What callers of the file tools write for their parameters: the names of tools that models know better. */
-import { type Meaning, otherNames, saysNothing } from "../../mcp/mod.ts";
+/**
+ * What the registry has of each file tool beside its description, schemas and work: also what callers write for the tool and
+ * its parameters, the names of tools that models know better.
+ */
+import { changingHints, type Meaning, otherNames, readingHints, saysNothing } from "../../mcp/mod.ts";
 
 type Meanings = Readonly<Record<string, Meaning>>;
 
@@ -197,7 +200,7 @@ const deleteNames: Meanings = {
 const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
 
 /** What other servers and agents call the tools. */
-export const knownAs = {
+const knownAs = {
   read:
     "read_file cat view open_file read_text_file read_multiple_files read_many_files view_file get_file_contents read",
   write: "write_file create_file write_to_file append_file save_file write create",
@@ -210,14 +213,19 @@ export const knownAs = {
   undo: "undo_edit undo revert",
 };
 
-/** By tool: what callers write for its parameters. */
-export const argumentNames = {
-  read: readNames,
-  write: writeNames,
-  edit: editNames,
-  list: listNames,
-  search: searchNames,
-  move: moveNames,
-  delete: deleteNames,
-  undo: undoNames,
+const frame = (tool: keyof typeof knownAs, title: string, scope: "files:read" | "files:write", aliases: Meanings) => {
+  const annotations = { title, ...scope === "files:read" ? readingHints : changingHints };
+  return { name: `file_${tool}`, title, scopes: [scope], annotations, aliases, knownAs: knownAs[tool] };
+};
+
+/** By tool; `list` and `search` by what is the most of their numbers. */
+export const toolFrames = {
+  read: frame("read", "Read files", "files:read", readNames),
+  write: frame("write", "Write files", "files:write", writeNames),
+  edit: frame("edit", "Edit files", "files:write", editNames),
+  list: (...most: Parameters<typeof listNames>) => frame("list", "List files", "files:read", listNames(...most)),
+  search: (mostHits: number) => frame("search", "Search files", "files:read", searchNames(mostHits)),
+  move: frame("move", "Move, rename, copy", "files:write", moveNames),
+  delete: frame("delete", "Delete", "files:write", deleteNames),
+  undo: frame("undo", "Undo", "files:write", undoNames),
 };

@@ -4,14 +4,14 @@ import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import type { DecodedText } from "../workspace/encoding.ts";
 import { lineEndsOf } from "../text/edit.ts";
 import { count, textAnswer, toVersion } from "./input.ts";
-import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
 import { ownChanges } from "./file_undo.ts";
 
@@ -32,16 +32,17 @@ export async function compareFiles(
   principal: Principal,
   { filename, against }: { readonly filename: string; readonly against: string },
 ): Promise<ToolOutcome> {
-  const path = await pathOf(workspace, "filename", filename);
-  if ("code" in path) return path;
+  const found = await findPath(workspace, "filename", filename);
+  if (!found.ok) return found.error;
+  const { value: path } = found;
   const now = await readSide(workspace, path);
   if (!now.ok) return await suggestNear(workspace, path, now.error);
-  const other = await pathOf(workspace, "against", against);
-  if ("code" in other) return other;
-  let before = await readSide(workspace, other);
+  const other = await findPath(workspace, "against", against);
+  if (!other.ok) return other.error;
+  let before = await readSide(workspace, other.value);
   if (!before.ok && before.error.code === "not_found") {
     const earlier = await earlierSide(workspace, principal, path, against);
-    before = earlier === null ? failure(await suggestNear(workspace, other, before.error)) : success(earlier);
+    before = earlier === null ? failure(await suggestNear(workspace, other.value, before.error)) : success(earlier);
   }
   if (!before.ok) return before.error;
   const { words, diff } = await differenceWords(before.value, now.value);
@@ -53,13 +54,6 @@ export async function compareFiles(
     version: now.value.version,
     untrusted: true,
   });
-}
-
-async function pathOf(workspace: Workspace, parameter: string, text: string): Promise<WorkspacePath | Failure> {
-  const parsed = parseFilePath(text);
-  return parsed.ok
-    ? await inStoredForm(workspace, parsed.value)
-    : await suggestRelative(workspace, parameter, parsed.error, text);
 }
 
 async function readSide(workspace: Workspace, path: WorkspacePath): Promise<Result<Side, Failure>> {

@@ -97,7 +97,10 @@ export async function planFile(
     const edited = replaceText(text, edit, maxResultBytes);
     if (!edited.ok) {
       const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
-      problems.push({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+      problems.push({
+        edit,
+        ...wasThere ? replacedBefore : { code: edited.error.reason, words: wordsOf(edited.error) },
+      });
       continue;
     }
     const { expected = edited.value.count } = edit;
@@ -142,9 +145,17 @@ function isThere(text: string, edit: WantedEdit): boolean {
   return found.ok || found.error.reason === "not_unique";
 }
 
-function refusalWords(refusal: EditRefusal): { readonly code: string; readonly words: string } {
-  return { code: refusal.reason, words: wordsOf(refusal) };
-}
+/** How a passage that is almost there differs, and what to do. */
+const alikeWords: Readonly<Record<Alike["but"], (line: number) => string>> = {
+  words: (line) => `but within a longer word it is at line ${line}; leave whole_word out`,
+  numbers: (line) => `but without the line numbers it is at line ${line}; leave them out`,
+  escapes: (line) =>
+    `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send the characters, not the escapes`,
+  blanks: (line) => `but for blanks it is at line ${line}; copy the passage from there`,
+  signs: (line) => `but for case, quotes or dashes it is at line ${line}; copy the passage from there`,
+  rest: (line) => `but its first line is line ${line}; copy what follows from there`,
+  beginning: (line) => `but line ${line} begins like it; copy the passage from there`,
+};
 
 function wordsOf(refusal: EditRefusal): string {
   switch (refusal.reason) {
@@ -154,39 +165,21 @@ function wordsOf(refusal: EditRefusal): string {
       return "old_text and new_text are the same";
     case "same_line_ends":
       return "old_text and new_text are the same but for line ends, which an edit keeps; file_write changes them";
-    case "not_unique":
-      return `old_text is there ${refusal.count} times (${lineWords(refusal)}); ` +
+    case "not_unique": {
+      const named = [...new Set(refusal.lines)];
+      const more = refusal.count > refusal.lines.length ? ", ..." : "";
+      const lines = `${named.length === 1 ? "line" : "lines"} ${named.join(", ")}${more}`;
+      return `old_text is there ${refusal.count} times (${lines}); ` +
         "add text around it, or set replace_all to replace all of them";
+    }
     case "too_large":
       return `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`;
-    case "not_there":
-      return refusal.alike === null
-        ? "old_text is not in the file; it must match exactly, with blanks"
-        : `old_text is not in the file, ${alikeWords(refusal.alike)}`;
-  }
-}
-
-function lineWords({ count, lines }: Extract<EditRefusal, { readonly reason: "not_unique" }>): string {
-  const named = [...new Set(lines)];
-  return `${named.length === 1 ? "line" : "lines"} ${named.join(", ")}${count > lines.length ? ", ..." : ""}`;
-}
-
-function alikeWords({ but, line }: Alike): string {
-  switch (but) {
-    case "words":
-      return `but within a longer word it is at line ${line}; leave whole_word out`;
-    case "numbers":
-      return `but without the line numbers it is at line ${line}; leave them out`;
-    case "escapes":
-      return `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send the characters, not the escapes`;
-    case "blanks":
-      return `but for blanks it is at line ${line}; copy the passage from there`;
-    case "signs":
-      return `but for case, quotes or dashes it is at line ${line}; copy the passage from there`;
-    case "rest":
-      return `but its first line is line ${line}; copy what follows from there`;
-    case "beginning":
-      return `but line ${line} begins like it; copy the passage from there`;
+    case "not_there": {
+      const { alike } = refusal;
+      return `old_text is not in the file${
+        alike === null ? "; it must match exactly, with blanks" : `, ${alikeWords[alike.but](alike.line)}`
+      }`;
+    }
   }
 }
 

@@ -1,18 +1,18 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
-import { changingHints, defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { undoChange } from "../text/undo.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { batchFailure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
-import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
-import { type Failure, toFailure, toPathFailure } from "./refusal.ts";
+import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
+import { type Failure, toFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
@@ -31,14 +31,9 @@ export function fileDeleteTool(
   { isKept = true, clock = () => performance.now() }: FileDeleteOptions = {},
 ): Tool {
   return defineTool({
-    name: "file_delete",
-    title: "Delete",
+    ...toolFrames.delete,
     description: "Deletes a file, a link (not its target) or a directory. " +
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
-    scopes: ["files:write"],
-    annotations: { title: "Delete", ...changingHints },
-    aliases: argumentNames.delete,
-    knownAs: knownAs.delete,
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to delete"),
@@ -65,25 +60,16 @@ export function fileDeleteTool(
       const obstacles: Failure[] = [];
       const found = new Map<string, WorkspacePath>();
       for (const text of texts.length === 0 ? [""] : texts) {
-        const parsed = text === "" ? null : parseDirectoryPath(text);
-        if (parsed === null) obstacles.push(toPathFailure("path", "empty"));
-        else if (!parsed.ok) {
-          obstacles.push(await suggestRelative(workspace, "path", parsed.error, text, obstacles.length < maxNamed));
-        } else {
-          const path = await inStoredForm(workspace, parsed.value);
-          found.set(path.text, path);
-        }
+        const searches = obstacles.length < maxNamed;
+        const path = await findPath(workspace, "path", text, { parse: parseEntryPath, searches });
+        if (path.ok) found.set(path.value.text, path.value);
+        else obstacles.push(path.error);
       }
       if (ifVersion !== undefined && texts.length > 1) return onlyOneVersion("delete");
       const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
       for (const path of paths) {
-        const isNamed = obstacles.length < maxNamed;
-        const refused = await obstacleOf(workspace, path, {
-          recursive,
-          ifVersion,
-          isAlone: texts.length === 1,
-          isNamed,
-        });
+        const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed };
+        const refused = await obstacleOf(workspace, path, manner);
         if (refused !== null) obstacles.push(refused);
       }
       const [first] = obstacles;
@@ -109,7 +95,7 @@ export function fileDeleteTool(
         `Deleted ${shown}${entries === paths.length ? "" : ` (${count(entries, "entry", "entries")})`}${undo}`,
         {
           ...texts.length === 1
-            ? { path: toPathText(shownPath(paths)) }
+            ? { path: toPathText(paths[0]?.text ?? "") }
             : { paths: paths.map(({ text }) => toPathText(text)) },
           deleted_entries: entries,
           ...until === null ? {} : { undo_until: until },
@@ -117,10 +103,6 @@ export function fileDeleteTool(
       );
     },
   });
-}
-
-function shownPath([first]: readonly WorkspacePath[]): string {
-  return first?.text ?? "";
 }
 
 /** Whether a directory above the path is named, too. */
@@ -159,10 +141,9 @@ async function askFirst(
   { context, isKept, clock }: Required<FileDeleteOptions> & { readonly context: ToolContext },
 ): Promise<ToolOutcome | null> {
   if (!context.supports("elicitation") || !await isLarge(workspace, paths)) return null;
-  const what = paths.length === 1 ? `the directory ${showName(shownPath(paths))},` : `${paths.length} paths,`;
-  const message = `Delete ${what} with more than ${maxUnaskedEntries} entries in ${
-    paths.length === 1 ? "it" : "them"
-  }?`;
+  const [one, ...others] = paths.map(({ text }) => showName(text));
+  const [what, them] = others.length === 0 ? [`the directory ${one}`, "it"] : [`${paths.length} paths`, "them"];
+  const message = `Delete ${what}, with more than ${maxUnaskedEntries} entries in ${them}?`;
   const askedAt = clock();
   const asked = await context.ask({
     confirm: { method: "elicitation/create", params: { message, requestedSchema: { type: "object", properties: {} } } },

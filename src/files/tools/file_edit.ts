@@ -1,6 +1,6 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
-import { changingHints, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { differenceOf } from "../text/diff.ts";
 import {
@@ -13,12 +13,12 @@ import {
 } from "./edit_plan.ts";
 import { otherNamesWords } from "./file_write.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, versionOutput } from "./input.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { batchFailure, maxNamed, refuseEmptyVersion } from "./batch.ts";
-import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { beginChange } from "./file_delete.ts";
 
@@ -102,15 +102,10 @@ const oneFile = () => ({
 export function fileEditTool(source: WorkspaceSource): Tool {
   const large = createKeyedMutex(); // one call with large files at a time
   return defineTool({
-    name: "file_edit",
-    title: "Edit files",
+    ...toolFrames.edit,
     description:
       "Replaces exact text (sed, patch), with edits in many places or files: all of them or none. Keeps encoding and " +
       "line ends. Answers with the difference.",
-    scopes: ["files:write"],
-    annotations: { title: "Edit files", ...changingHints },
-    aliases: argumentNames.edit,
-    knownAs: knownAs.edit,
     input,
     output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
     async run(request, context) {
@@ -124,17 +119,14 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const obstacles: Failure[] = [];
       if (new Set(edits.map(({ path }) => path)).size > maxEditedFiles) return tooManyFiles;
       for (const each of edits) {
-        const path = parseFilePath(each.path);
+        const path = await findPath(workspace, "path", each.path, { searches: obstacles.length < maxNamed });
         if (!path.ok) {
-          obstacles.push(
-            await suggestRelative(workspace, "path", path.error, each.path, obstacles.length < maxNamed),
-          );
+          obstacles.push(path.error);
           continue;
         }
-        const stored = await inStoredForm(workspace, path.value);
-        const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
+        const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };
         file.edits.push(each);
-        byFile.set(stored.text, file);
+        byFile.set(path.value.text, file);
       }
       if (request.if_version !== undefined && byFile.size > 1) {
         return refuse(action, "a version belongs to one file; give it in each edit");

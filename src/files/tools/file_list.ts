@@ -1,14 +1,22 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
-import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
-import { cursorWords, pageBytes, tagOf, textAnswer, toWalkCursor, toWalkCursorText } from "./input.ts";
+import {
+  cursorWords,
+  pageBytes,
+  patternInput,
+  tagOf,
+  textAnswer,
+  toWalkCursor,
+  toWalkCursorText,
+  walkInput,
+} from "./input.ts";
 import {
   createNamePatterns,
   fitPage,
   isWanted,
-  patternInput,
   skippedOutput,
   skippedParts,
   toEntry,
@@ -17,7 +25,6 @@ import {
   type TreeListing,
   visitsPerCheck,
   visitWanted,
-  walkInput,
   wholeTreeAnswer,
   withNotices,
 } from "./list_walk.ts";
@@ -26,9 +33,9 @@ import { type Clock, systemClock } from "../../lib/time.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { listDuplicates, summarize } from "./list_summary.ts";
-import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { findPath, suggestNear } from "./near_names.ts";
 
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
@@ -95,29 +102,22 @@ export function fileListTool(
   { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock }: FileListOptions = {},
 ): Tool {
   return defineTool({
-    name: "file_list",
-    title: "List files",
+    ...toolFrames.list(maxPageEntries, maxWalkDepth),
     description:
       "Lists a directory, or the tree below it, indented (ls, tree, find, wc): by size, time or name, with " +
       "counts of lines, or only equal files.",
-    scopes: ["files:read"],
-    annotations: { title: "List files", ...readingHints },
-    aliases: argumentNames.list(maxPageEntries, maxWalkDepth),
-    knownAs: knownAs.list,
     input,
     output,
     async run(request, context) {
-      const parsed = parseDirectoryPath(request.path);
-      if (!parsed.ok) {
-        return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
-      }
+      const workspace = workspaceOf(source, context.principal);
+      const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
+      if (!found.ok) return found.error;
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
       if (Number.isNaN(modifiedAfter)) {
         return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
       }
       const { show, sort, pattern } = request;
-      const workspace = workspaceOf(source, context.principal);
-      const given = await inStoredForm(workspace, parsed.value);
+      const { value: given } = found;
       const isFile = given.text !== "" && await isFileAt(workspace, given);
       const isDetailed = show === "details" || show === "bytes";
       const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&

@@ -1,8 +1,8 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
-import { changingHints, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { childPath, entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, entryPath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import {
@@ -18,21 +18,16 @@ import { removeEmpty } from "../text/undo.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
-import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
+import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
   return defineTool({
-    name: "file_move",
-    title: "Move, rename, copy",
+    ...toolFrames.move,
     description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
-    scopes: ["files:write"],
-    annotations: { title: "Move, rename, copy", ...changingHints },
-    aliases: argumentNames.move,
-    knownAs: knownAs.move,
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
@@ -57,7 +52,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     ),
     preview: (input: Parameters<typeof previewMove>[1], context) => previewMove(source, input, context),
     async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
-      const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
+      const to = parseEntryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);
       const changing = beginChange(source, context, "file_move");
       const { workspace } = changing;
@@ -80,9 +75,9 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
           message: `${message}; without path, the directory ${showName(to.value.text)} is made`,
         };
       }
-      const from = parseDirectoryPath(path);
-      if (!from.ok) return await suggestRelative(workspace, "path", from.error, path);
-      const moved = await inStoredForm(workspace, from.value);
+      const from = await findPath(workspace, "path", path, { parse: parseEntryPath });
+      if (!from.ok) return from.error;
+      const { value: moved } = from;
       if (!await hasVersion(workspace, moved, ifVersion)) return toFailure("move", moved, { reason: "conflict" });
       const pair = { from: moved, to: await destinationOf(workspace, moved, { text: destination, path: to.value }) };
       const astray = copy ? () => [] : await followLinks(workspace, [pair]);
@@ -119,14 +114,15 @@ async function moveSeveral(
     obstacles.push(toFailure(action, directory, { reason: "not_a_directory" }));
   }
   for (const text of texts) {
-    const parsed = text === "" ? parseFilePath("") : parseDirectoryPath(text);
-    if (!parsed.ok) {
-      obstacles.push(await suggestRelative(workspace, "path", parsed.error, text, obstacles.length < maxNamed));
+    const isNamed = obstacles.length < maxNamed;
+    const found = await findPath(workspace, "path", text, { parse: parseEntryPath, searches: isNamed });
+    if (!found.ok) {
+      obstacles.push(found.error);
       continue;
     }
-    const from = await inStoredForm(workspace, parsed.value);
+    const from = found.value;
     const pair = { from, to: childPath(directory, from.segments.slice(-1)) };
-    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed: obstacles.length < maxNamed });
+    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed });
     if (obstacle !== null) obstacles.push(obstacle);
     else if (pairs.has(pair.to.text) && pairs.get(pair.to.text)?.from.text !== from.text) {
       obstacles.push(toPairFailure(action, pair, { reason: "already_exists", about: "to" }));

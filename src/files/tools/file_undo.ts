@@ -1,13 +1,6 @@
 /** The tool `file_undo`: lists and undoes changes of the same user and client. */
 import * as z from "zod";
-import {
-  changingHints,
-  defineTool,
-  emptyIsAbsent,
-  type Tool,
-  type ToolContext,
-  type ToolOutcome,
-} from "../../mcp/mod.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { pathOf, undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
@@ -15,7 +8,7 @@ import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { count, textAnswer, toTimestamp } from "./input.ts";
 import { beginChange } from "./file_delete.ts";
 
@@ -43,13 +36,8 @@ const changeOutput = z.lazy(() =>
 /** The tool that `app` registers to list and undo changes. A caller sees those of the same user and client alone. */
 export function fileUndoTool(source: WorkspaceSource): Tool {
   return defineTool({
-    name: "file_undo",
-    title: "Undo",
+    ...toolFrames.undo,
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
-    scopes: ["files:write"],
-    annotations: { title: "Undo", ...changingHints },
-    aliases: argumentNames.undo,
-    knownAs: knownAs.undo,
     places: [""],
     input: z.lazy(() =>
       z.object({

@@ -4,13 +4,13 @@ import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.
 import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { removeEmpty } from "../text/undo.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
-import { argumentNames, knownAs } from "./argument_names.ts";
+import { toolFrames } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
-import { batchFailure, conditionOf, countMissing, refuseEmptyVersion } from "./batch.ts";
+import { batchFailure, conditionOf, countMissing, maxNamed, refuseEmptyVersion } from "./batch.ts";
 import {
   count,
   filenameInput,
@@ -26,8 +26,8 @@ import {
 } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
-import { inStoredForm } from "./near_names.ts";
-import { type Failure, refuse, toFailure, toPathFailure } from "./refusal.ts";
+import { findPath } from "./near_names.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
 
@@ -89,13 +89,8 @@ const output = (hasLinks: boolean) => {
 /** The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them. */
 export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   return defineTool({
-    name: "file_write",
-    title: "Write files",
+    ...toolFrames.write,
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
-    scopes: ["files:write"],
-    annotations: { title: "Write files", ...changingHints },
-    aliases: argumentNames.write,
-    knownAs: knownAs.write,
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output: z.lazy(() => output(links !== null)),
     preview: (input: Input, context) => previewWrite(source, input, context),
@@ -111,10 +106,10 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
-        const path = parseFilePath(filename);
-        if (!path.ok) obstacles.push(toPathFailure("filename", path.error, filename));
+        const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
+        if (!path.ok) obstacles.push(path.error);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
-        else wanted.push({ path: await inStoredForm(workspace, path.value), content, mode, ifVersion });
+        else wanted.push({ path: path.value, content, mode, ifVersion });
       }
       if (files.length > 0) {
         const all = await writeAll(workspace, wanted, obstacles, () => takeBack(source, context, changing));
@@ -235,12 +230,12 @@ async function writeByLink(
   principal: Principal,
   { filename, content, mode, if_version: ifVersion, files }: Input,
 ): Promise<ToolOutcome> {
-  const parsed = parseFilePath(filename);
-  if (!parsed.ok) return toPathFailure("filename", parsed.error, filename);
+  const found = await findPath(workspace, "filename", filename);
+  if (!found.ok) return found.error;
   if (mode === "append" || files !== undefined || (content ?? "") !== "") {
     return refuse(action, "link is for one whole file; leave out content, files and append");
   }
-  const path = await inStoredForm(workspace, parsed.value);
+  const { value: path } = found;
   const condition = await conditionOf(workspace, path, ifVersion);
   if (condition === null) return toFailure(action, path, { reason: "conflict" });
   return await linkedWrite(links, principal, path, { mode, ...condition });

@@ -1,6 +1,6 @@
 /** What listings and searches share: which entries, how they are shown, and what was skipped. */
 import * as z from "zod";
-import { emptyIsAbsent, type ToolOutcome } from "../../mcp/mod.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showWritten, toPathText } from "../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
@@ -8,22 +8,7 @@ import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { walk, type WalkedEntry } from "../workspace/walk.ts";
-import { count, cursorInput, pageBytes, textAnswer, toTimestamp } from "./input.ts";
-
-const maxExcludes = 20;
-
-/** Which names a listing or a search is about. */
-export const patternInput = () => ({
-  pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths")
-    .meta({ ...emptyIsAbsent, written: "either" }),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
-});
-
-/** How far they go, and where they go on. */
-export const walkInput = () => ({
-  include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
-  cursor: cursorInput(),
-});
+import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
 
 export interface TreeListing {
   readonly workspace: Workspace;

@@ -16,12 +16,14 @@ import {
   entryPath,
   maxPathBytes,
   parseDirectoryPath,
+  parseFilePath,
   type PathRule,
   rootPath,
   type WorkspacePath,
 } from "../workspace/path.ts";
 import { walk } from "../workspace/walk.ts";
-import { toPathFailure } from "./refusal.ts";
+import { type Failure, toPathFailure } from "./refusal.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 
 const maxSuggestions = 3;
 /** Paths in one text that are looked for. */
@@ -43,6 +45,24 @@ const anyName = "?";
 const maxSegments = 32;
 const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 const ascii = /^[\x20-\x7e]*$/;
+
+/** Parses the path of something that is there: not the empty text, which is the workspace for {@link parseDirectoryPath}. */
+export function parseEntryPath(text: string): Result<WorkspacePath, PathRule> {
+  return text === "" ? failure("empty") : parseDirectoryPath(text);
+}
+
+/** A caller's path in its stored form, or the refusal; `searches`: with the path that works, where one is there. */
+export async function findPath(
+  workspace: Workspace,
+  parameter: string,
+  text: string,
+  { parse = parseFilePath, searches = true } = {},
+): Promise<Result<WorkspacePath, Failure>> {
+  const parsed = parse(text);
+  return parsed.ok
+    ? success(await inStoredForm(workspace, parsed.value))
+    : failure(await suggestRelative(workspace, parameter, parsed.error, text, searches));
+}
 
 /** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
 export async function inStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
@@ -114,7 +134,7 @@ export async function suggestRelative(
   rule: PathRule,
   given: string,
   searches = true,
-): Promise<ReturnType<typeof toPathFailure>> {
+): Promise<Failure> {
   const names = given.length > maxPathBytes ? [] : given.replaceAll("\\", "/").split("/").slice(1);
   const isAbsolute = searches && rule === "leaves_workspace" && absolute.test(given);
   if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);

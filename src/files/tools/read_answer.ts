@@ -4,14 +4,14 @@
  */
 import type { ContentBlock, ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf } from "../text/edit.ts";
 import { count, toReadCursorText, toTimestamp, toVersion } from "./input.ts";
 import type { TextPart, TextProblem, TextRequest } from "./read_text.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { refuse, toFailure, toPathFailure } from "./refusal.ts";
+import { refuse, toFailure } from "./refusal.ts";
 import { toResourceContents } from "../workspace/encoding.ts";
-import { suggestNear } from "./near_names.ts";
+import { findPath, suggestNear } from "./near_names.ts";
 
 /** One file of an answer. */
 export interface FileRead {
@@ -233,8 +233,8 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
 
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */
 export async function readEmbedded(workspace: Workspace, filename: string): Promise<ToolOutcome> {
-  const path = parseFilePath(filename);
-  if (!path.ok) return toPathFailure("filename", path.error, filename);
+  const path = await findPath(workspace, "filename", filename);
+  if (!path.ok) return path.error;
   const read = await workspace.read(path.value);
   if (!read.ok) {
     const failed = toFailure("read file", path.value, read.error);

@@ -16,7 +16,7 @@ export function refuse(action: string, words: string, code = "invalid_arguments"
 export function toPathFailure(parameter: string, rule: PathRule, given = ""): Failure {
   if (rule === "empty") return { ok: false, code: "path_empty", message: `${parameter} parameter is required` };
   const remedy = rule === "leaves_workspace" ? relativeRemedy(given) : "";
-  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords(rule)}${remedy}` };
+  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords[rule]}${remedy}` };
 }
 
 const maxRemedyCharacters = 200;
@@ -78,11 +78,7 @@ export function toPairFailure(
   if (refusal.about === "to" && refusal.reason !== "already_exists") return toFailure(action, to, refusal);
   const taken = refusal.reason === "already_exists" ? "; choose another, or set overwrite if both are files" : "";
   const where = refusal.about === "to" ? shown(to) : `${shown(from)} to ${shown(to)}`;
-  return {
-    ok: false,
-    code: codeOf(refusal),
-    message: `Failed to ${action}: ${refusalWords(refusal)}${taken} (${where})`,
-  };
+  return refuse(action, `${refusalWords(refusal)}${taken} (${where})`, codeOf(refusal));
 }
 
 function codeOf(refusal: WorkspaceRefusal): string {
@@ -93,115 +89,77 @@ function shown(path: WorkspacePath): string {
   return path.text === "" ? "." : showName(path.text);
 }
 
-function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
-  switch (rule) {
-    case "leaves_workspace":
-      return "path traversal not allowed";
-    case "not_unicode":
-      return "it is not valid Unicode (unpaired surrogate)";
-    case "control_character":
-      return "control characters and line separators are not allowed";
-    case "name_too_long":
-      return "a name in it is longer than 255 bytes";
-    case "path_too_long":
-      return "it is longer than 4096 bytes or 512 names";
-    case "trailing_slash":
-      return "a file name does not end in a slash";
-    case "reserved":
-      return "the directory .portcullis is reserved for the server";
-  }
-}
+const pathRuleWords: Readonly<Record<Exclude<PathRule, "empty">, string>> = {
+  leaves_workspace: "path traversal not allowed",
+  not_unicode: "it is not valid Unicode (unpaired surrogate)",
+  control_character: "control characters and line separators are not allowed",
+  name_too_long: "a name in it is longer than 255 bytes",
+  path_too_long: "it is longer than 4096 bytes or 512 names",
+  trailing_slash: "a file name does not end in a slash",
+  reserved: "the directory .portcullis is reserved for the server",
+};
+
+/** Why the workspace refused, where the reason alone says it. */
+const plainWords = {
+  not_found: "no such file or directory",
+  is_root: "it is the workspace itself",
+  already_exists: "there is something of this name already",
+  not_empty: "the directory is not empty; set recursive to delete it with all that is in it",
+  into_itself: "a directory cannot be moved into itself",
+  is_directory: "it is a directory",
+  not_a_directory: "it, or a part of its path, is a file and not a directory",
+  not_a_file: "it is a pipe, socket or device and not a regular file",
+  no_space: fileSystemFaultWords("ENOSPC"),
+  conflict: "the file is not as expected: it was changed, moved or deleted in the meantime; read it again first",
+};
 
 /** Why the workspace refused, as the end of a sentence: what is wrong and what to do, without a path or an error code. */
 export function refusalWords(refusal: WorkspaceRefusal): string {
   switch (refusal.reason) {
-    case "not_found":
-      return "no such file or directory";
     case "denied":
-      return denialWords(refusal.because);
+      return denialWords[refusal.because];
     case "bad_name":
-      return newNameWords(refusal.rule);
+      return newNameWords[refusal.rule];
     case "too_deep":
       return `the path has more than ${refusal.limit} levels`;
-    case "is_root":
-      return "it is the workspace itself";
-    case "already_exists":
-      return "there is something of this name already";
-    case "not_empty":
-      return "the directory is not empty; set recursive to delete it with all that is in it";
-    case "into_itself":
-      return "a directory cannot be moved into itself";
     case "too_many_entries":
       return `there are more than ${refusal.limit} entries in it; take its directories one at a time`;
-    case "is_directory":
-      return "it is a directory";
-    case "not_a_directory":
-      return "it, or a part of its path, is a file and not a directory";
-    case "not_a_file":
-      return "it is a pipe, socket or device and not a regular file";
     case "too_large":
       return `it has ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}`;
-    case "no_space":
-      return fileSystemFaultWords("ENOSPC");
     case "quota":
       return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
-    case "conflict":
-      return "the file is not as expected: it was changed, moved or deleted in the meantime; read it again first";
     case "io":
       return fileSystemFaultWords(refusal.code);
+    default:
+      return plainWords[refusal.reason];
   }
 }
 
-function denialWords(cause: DenialCause): string {
-  switch (cause) {
-    case "outside_link":
-      return "access denied - a link in the path leads outside the workspace";
-    case "link_loop":
-      return "access denied - too many links in the path";
-    case "unreadable_link":
-      return "access denied - a link in the path has a target that is not valid Unicode";
-    case "other_file_system":
-      return "access denied - it is on another file system than the workspace";
-    case "hard_link":
-      return "access denied - another name of it (a hard link) is outside the workspace";
-    case "reserved":
-      return "access denied - the directory .portcullis is reserved for the server";
-    case "other_name":
-      return "access denied - its directory lists it under another name; use that one";
-    case "name_not_unicode":
-      return "access denied - its name is not UTF-8, and this server's system cannot reach such names; rename it there";
-    case "denied_name":
-      return "access denied - the server's settings deny this name";
-    case "protected_name":
-      return "access denied - the server's settings protect this name from changes";
-    case "permission":
-      return "access denied - the server lacks permission for it";
-    case "read_only":
-      return "access denied - it is read-only; ask the server's operator";
-    case "changed_while_opening":
-      return "access denied - the path was changed during the access; try again";
-    case "workspace_replaced":
-      return "access denied - the workspace directory was replaced; restart the server";
-  }
-}
+const denialWords: Readonly<Record<DenialCause, string>> = {
+  outside_link: "access denied - a link in the path leads outside the workspace",
+  link_loop: "access denied - too many links in the path",
+  unreadable_link: "access denied - a link in the path has a target that is not valid Unicode",
+  other_file_system: "access denied - it is on another file system than the workspace",
+  hard_link: "access denied - another name of it (a hard link) is outside the workspace",
+  reserved: "access denied - the directory .portcullis is reserved for the server",
+  other_name: "access denied - its directory lists it under another name; use that one",
+  name_not_unicode:
+    "access denied - its name is not UTF-8, and this server's system cannot reach such names; rename it there",
+  denied_name: "access denied - the server's settings deny this name",
+  protected_name: "access denied - the server's settings protect this name from changes",
+  permission: "access denied - the server lacks permission for it",
+  read_only: "access denied - it is read-only; ask the server's operator",
+  changed_while_opening: "access denied - the path was changed during the access; try again",
+  workspace_replaced: "access denied - the workspace directory was replaced; restart the server",
+};
 
-function newNameWords(rule: NewNameRule | "name_too_long"): string {
-  switch (rule) {
-    case "control_character":
-      return "a new name may not hold control characters or line separators";
-    case "backslash":
-      return "a new name may not hold a backslash; / separates names";
-    case "not_unicode":
-      return "a new name must be UTF-8";
-    case "invisible_character":
-      return "a new name may not hold invisible or direction-changing characters";
-    case "colon":
-      return "a new name may not hold a colon";
-    case "trailing_dot_or_blank":
-      return "a new name may not end in a dot or a blank";
-    case "device_name":
-      return "a new name may not be a Windows device name";
-    case "name_too_long":
-      return "the name is too long for the file system";
-  }
-}
+const newNameWords: Readonly<Record<NewNameRule | "name_too_long", string>> = {
+  control_character: "a new name may not hold control characters or line separators",
+  backslash: "a new name may not hold a backslash; / separates names",
+  not_unicode: "a new name must be UTF-8",
+  invisible_character: "a new name may not hold invisible or direction-changing characters",
+  colon: "a new name may not hold a colon",
+  trailing_dot_or_blank: "a new name may not end in a dot or a blank",
+  device_name: "a new name may not be a Windows device name",
+  name_too_long: "the name is too long for the file system",
+};

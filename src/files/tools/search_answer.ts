@@ -2,14 +2,12 @@
 import type { Result } from "../../lib/result.ts";
 import type { PassedOver } from "../text/search_file.ts";
 import type { LineMatch, MatchCount } from "../text/search_text.ts";
-import { count, pageBytes, type SearchCursor, textAnswer, toSearchCursorText } from "./input.ts";
+import { count, pageBytes, type SearchCursor, type SearchRequest, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import { type Notice, skippedParts } from "./list_walk.ts";
-
-/** What an answer shows: matching lines, files with a match, or matches counted by file or by their text. */
-export type SearchShow = "lines" | "files" | "count" | "texts";
+import { present } from "../../lib/json.ts";
 
 /** Characters of an answer as JSON, which repeats a file's name with each line. */
 const maxAnswerCharacters = 1_000_000;
@@ -32,40 +30,34 @@ interface FoundFile {
 }
 
 /** What a search has come to. */
-type SearchResult = ReturnType<ReturnType<typeof createCollector>["result"]>;
+type SearchState = ReturnType<typeof createCollector>["state"];
 
-/** Files that could not be searched, for one reason. */
-interface PassedOverFiles {
-  count: number;
-  readonly names: string[];
-}
-
-/** Lines in which a match may have been missed. */
-interface UnsureLines {
-  count: number;
-  readonly first: { readonly filename: string; readonly line: number }[];
-}
-
-interface CollectorOptions {
-  readonly limit: number;
-  readonly context: number;
-  readonly show: SearchShow;
-  readonly last: boolean;
-  readonly pattern: object | null;
-}
-
-export function createCollector({ limit, context, show, last, pattern }: CollectorOptions) {
-  let files: FoundFile[] = [];
+export function createCollector({ limit, context, show, last }: SearchRequest, pattern: object | null) {
+  const state = {
+    show,
+    hasContext: context > 0,
+    byName: pattern === null,
+    files: new Array<FoundFile>(),
+    /** All files with a match, or of the name, kept or not. */
+    found: 0,
+    /** All matching lines, and the matches in them; `isLeast`: there may be more. */
+    lines: 0,
+    matches: 0,
+    isLeast: false,
+    /** How many matches have which text. */
+    texts: new Map<string, number>(),
+    searched: 0,
+    /** Files that could not be searched, by reason. */
+    passedOver: new Map<PassedOver, { count: number; readonly names: string[] }>(),
+    /** Lines in which a match may have been missed. */
+    unsure: { count: 0, first: new Array<{ readonly filename: string; readonly line: number }>() },
+  };
   let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
-  const texts = new Map<string, number>();
-  let [othersCount, isLeast] = [0, false];
-  const passedOver = new Map<PassedOver, PassedOverFiles>();
-  const unsure: UnsureLines = { count: 0, first: [] };
-  let [kept, found, lines, total, searched, textCharacters, jsonCharacters] = [0, 0, 0, 0, 0, 0, 0];
+  let [kept, textCharacters, jsonCharacters] = [0, 0, 0];
   const countText = (text: string): void => {
+    const { texts } = state;
     const short = text.length <= maxTextCharacters ? text : `${text.slice(0, maxTextCharacters).toWellFormed()}…`;
     if (texts.size < maxTexts || texts.has(short)) texts.set(short, (texts.get(short) ?? 0) + 1);
-    else othersCount++;
   };
   const measure = (filename: string, match: LineMatch, sign: 1 | -1): void => {
     for (const line of [...match.before, match.text, ...match.after]) {
@@ -81,9 +73,9 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
   const isFull = (): boolean => !last && show !== "texts" && (kept >= limit || isOverfull());
   const hasLines = show === "lines" && pattern !== null;
   const addFile = (file: FoundFile): void => {
-    found++;
+    state.found++;
     if (show === "texts") return;
-    files.push(file);
+    state.files.push(file);
     measureName(file.filename, 1);
     if (!hasLines) kept++;
   };
@@ -92,19 +84,17 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     while (last && kept > 1 && (kept > limit || isOverfull())) dropFirst();
   };
   const dropFirst = (): void => {
-    const [first] = files;
+    const [first] = state.files;
     if (first === undefined) return;
     const dropped = first.matches.shift();
     if (dropped !== undefined) measure(first.filename, dropped, -1);
     if (dropped !== undefined || !hasLines) kept--;
     if (first.matches.length > 0 || first === current) return;
-    files.shift();
+    state.files.shift();
     measureName(first.filename, -1);
   };
   return {
-    get searched(): number {
-      return searched;
-    },
+    state,
     /** Whether the answer holds no more. */
     isFull,
     addName(filename: string): void {
@@ -113,19 +103,18 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     },
     /** Begins with a file. */
     begin(filename: string): void {
-      searched++;
+      state.searched++;
       if (current.lines > 0) current = { filename, matches: [], lines: 0, count: 0 };
       else current.filename = filename;
     },
     /** Takes a match of that file; `true` when that is enough of it. */
     addMatch(match: LineMatch): boolean {
-      lines++;
-      total += match.found.count;
-      isLeast ||= match.found.isLeast === true;
+      state.lines++;
+      state.matches += match.found.count;
+      state.isLeast ||= match.found.isLeast === true;
       if (current.lines++ === 0) addFile(current);
       current.count += match.found.count;
       match.texts?.forEach(countText);
-      if (show === "texts") othersCount += match.found.count - (match.texts?.length ?? 0);
       if (hasLines) {
         current.matches.push(match);
         kept++;
@@ -136,41 +125,19 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     },
     /** Takes a line of that file in which a match may have been missed. */
     addUnsure(line: number): void {
-      if (unsure.count++ < maxUnsureLines) unsure.first.push({ filename: current.filename, line });
+      if (state.unsure.count++ < maxUnsureLines) state.unsure.first.push({ filename: current.filename, line });
     },
     /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
     end(outcome: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null {
-      if (!outcome.ok) {
-        const entry = passedOver.get(outcome.error) ?? { count: 0, names: [] };
-        passedOver.set(outcome.error, entry);
-        if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);
-        else if (!hidden.test(current.filename)) { // what matters first
-          const at = entry.names.findIndex((name) => hidden.test(name));
-          if (at !== -1) entry.names.splice(at, 1, current.filename);
-        }
-        return null;
+      if (outcome.ok) return show === "files" && current.lines > 0 ? null : outcome.value.stoppedAfter;
+      const entry = state.passedOver.get(outcome.error) ?? { count: 0, names: [] };
+      state.passedOver.set(outcome.error, entry);
+      if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);
+      else if (!hidden.test(current.filename)) { // what matters first
+        const at = entry.names.findIndex((name) => hidden.test(name));
+        if (at !== -1) entry.names.splice(at, 1, current.filename);
       }
-      return show === "files" && current.lines > 0 ? null : outcome.value.stoppedAfter;
-    },
-    result: () => {
-      if (last) files = files.filter(({ matches }) => !hasLines || matches.length > 0);
-      return {
-        show,
-        hasContext: context > 0,
-        byName: pattern === null,
-        files,
-        /** All files with a match, or of the name, kept or not. */
-        found,
-        lines,
-        matches: total,
-        /** Whether there may be more matches in these lines. */
-        isLeast,
-        /** How many matches have which text. */
-        texts,
-        searched,
-        passedOver,
-        unsure,
-      };
+      return null;
     },
   };
 }
@@ -184,7 +151,7 @@ const reasonWords: Readonly<Record<PassedOver, string>> = {
 
 /** Lines grouped by file, then what was searched and what was not. */
 export function toAnswer(
-  result: SearchResult,
+  state: SearchState,
   { next, tag, isCut, ignored, hint, limit }: {
     readonly limit: number;
     /** Where to go on; `null` where the search is done, or cannot be continued. */
@@ -196,76 +163,79 @@ export function toAnswer(
     readonly hint: Notice | null;
   },
 ): ToolOutcome {
-  const { show, hasContext, byName, files, lines: all, matches, searched, passedOver, unsure } = result;
+  const { show, hasContext, byName, lines: all, matches, searched, passedOver, unsure } = state;
+  const hasLines = show === "lines" && !byName;
+  const files = state.files = state.files.filter((file) => !hasLines || file.matches.length > 0); // the last one may have none
+  const isNone = files.length === 0 && all === 0;
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
   const said = hint === null || all > 0 || byName ? null : hint;
   // where nothing was found, it may be in any of these
-  const skipped = skippedParts(
-    ignored,
-    said?.isRemedy !== true,
-    files.length === 0 && all === 0 ? Infinity : undefined,
-  );
-  const notice = byName ? foundWords(result) : searchedWords(result);
+  const skipped = skippedParts(ignored, said?.isRemedy !== true, isNone ? Infinity : undefined);
+  const notice = byName ? foundWords(state) : searchedWords(state);
   const more = cursor !== undefined
     ? `; there may be more: continue with cursor ${cursor}`
     : isCut
     ? "; there may be more: name a directory, or raise limit"
     : "";
-  const isColumned = files.some(({ matches }) => matches.some(({ column }) => column !== undefined));
+  const isColumned = files.some((file) => file.matches.some(({ column }) => column !== undefined));
+  const most = [...state.texts].sort(([, one], [, other]) => other - one).slice(0, limit);
+  const otherTexts = matches - most.reduce((sum, [, count]) => sum + count, 0);
   const lines = [
-    ...(show === "texts" ? toTextLines(result, limit) : files.map((file) => toLines(file, result, display))),
-    ...(files.length === 0 && all === 0 ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
+    ...(show === "texts"
+      ? [...most, ...otherTexts === 0 ? [] : [["(other texts)", otherTexts] as const]]
+        .map(([text, count]) => `${count}: ${showText(text)}`)
+      : files.map((file) => toLines(file, state, display))),
+    ...(isNone ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
     `(${notice}${more})`,
     ...(isColumned ? ["(…: cut at line:column; file_read NAME:LINE:COLUMN shows more around it)"] : []),
-    ...(unsure.count === 0 ? [] : [`(${unsureWords(result)})`]),
+    ...(unsure.count === 0 ? [] : [`(${unsureWords(state)})`]),
     ...(said === null ? [] : [`(${said.words})`]),
     ...skipped.lines,
   ];
-  const total = [...passedOver.values()].reduce((sum, each) => sum + each.count, 0);
-  return textAnswer(lines.join("\n"), {
-    matches: show === "lines" && !byName
-      ? files.flatMap(({ filename, matches }) =>
-        matches.map((match) => toMatch(toPathText(filename), match, hasContext))
-      )
-      : files.map(({ filename, count, lines }) => ({
-        filename: toPathText(filename),
-        ...show === "count" && !byName ? { count, lines } : {},
-      })),
-    ...(byName ? {} : { lines: all, hits: matches }),
-    ...(show === "texts" ? { texts: mostOf(result, limit).map(([text, count]) => ({ text, count })) } : {}),
-    files_searched: searched,
-    files_passed_over: total,
-    ...(total === 0 ? {} : {
-      passed_over: Array.from(
+  return textAnswer(
+    lines.join("\n"),
+    present({
+      matches: hasLines
+        ? files.flatMap((file) => file.matches.map((match) => toMatch(toPathText(file.filename), match, hasContext)))
+        : files.map(({ filename, count, lines }) => ({
+          filename: toPathText(filename),
+          ...show === "count" && !byName ? { count, lines } : {},
+        })),
+      lines: byName ? undefined : all,
+      hits: byName ? undefined : matches,
+      texts: show === "texts" ? most.map(([text, count]) => ({ text, count })) : undefined,
+      files_searched: searched,
+      files_passed_over: passedOver.values().reduce((sum, { count }) => sum + count, 0),
+      passed_over: passedOver.size === 0 ? undefined : Array.from(
         passedOver,
-        ([reason, each]) => ({ reason, count: each.count, filenames: each.names.map(toPathText) }),
+        ([reason, { count, names }]) => ({ reason, count, filenames: names.map(toPathText) }),
       ),
+      partly_searched: unsure.count === 0
+        ? undefined
+        : unsure.first.map(({ filename, line }) => ({ filename: toPathText(filename), line })),
+      hint: said?.words,
+      ...skipped.facts,
+      next_cursor: cursor,
+      untrusted: true,
     }),
-    ...(unsure.count === 0 ? {} : {
-      partly_searched: unsure.first.map(({ filename, line }) => ({ filename: toPathText(filename), line })),
-    }),
-    ...(said === null ? {} : { hint: said.words }),
-    ...skipped.facts,
-    ...(cursor === undefined ? {} : { next_cursor: cursor }),
-    untrusted: true,
-  });
+  );
 }
 
 /** Other tools call the text that they search for a pattern. */
-function foundWords({ files, found }: SearchResult): string {
+function foundWords({ files, found }: SearchState): string {
   const words = files.length < found ? `the last ${files.length} of ${count(found, "file")}` : count(found, "file");
   return `${words} found${found === 0 ? "; pattern is for names, query for text" : ""}`;
 }
 
-function searchedWords(result: SearchResult): string {
-  const { lines, files, found: all, searched, passedOver, show } = result;
+function searchedWords(state: SearchState): string {
+  const { lines, files, found: all, searched, passedOver, show } = state;
   const shown = files.reduce((sum, { matches }) => sum + matches.length, 0);
   const isLast = show === "lines" ? shown < lines : show !== "texts" && files.length < all;
   const found = show === "files"
     ? `${isLast ? `the last ${files.length} of ` : ""}${count(all, "file")}`
     : `${isLast ? `the last ${show === "lines" ? shown : count(files.length, "file")} of ` : ""}${
-      matchWords(result)
+      matchWords(state)
     } in ${count(all, "file")}`;
   // where something was found, few ask for what was not looked at
   const reasons = Array.from(passedOver, ([reason, { count: number, names }]) => {
@@ -277,26 +247,12 @@ function searchedWords(result: SearchResult): string {
 }
 
 /** Lines that match, and the matches in them where these are more. */
-function matchWords({ lines, matches, isLeast }: Pick<SearchResult, "lines" | "matches" | "isLeast">): string {
+function matchWords({ lines, matches, isLeast }: Pick<SearchState, "lines" | "matches" | "isLeast">): string {
   if (matches === lines && !isLeast) return count(lines, "line");
   return `${count(lines, "line")}, ${isLeast ? "at least " : ""}${count(matches, "match", "matches")}`;
 }
 
-/** The texts that match most often. */
-function mostOf({ texts }: SearchResult, limit: number): readonly (readonly [string, number])[] {
-  return [...texts].sort(([, one], [, other]) => other - one).slice(0, limit);
-}
-
-function toTextLines(result: SearchResult, limit: number): readonly string[] {
-  const most = mostOf(result, limit);
-  const others = result.matches - most.reduce((sum, [, count]) => sum + count, 0);
-  return [
-    ...most.map(([text, count]) => `${count}: ${showText(text)}`),
-    ...(others === 0 ? [] : [`${others}: (other texts)`]),
-  ];
-}
-
-function unsureWords({ unsure: { count: all, first } }: SearchResult): string {
+function unsureWords({ unsure: { count: all, first } }: SearchState): string {
   const places = first.map(({ filename, line }) => `${showName(filename)}:${line}`).join(", ");
   return `too long to search whole, a match may be missed: ${count(all, "line")}: ${places}${
     all > first.length ? ", ..." : ""
@@ -308,21 +264,20 @@ function toMatch(
   { line, column, text, before, after, found: { count, columns = [] } }: LineMatch,
   hasContext: boolean,
 ): Record<string, unknown> {
-  const place = column === undefined ? { line } : { line, column };
-  const places = columns.length === 0 ? {} : { columns };
-  return {
+  return present({
     filename,
-    ...place,
+    line,
+    column,
     text,
-    ...count === 1 ? {} : { count },
-    ...places,
-    ...(hasContext ? { before, after } : {}),
-  };
+    count: count === 1 ? undefined : count,
+    columns: columns.length === 0 ? undefined : columns,
+    ...hasContext ? { before, after } : {},
+  });
 }
 
 function toLines(
   { filename, matches, lines: found, count: all }: FoundFile,
-  { show, byName }: SearchResult,
+  { show, byName }: SearchState,
   display: (path: string) => string,
 ): string {
   const name = display(filename);

@@ -1,40 +1,53 @@
 /** The work of the tool `file_search`: goes through the files, searches them, and remembers where it stopped. */
-import { success } from "../../lib/result.ts";
-import type { ToolOutcome } from "../../mcp/mod.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Clock } from "../../lib/time.ts";
+import type { ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import type { GlobMatcher } from "../workspace/glob.ts";
-import type { Ignored } from "../workspace/ignored.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, Workspace } from "../workspace/port.ts";
+import { createIgnored, type Ignored } from "../workspace/ignored.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
-import type { LinePattern, LineQuery } from "../text/line_pattern.ts";
+import { createLinePattern, filterLines, type LinePattern, type LineQuery } from "../text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
 import { maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
-import type { SearchCursor } from "./input.ts";
-import type { Notice } from "./list_walk.ts";
-import { toFailure } from "./refusal.ts";
-import { createCollector, type SearchShow, toAnswer } from "./search_answer.ts";
-import { showWritten } from "../workspace/file_display.ts";
+import { cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
+import { createNamePatterns, type Notice, withNotices } from "./list_walk.ts";
+import { findPath, suggestNear } from "./near_names.ts";
+import { parseNamedParts } from "./read_text.ts";
+import { refuse, toFailure } from "./refusal.ts";
+import { createCollector, toAnswer } from "./search_answer.ts";
+import { showName, showText, showWritten } from "../workspace/file_display.ts";
 
+const action = "search";
 const filesPerProgress = 64;
 /** A file in which nothing can match takes some microseconds; the search of others asks for its turn itself. */
 const visitsPerTurn = 16;
 
+/** Lines of one file, from 1. */
+interface Lines {
+  readonly first: number;
+  readonly last: number;
+}
+
+const allLines: Lines = { first: 1, last: Infinity };
+
+interface SearchOptions {
+  readonly maxSearchMilliseconds: number;
+  readonly handOutAfterMilliseconds: number;
+  readonly clock: Clock;
+}
+
 /** One call of the search. */
 interface SearchRun {
+  readonly request: SearchRequest;
   readonly workspace: Workspace;
   /** A directory, or the one file to search. */
   readonly path: WorkspacePath;
   readonly isFile: boolean;
-  readonly limit: number;
-  readonly context: number;
-  readonly show: SearchShow;
-  /** The last matches instead of the first. */
-  readonly last: boolean;
-  readonly newestFirst: boolean;
   readonly matchesName: GlobMatcher;
   /** Of the one file: the lines to search. */
-  readonly lines: { readonly first: number; readonly last: number };
+  readonly lines: Lines;
   /** `null`: files are found by their names alone. */
   readonly pattern: LinePattern | null;
   readonly cursor: SearchCursor | undefined;
@@ -49,10 +62,136 @@ interface SearchRun {
   outlive(): Promise<void> | undefined;
 }
 
-/** Searches until everything was searched, or the limit or the time is reached. */
-export async function search(task: SearchRun): Promise<ToolOutcome> {
-  const { workspace, pattern, cursor, path } = task;
-  const collector = createCollector(task);
+/** What a cursor goes with. */
+const queryParts = [
+  ...["query", "regex", "pattern", "exclude", "all", "without", "ignore_case", "whole_word"] as const,
+  ...["last", "newest_first", "include_ignored"] as const,
+];
+
+/** One call of `file_search`. */
+export async function searchFiles(
+  source: WorkspaceSource,
+  request: SearchRequest,
+  context: ToolContext,
+  { maxSearchMilliseconds, handOutAfterMilliseconds, clock }: SearchOptions,
+): Promise<ToolOutcome> {
+  const workspace = workspaceOf(source, context.principal);
+  const given = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
+  if (!given.ok) return given.error;
+  const pattern = await patternOf(request);
+  if (!pattern.ok) return refuse(action, pattern.error);
+  const { path, lines } = await findLines(workspace, given.value);
+  const patterns = createNamePatterns(path, { ...request, name: request.query });
+  if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
+  const there = path.text === "" ? null : await workspace.stat(path);
+  if (there !== null && !there.ok) return await suggestNear(workspace, path, toFailure(action, path, there.error));
+  const isFile = there?.value.kind === "file";
+  const tag = tagOf([given.value.text, ...queryParts.map((part) => request[part])]);
+  const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
+  if (typeof cursor === "string") return refuse(action, cursorWords(cursor));
+  const ignored = async () =>
+    patterns.alsoExcluding(isFile || request.include_ignored ? undefined : await createIgnored(workspace, path));
+  const started = clock();
+  let isHandedOut = false;
+  const run: SearchRun = {
+    request,
+    workspace,
+    path,
+    isFile,
+    matchesName: isFile ? () => true : patterns.matches,
+    lines,
+    pattern: pattern.value,
+    cursor,
+    tag,
+    hint: request.query === undefined ? null : hintFor(request.query, request),
+    ignored: await ignored(),
+    isOver: () => clock() > started + maxSearchMilliseconds || context.signal.aborted,
+    progress: (progress) => context.progress({ progress }),
+    outlive() {
+      if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
+      isHandedOut = true;
+      return context.handOut();
+    },
+  };
+  const { outcome, state, isWhole } = await search(run);
+  if (!outcome.ok || !isWhole) return outcome;
+  if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
+  const notices = isFile ? [] : patterns.notices();
+  const relaxed = request.query === undefined
+    ? null
+    : relaxedQuery(request.query, { ...request, mayHaveOtherCase: pattern.value?.hasOtherCase !== false });
+  const almost = relaxed === null ? null : await createLinePattern(relaxed);
+  if (almost?.ok) {
+    const first = { limit: 1, show: "lines", context: 0, last: false, newest_first: false } as const;
+    const near = await search({
+      ...run,
+      request: { ...request, ...first },
+      pattern: almost.value,
+      ignored: await ignored(),
+    });
+    const [file] = near.state.files;
+    const line = file?.matches[0]?.line;
+    if (file !== undefined && line !== undefined) {
+      const words = `but for case, quotes, dashes or longer words it is at ${showName(file.filename)}:${line}`;
+      notices.push({ words, isRemedy: true });
+    }
+  }
+  return withNotices(outcome, notices);
+}
+
+/** What a line must match; `null` to find files by their names, or what is wrong with the request. */
+async function patternOf(request: SearchRequest): Promise<Result<LinePattern | null, string>> {
+  const { query: text, pattern: name, all = [], without = [], ignore_case: ignoreCase, cursor } = request;
+  if ([text, name, all[0], without[0]].every((each) => each === undefined)) {
+    const again = cursor === undefined ? "" : "; a cursor goes with the arguments of the call that gave it";
+    return failure(`give query, pattern or both${again}`);
+  }
+  // lines that need not hold a text are all there are
+  const isAnyLine = text === undefined && all[0] === undefined;
+  const query = text ?? all[0] ?? (without.length === 0 ? undefined : "^");
+  if (query === undefined) return success(null);
+  const isRegularExpression = text === undefined ? isAnyLine : request.regex;
+  const pattern = await createLinePattern({
+    text: query,
+    isRegularExpression,
+    ignoreCase,
+    wholeWord: request.whole_word,
+  });
+  if (pattern.ok) return success(filterLines(pattern.value, { all, without, ignoreCase }));
+  const { error } = pattern;
+  return failure(
+    error.reason === "invalid_expression"
+      ? `query is no regular expression in RE2 syntax, which has no look-around and no backreferences: ${
+        showText(error.detail)
+      }; leave out regex to search for it as plain text`
+      : queryWords[error.reason],
+  );
+}
+
+const queryWords = {
+  empty: "query is empty",
+  too_long: "query is too long: 1000 characters of plain text, 250 with regex or ignore_case",
+  several_lines: "query holds a line end; search for one of its lines, with context for those around it",
+  too_complex: "query is too complex; use fewer or smaller repetitions",
+};
+
+/** The path, or the file and the lines in it that the end of the path names: `src/a.ts:10-50`. */
+async function findLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+): Promise<{ readonly path: WorkspacePath; readonly lines: Lines }> {
+  const named = parseNamedParts(path.text).find(({ lines }) => lines.startLine !== undefined && !lines.characters);
+  const file = named === undefined ? null : parseDirectoryPath(named.filename);
+  if (named === undefined || !file?.ok || (await workspace.stat(path)).ok) return { path, lines: allLines };
+  return { path: file.value, lines: { first: named.lines.startLine ?? 1, last: named.lines.endLine ?? Infinity } };
+}
+
+/** Searches until everything was searched, or the limit or the time is reached; `isWhole`: from beginning to end. */
+async function search(run: SearchRun) {
+  const { request, workspace, pattern, cursor, path, lines } = run;
+  const { show } = request;
+  const collector = createCollector(request, pattern);
+  const { state } = collector;
   let hasPaused = false;
   const nextTurn: NextTurn = () => turnOfThread()?.then(() => void (hasPaused = true));
   const buffer = createSearchBuffer(workspace);
@@ -60,15 +199,14 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
   let isTreeCut = false;
-  const steps = candidates(task, nextTurn, () => isTreeCut = true);
   let isPast = false; // a match beyond the last line
-  for await (const step of steps) {
-    if (!step.ok) return toFailure("search", path, step.error);
+  for await (const step of candidates(run, nextTurn, () => isTreeCut = true)) {
+    if (!step.ok) return { outcome: toFailure(action, path, step.error), state, isWhole: false };
     const entry = step.value;
-    const file = fileOf(task, entry);
+    const file = fileOf(run, entry);
     // a caller can only go away while others have their turn
     const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
-    const isOver = isTime && task.isOver();
+    const isOver = isTime && run.isOver();
     hasPaused = false;
     if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
       next = { finished };
@@ -77,21 +215,21 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
     visited++;
     if (file !== null && pattern === null) collector.addName(file.text);
     else if (file !== null && pattern !== null) {
-      const pause = isTime ? task.outlive() ?? nextTurn() : undefined;
+      const pause = isTime ? run.outlive() ?? nextTurn() : undefined;
       if (pause !== undefined) await pause;
-      if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
+      if (state.searched % filesPerProgress === 0) run.progress(state.searched);
       collector.begin(file.text);
       const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
       const searched = await searchFile(workspace, file, buffer, {
         pattern,
-        counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
-        contextLines: task.show === "lines" ? task.context : 0,
-        afterLine: resumed ? cursor?.partial?.line ?? 0 : task.lines.first - 1,
-        onMatch: (match) => (isPast = match.line > task.lines.last) || collector.addMatch(match),
+        counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
+        contextLines: show === "lines" ? request.context : 0,
+        afterLine: resumed ? cursor?.partial?.line ?? 0 : lines.first - 1,
+        onMatch: (match) => (isPast = match.line > lines.last) || collector.addMatch(match),
         onUnsure: collector.addUnsure,
         nextTurn,
-        isOver: task.isOver,
-        mayStopAtOnce: collector.searched > 1,
+        isOver: run.isOver,
+        mayStopAtOnce: state.searched > 1,
       });
       const line = collector.end(searched);
       if (line !== null && !isPast) {
@@ -102,16 +240,17 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
     finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
   }
   // an order other than that of names has no place to go on from
-  const canGoOn = task.show !== "texts" && !task.newestFirst && !task.last &&
+  const canGoOn = show !== "texts" && !request.newest_first && !request.last &&
     !(next?.finished === undefined && next?.partial === undefined);
-  return toAnswer(collector.result(), {
+  const outcome = toAnswer(state, {
     next: canGoOn ? next : null,
     isCut: next !== null || isTreeCut,
-    ignored: task.ignored,
-    tag: task.tag,
-    hint: task.hint,
-    limit: task.limit,
+    ignored: run.ignored,
+    tag: run.tag,
+    hint: run.hint,
+    limit: request.limit,
   });
+  return { outcome, state, isWhole: !(canGoOn && next !== null) && cursor === undefined };
 }
 
 /** Where a file lies that is to be searched, or found by its name. */
@@ -121,11 +260,11 @@ function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }:
 
 /** The files in the order of names or, newest first, of time. */
 async function* candidates(
-  task: SearchRun,
+  run: SearchRun,
   nextTurn: NextTurn,
   onCut: () => void,
 ): AsyncGenerator<Outcome<WalkedEntry>> {
-  const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
+  const { workspace, path, isFile, request: { newest_first: details }, ignored, cursor } = run;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
     return yield success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false });
@@ -136,8 +275,8 @@ async function* candidates(
   const entries: WalkedEntry[] = [];
   for await (const step of walked) {
     if (!step.ok) return yield step;
-    if (fileOf(task, step.value) !== null) entries.push(step.value);
-    if (entries.length < workspace.limits.maxTreeEntries && !task.isOver()) continue;
+    if (fileOf(run, step.value) !== null) entries.push(step.value);
+    if (entries.length < workspace.limits.maxTreeEntries && !run.isOver()) continue;
     if (step.value.mayHaveNext) onCut();
     break;
   }
@@ -173,7 +312,7 @@ const mayBeLineEnd = /\\[sDSW]|\[\^/;
 const byLine = "each line is searched separately: search for one of its lines, with context for those around it";
 
 /** To be shown where nothing was found; `null` where the query says what it means. */
-export function hintFor(query: string, { regex }: { readonly regex: boolean }): Notice | null {
+function hintFor(query: string, { regex }: { readonly regex: boolean }): Notice | null {
   const [, inner = "", flags = ""] = slashed.exec(query) ?? [];
   const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
   if (inner !== "" && (regex || flags !== "" || isLikeOne(inner))) {
@@ -194,7 +333,7 @@ function remedy(words: string): Notice {
 }
 
 /** The query but for what slips: case, straight and curly quotes, dashes, whole words; `null` where it has none of these. */
-export function relaxedQuery(
+function relaxedQuery(
   query: string,
   { regex, ignore_case: ignoreCase, whole_word: wholeWord, mayHaveOtherCase }: {
     readonly regex: boolean;
