@@ -3,8 +3,10 @@ import { isObject } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
+  directoryOfPattern,
   type EntryState,
   inStoredForm,
+  isPattern,
   parseDirectoryPath,
   parseFileUri,
   parseNamedParts,
@@ -42,10 +44,11 @@ const tools: ReadonlyMap<string, string> = new Map([
 
 export const placeReader: PlaceReader = { pathNames, tableNames, includedTables };
 
-/** The path, and the files of which its end may ask for a part. */
+/** The path, the files of which its end may ask for a part, and the directory with the files of a pattern. */
 function pathNames(text: string): readonly string[] {
   const path = readName(text) ?? text;
-  return [path, ...parseNamedParts(path).map(({ filename }) => filename)];
+  const directories = isPattern(path) ? [directoryOfPattern(path)] : [];
+  return [path, ...parseNamedParts(path).map(({ filename }) => filename), ...directories];
 }
 
 function tableNames(

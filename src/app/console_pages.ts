@@ -93,11 +93,20 @@ async function modelFact({ ollama: { models } }: Config, model: LocalModel): Pro
     { model, models },
     AbortSignal.timeout(modelPatienceMs),
   );
-  if (!server.ok) return { name, state: "warn", words: server.problem ?? "It does not answer." };
-  const missing = known.filter(({ allowed, installed }) => allowed && !installed).map((entry) => entry.name);
-  return missing.length > 0
-    ? { name, state: "warn", words: `Not installed: ${missing.join(", ")}. Get one with \`ollama pull\`.` }
-    : { name, state: "good", words: `Ollama ${server.version ?? ""} at ${server.address}` };
+  if (server.problem !== undefined) return { name, state: "warn", words: server.problem };
+  const allowed = known.filter((entry) => entry.allowed);
+  const missing = allowed.filter(({ installed }) => !installed).map((entry) => entry.name);
+  const { isOllama } = model.host;
+  if (missing.length > 0) {
+    const remedy = isOllama ? " Get one with `ollama pull`." : "";
+    return { name, state: "warn", words: `Not installed: ${missing.join(", ")}.${remedy}` };
+  }
+  const engine = isOllama ? `Ollama ${server.version ?? ""}` : "Model server";
+  return {
+    name,
+    state: "good",
+    words: `${engine} at ${server.address}: ${allowed.map((entry) => entry.name).join(", ")}`,
+  };
 }
 
 function servicenowFact({ servicenow: { access, missing, write } }: Config): HealthFact {

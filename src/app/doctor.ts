@@ -20,7 +20,8 @@ import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doc
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
-import { createOllamaClient } from "../llm/mod.ts";
+import { createModelClient } from "../llm/mod.ts";
+import { offerOf } from "../llm/mod_settings.ts";
 import type { Storage } from "../storage/mod.ts";
 import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed, tryPort } from "./doctor_public.ts";
 import { portRemedy } from "./listeners.ts";
@@ -59,7 +60,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
     ["telemetry", () => examineTelemetry(config.telemetry)],
-    ["ollama", () => examineOllama(config, clock)],
+    ["ollama", () => examineModels(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
     ["certificate", async function* () {
@@ -261,24 +262,21 @@ function* examineRegistration(
   );
 }
 
-async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
-  const { well, warning } = checksOf("ollama");
-  const { host, apiKey, avoidProxy } = config.ollama;
-  const client = createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
+async function* examineModels(config: Config, clock: Clock): AsyncGenerator<Check> {
+  const { host, models } = config.ollama;
+  const { well, warning } = checksOf(host.isOllama ? "ollama" : "model server");
+  const client = createModelClient({ ...config.ollama, fetch, clock });
   try {
-    const installed = await client.tags(new AbortController().signal);
-    if (!installed.ok) {
+    const report = await client.report(new AbortController().signal);
+    if (report.failure !== undefined) {
       const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
-      yield warning(installed.error.message, remedy);
+      yield warning(report.failure.message, remedy);
       return;
     }
     yield well(`answers at ${host.origin}`);
-    const names = new Set(installed.value.map((model) => model.name));
-    for (const model of config.ollama.models) {
-      yield names.has(model) || names.has(`${model}:latest`)
-        ? well(`model ${model} is installed`)
-        : warning(`model ${model} is not installed`, `ollama pull ${model}`);
-    }
+    const { names, isUsable, problem } = offerOf(models, report);
+    if (isUsable) yield well(`agents may use ${names.join(", ")}`);
+    if (problem !== null) yield warning(problem.what, problem.remedy);
   } finally {
     client.close();
   }

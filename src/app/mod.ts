@@ -21,6 +21,7 @@ export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
 export type { Check } from "./doctor_places.ts";
 export type { Installation } from "./installation.ts";
+export { lookForModels } from "./models_at_start.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
 export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
 export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";

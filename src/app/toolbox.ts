@@ -3,8 +3,8 @@ import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.t
 import { loadTracedModel } from "../audit/mod.ts";
 import {
   createLocalModel,
+  createModelClient,
   createModelQueue,
-  createOllamaClient,
   llmModelsResource,
   llmTools,
   type LocalModel,
@@ -36,18 +36,19 @@ async function openModel(
   config: Config,
   { telemetry: { tracer, fetch }, bounds }: Parts,
   clock: Clock,
-): Promise<{ readonly model: LocalModel; close(): void }> {
+): Promise<LocalModel> {
   const limits = { ...ollamaLimits, ...bounds.ollama };
-  const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
+  const client = createModelClient({ ...config.ollama, fetch, clock, limits });
   const model = createLocalModel({
-    client: tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama,
+    client: tracer.exports ? (await loadTracedModel()).traceModel(client, tracer) : client,
     queue: createModelQueue({ clock, limits }),
     totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
     limits,
     clock,
     random: Math.random,
   });
-  return { model, close: ollama.close };
+  void model.recentReport(); // for the first list of tools, which does not wait
+  return model;
 }
 
 /** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
@@ -80,7 +81,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   const transfers = transferAccess === undefined ? null : openTransfers(workspace, parts, transferAccess);
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
-  const { model, close: closeModel } = await openModel(config, parts, clock);
+  const model = await openModel(config, parts, clock);
   const models = { model, models: config.ollama.models };
   const records = servicenow === null ? null : (await loadServicenowTools()).servicenowOffer(servicenow, {
     workspace,
@@ -126,7 +127,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     isWorkspaceThere,
     async close() {
       await transfers?.close();
-      closeModel();
+      model.close();
       await opened.close();
     },
   };

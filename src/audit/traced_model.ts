@@ -1,18 +1,18 @@
 /** A span around each call of a model, by OpenTelemetry's conventions for generative AI; never a prompt or an answer. */
 import type { SpanAttributes, SpanStart, Tracer } from "../lib/tracer.ts";
-import type { ModelCompletion, ModelDelta, ModelFailed, OllamaClient } from "../llm/mod.ts";
+import type { ModelClient, ModelCompletion, ModelDelta, ModelFailed } from "../llm/mod.ts";
 
 type Event = ModelDelta | ModelCompletion | ModelFailed;
 
 /** The same client. A call's span lasts until its answer is whole, and the requests that it sends are below it. */
-export function traceModel(client: OllamaClient, tracer: Tracer): OllamaClient {
-  const { hostname, port } = client.host;
+export function traceModel(client: ModelClient, tracer: Tracer): ModelClient {
+  const { hostname, port, isOllama } = client.host;
   const start = (operation: string, model: string, attributes: SpanAttributes = {}): SpanStart => ({
     name: `${operation} ${model}`,
     kind: "client",
     attributes: {
       "gen_ai.operation.name": operation,
-      "gen_ai.provider.name": "ollama",
+      "gen_ai.provider.name": isOllama ? "ollama" : "openai",
       "gen_ai.request.model": model,
       "server.address": hostname,
       "server.port": port,

@@ -1,8 +1,7 @@
 /** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
-import { type Config, describeProblems, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
-import { isObject, parseJson } from "../lib/json.ts";
+import { type Config, describeProblems, lookForModels, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
-import { atMost, pause } from "../lib/time.ts";
+import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
@@ -69,12 +68,6 @@ export async function serve(
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
 const unresponsiveMs = 10_000;
 
-/** How long a server that has started waits for Ollama's answer before it says that none comes. */
-const patienceMs = 500;
-/** Of the answer that lists the models. */
-const maxListBytes = 262_144;
-const maxNamesShown = 3;
-
 interface Parts {
   /** Models that are allowed and installed. */
   readonly models: readonly string[];
@@ -84,17 +77,16 @@ interface Parts {
 
 /** Asks at once, since the caller may give up the network later. What it gives is called when the server has started. */
 function lookForParts(config: Config): () => Promise<Parts> {
-  const { ollama, workspace, servicenow: { access, missing } } = config;
-  const silence = `Ollama does not answer at ${ollama.host.origin}`;
-  const asking = askForModels(ollama).catch(() => silence);
+  const { workspace, servicenow: { access, missing } } = config;
+  const models = lookForModels(config.ollama);
   const readOnly = workspace.store === "disk" && isReadOnly(workspace.dir)
     ? [`changing files: this user cannot write to ${workspace.dir}`]
     : [];
   const servicenow = missing.length === 0 ? "not configured" : `${missing.join(" and ")} are missing`;
   return async () => {
-    const { models, problem } = judgeModels(ollama.models, await atMost(patienceMs, asking, silence));
+    const { names, problem } = await models();
     return {
-      models,
+      models: names,
       missing: [
         ...readOnly,
         ...problem === null ? [] : [`local models: ${problem}`],
@@ -102,51 +94,6 @@ function lookForParts(config: Config): () => Promise<Parts> {
       ],
     };
   };
-}
-
-/** What Ollama's list of installed models, or its failure, means for the allowed models. */
-export function judgeModels(
-  allowed: readonly string[],
-  answer: readonly string[] | string,
-): { readonly models: readonly string[]; readonly problem: string | null } {
-  if (typeof answer === "string") return { models: [], problem: answer };
-  const installed = answer.map(withoutLatest);
-  const absent = allowed.filter((name) => !installed.includes(withoutLatest(name)));
-  const models = allowed.filter((name) => !absent.includes(name));
-  if (absent.length === 0) return { models, problem: null };
-  const others = installed.filter((name) => !/embed|bert|bge|minilm/i.test(name)).slice(0, maxNamesShown); // these write text
-  const remedy = models.length === 0 && others.length > 0
-    ? `set LLM_MODELS=${others.join(",")} to use what is`
-    : `\`ollama pull ${absent[0]}\``;
-  return { models, problem: `${absent.join(" and ")} ${absent.length === 1 ? "is" : "are"} not installed; ${remedy}` };
-}
-
-function withoutLatest(name: string): string {
-  return name.replace(/:latest$/, "");
-}
-
-/** By hand: fetch would use a proxy, and takes longer to load. HTTP/1.0 asks for an answer in one piece. */
-async function askForModels({ host, apiKey }: Config["ollama"]): Promise<readonly string[] | string> {
-  const { protocol, hostname, port, baseUrl, origin, isLoopback, basicAuthorization } = host;
-  const key = apiKey !== undefined && (protocol === "https" || isLoopback) ? `Bearer ${apiKey}` : undefined;
-  const authorization = basicAuthorization ?? key;
-  const { pathname, host: named } = new URL("api/tags", baseUrl);
-  const lines = [`GET ${pathname} HTTP/1.0`, `Host: ${named}`];
-  if (authorization !== undefined) lines.push(`Authorization: ${authorization}`);
-  using connection = await (protocol === "https" ? Deno.connectTls : Deno.connect)({ hostname, port });
-  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
-  const buffer = new Uint8Array(maxListBytes);
-  for (let length = 0;;) {
-    const count = await connection.read(buffer.subarray(length));
-    length += count ?? 0;
-    const text = new TextDecoder().decode(buffer.subarray(0, length));
-    const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(text) ?? [];
-    if (status !== undefined && status !== "200") return `Ollama at ${origin} answers with status ${status}`;
-    const body = text.slice(text.indexOf("\r\n\r\n"));
-    const listed = parseJson(body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1));
-    if (isObject(listed) && Array.isArray(listed["models"])) return listed["models"].map(({ name }) => String(name));
-    if (count === null || length === maxListBytes) return `what answers at ${origin} is not Ollama`;
-  }
 }
 
 /** Whether modes or mount forbid writing to an existing directory; group permissions count as allowed. */

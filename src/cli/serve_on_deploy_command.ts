@@ -22,7 +22,7 @@ export async function serveOnDeploy(
   if (!started.ok) return endWith(say, problemText(started.error));
   const { serverUrl, setUpLink, stop } = started.value;
   await Promise.race([
-    say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models })),
+    say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models ?? [] })),
     asked,
   ]);
   print(`portcullis listening on ${serverUrl}\n`);

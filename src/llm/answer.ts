@@ -3,15 +3,21 @@ import * as z from "zod";
 import { callerKey } from "../lib/principal.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { largerContext, type OllamaFailure } from "./failure.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
+import { createThoughtSplitter, withoutLooseThoughts } from "./thoughts.ts";
 
-export interface ToolFailure {
+/** A refusal or a failure, in words for the caller. */
+export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {
   readonly code: string;
   readonly message: string;
 }
 
+/** What a question needs of its caller. */
+export type AnswerContext = Pick<ToolContext, "principal" | "signal" | "answerNow" | "progress">;
+
 /** Turns go round the people, then round the clients of each: two agents of one person do not starve each other. */
-export function callOf(context: ToolContext, timeoutMs: number | undefined): PrincipalCall {
+export function callOf(context: AnswerContext, timeoutMs: number | undefined): PrincipalCall {
   const { principal, signal, answerNow } = context;
   return {
     signal: AbortSignal.any([signal, answerNow]),
@@ -24,9 +30,11 @@ export function callOf(context: ToolContext, timeoutMs: number | undefined): Pri
 /** Codes of calls that had to answer before the model was done. */
 const hurriedCodes: ReadonlySet<string> = new Set(["client_time_limit", "server_stopping"]);
 
-function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
+function toToolFailure({ code, message, tooLong }: ModelFailed["failure"], context: AnswerContext): ToolFailure {
   const { signal, answerNow } = context;
-  if (code !== "cancelled" || !answerNow.aborted || signal.aborted) return { code, message };
+  if (code !== "cancelled" || !answerNow.aborted || signal.aborted) {
+    return { code, message, ...(tooLong && { tooLong }) };
+  }
   return answerNow.reason instanceof DOMException && answerNow.reason.name === "TimeoutError"
     ? { code: "client_time_limit", message: tooSlow }
     : { code: "server_stopping", message: "The server stops and could not wait for the model: try again in a minute." };
@@ -35,7 +43,8 @@ function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolC
 const tooSlow = "The model was not done in the time that this client waits for an answer: ask for less, lower " +
   "max_tokens, or try again when the model is loaded and less busy.";
 
-interface ModelAnswer {
+/** What a model wrote, and how that ended. */
+export interface ModelAnswer {
   readonly text: string;
   readonly thinking: string;
   /** Empty for an answer that failed. */
@@ -56,7 +65,7 @@ interface FollowOptions {
 /** Asks, reads the events to their end, and reports progress on the way. */
 export async function followAnswer(
   ask: (onWait: (ahead: CallsAhead) => void) => AsyncIterable<ModelEvent>,
-  context: ToolContext,
+  context: AnswerContext,
   { maxTokens, pace, clock }: FollowOptions,
 ): Promise<ModelAnswer> {
   const start = clock();
@@ -64,23 +73,33 @@ export async function followAnswer(
   let text = "";
   let thinking = "";
   let pieces = 0;
-  const answer = (completion: ModelCompletion, failure: ToolFailure | null): ModelAnswer => ({
-    text: text.toWellFormed(),
-    thinking: thinking.toWellFormed(),
-    completion,
-    failure,
-    pieces,
-    durationMs: clock() - start,
-  });
+  const splitter = createThoughtSplitter();
+  const add = (parts: { readonly text: string; readonly thinking: string }): string => {
+    const visible = withoutControls(parts.text);
+    text += visible;
+    thinking += withoutControls(parts.thinking);
+    return visible;
+  };
+  const answer = (completion: ModelCompletion, failure: ToolFailure | null): ModelAnswer => {
+    const rest = add(splitter.end());
+    if (rest !== "") progress.token(rest);
+    const loose = withoutLooseThoughts(text);
+    return {
+      text: loose.text.toWellFormed(),
+      thinking: `${thinking}${loose.thinking}`.toWellFormed(),
+      completion,
+      failure,
+      pieces,
+      durationMs: clock() - start,
+    };
+  };
   try {
     for await (const event of ask(progress.inLine)) {
       switch (event.type) {
         case "delta": {
-          const visible = withoutControls(event.text);
-          text += visible;
           thinking += withoutControls(event.thinking);
           pieces += 1;
-          progress.token(visible);
+          progress.token(event.text === "" ? "" : add(splitter.push(event.text)));
           break;
         }
         case "failed":
@@ -110,6 +129,10 @@ export const answerOutput = z.lazy(() =>
     model: z.string(),
     done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
     truncated: z.boolean().describe("The answer is incomplete; problem says why"),
+    file_tokens: z.number().optional().describe("Tokens of files that the caller need not read, estimated"),
+    answers: z.array(z.object({ file: z.string(), answer: z.unknown().optional(), problem: z.string().optional() }))
+      .optional().describe("One for each file"),
+    files_left: z.array(z.string()).optional().describe("Files that it did not come to"),
     problem: z.object({ code: z.string(), message: z.string() }).optional()
       .describe("Why the answer is incomplete, or is not what was asked for"),
     prompt_tokens: z.number(),
@@ -122,49 +145,82 @@ export const answerOutput = z.lazy(() =>
 );
 
 /** Which call an answer belongs to. */
-interface AnsweredCall {
+export interface AnsweredCall {
   readonly model: string;
   readonly maxTokens: number;
+  readonly isOllama: boolean;
+  /** Tokens that the prompt must have at least. */
+  readonly leastTokens: number;
 }
 
-/** Why an answer is as long as it may be, but not whole; null for one that is whole, failed, or never began. */
-export function cutOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | null {
+/** Of the tokens that a prompt must have, what an engine that read it whole counts: a margin for odd tokens. */
+const readShare = 0.8;
+
+/** Why an answer is not what it should be, though it came; null for one that is, that failed, or that never began. */
+export function problemOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure | null {
   const { completion, failure, text, thinking } = answer;
-  if (failure !== null && hurriedCodes.has(failure.code)) return isEmpty(answer) ? null : failure;
-  if (completion.doneReason !== "length") return null;
-  if (completion.completionTokens !== undefined && completion.completionTokens < call.maxTokens) {
+  if (failure !== null) return hurriedCodes.has(failure.code) && !isEmpty(answer) ? failure : null;
+  const { doneReason, promptTokens = 0, completionTokens } = completion;
+  const onlyThought = text === "" && thinking !== "";
+  if (promptTokens > 0 && promptTokens < readShare * call.leastTokens) {
+    const message =
+      `The model read ${promptTokens} tokens of a prompt that has at least ${call.leastTokens}: the engine ` +
+      `cut the rest, so the answer is about a part. Shorten the prompt. ${largerContext(call.isOllama, call.model)}`;
+    return { code: "prompt_cut", message };
+  }
+  if (doneReason === "length" && completionTokens !== undefined && completionTokens < call.maxTokens) {
     const message = `The answer was cut where the context of ${call.model} was full: shorten the prompt, or ask for ` +
-      "the rest in another call. Only the operator can make the context larger, with OLLAMA_CONTEXT_LENGTH on " +
-      "Ollama's side.";
+      `the rest in another call. ${largerContext(call.isOllama, call.model)}`;
     return { code: "context_full", message };
   }
-  const only = text === "" && thinking !== "" ? " while the model was still thinking" : "";
-  const remedy = only === ""
-    ? "raise max_tokens, or ask for the rest in another call"
-    : "raise max_tokens, or set options.think to false";
-  return { code: "max_tokens", message: `The answer was cut at max_tokens (${call.maxTokens})${only}: ${remedy}.` };
+  if (doneReason === "length") {
+    const only = onlyThought ? " while the model was still thinking" : "";
+    const remedy = onlyThought
+      ? "raise max_tokens, or set options.think to false"
+      : "raise max_tokens, or ask for the rest in another call";
+    return { code: "max_tokens", message: `The answer was cut at max_tokens (${call.maxTokens})${only}: ${remedy}.` };
+  }
+  if (onlyThought) {
+    const message = "The model only thought and gave no answer: set options.think to false, raise max_tokens, or use " +
+      "another model.";
+    return { code: "only_thoughts", message };
+  }
+  return text === ""
+    ? { code: "empty_answer", message: "The model wrote nothing: shorten the prompt, or use another model." }
+    : null;
 }
 
 /** An answer as a success; a `problem` is part of the text too. */
 export function toSuccess(
   answer: ModelAnswer,
   call: AnsweredCall,
-  { parsed, problem = null }: { readonly parsed?: unknown; readonly problem?: ToolFailure | null } = {},
+  { parsed, problem = null, fileTokens = 0, notes = [] }: {
+    readonly parsed?: unknown;
+    readonly problem?: ToolFailure | null;
+    readonly fileTokens?: number;
+    readonly notes?: readonly string[];
+  } = {},
 ): ToolOutcome {
+  const remarks = [...problem === null ? [] : [problem.message], ...notes];
   return {
     ok: true,
-    content: problem === null ? written(answer) : [...written(answer), textBlock(`[${problem.message}]`)],
-    structuredContent: { ...fieldsOf(answer, call, problem), ...(parsed === undefined ? {} : { parsed }) },
+    content: [...written(answer), ...remarks.map((remark) => textBlock(`[${remark}]`))],
+    structuredContent: {
+      ...fieldsOf(answer, call, problem),
+      ...(parsed === undefined ? {} : { parsed }),
+      ...(fileTokens === 0 ? {} : { file_tokens: fileTokens }),
+    },
   };
 }
 
 /** The failure that ended an answer, or that was found in it, with what the model wrote. */
 export function toModelFailure(failure: ToolFailure, answer: ModelAnswer, call: AnsweredCall): ToolOutcome {
-  if (isEmpty(answer)) return { ok: false, ...failure };
+  const { code, message } = failure;
+  if (isEmpty(answer)) return { ok: false, code, message };
   return {
     ok: false,
-    code: failure.code,
-    message: `${failure.message} What the model wrote follows.`,
+    code,
+    message: `${message} What the model wrote follows.`,
     partial: { content: written(answer), structuredContent: fieldsOf(answer, call, failure) },
   };
 }
@@ -174,13 +230,15 @@ function isEmpty({ text, thinking }: ModelAnswer): boolean {
 }
 
 /** The text; for a partial answer without text, the thoughts. */
-function written({ text, thinking, completion }: ModelAnswer): readonly ContentBlock[] {
-  const isCut = completion.doneReason === undefined || completion.doneReason === "length";
-  const onlyThoughts = text === "" && thinking !== "" && isCut;
-  return [textBlock(onlyThoughts ? `The model had only thought so far:\n${thinking}` : text)];
+function written({ text, thinking }: ModelAnswer): readonly ContentBlock[] {
+  return [textBlock(text === "" && thinking !== "" ? `The model had only thought so far:\n${thinking}` : text)];
 }
 
-function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFailure | null): Record<string, unknown> {
+function fieldsOf(
+  answer: ModelAnswer,
+  { model }: Pick<AnsweredCall, "model">,
+  problem: ToolFailure | null,
+): Record<string, unknown> {
   const { completion } = answer;
   const completionTokens = completion.completionTokens ?? answer.pieces;
   const evaluation = completion.evaluationMs ?? 0;
@@ -189,7 +247,7 @@ function fieldsOf(answer: ModelAnswer, { model }: AnsweredCall, problem: ToolFai
     ...(answer.thinking === "" ? {} : { thinking: answer.thinking }),
     model,
     ...(completion.doneReason === undefined ? {} : { done_reason: completion.doneReason }),
-    truncated: answer.failure !== null || completion.doneReason === "length",
+    truncated: answer.failure !== null || completion.doneReason === "length" || problem?.code === "prompt_cut",
     ...(problem === null ? {} : { problem: { code: problem.code, message: problem.message } }),
     prompt_tokens: completion.promptTokens ?? 0,
     completion_tokens: completionTokens,

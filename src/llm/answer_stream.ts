@@ -1,8 +1,6 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
-import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
-import { parseJson, present } from "../lib/json.ts";
-import { brokenOff, fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { brokenOff, engineName, fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import { type ModelCompletion, type ModelDelta, type ModelEvent, modelFailed, type OllamaLimits } from "./port.ts";
 
@@ -63,9 +61,12 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) 
         return piece;
       } finally {
         waitingSince = undefined;
-        if (!begun) lookForSilence();
-        begun = true;
       }
+    },
+    /** The answer has begun: keep-alives of an engine that loads, or reads a long prompt, are no beginning. */
+    begin() {
+      if (!begun) lookForSilence();
+      begun = true;
     },
     /** The answer is complete; what is left of the connection may take this long. */
     lingerFor(milliseconds: number) {
@@ -133,58 +134,23 @@ export function createLineSplitter(maxLineBytes: number) {
   };
 }
 
-const count = z.lazy(() => z.number().nonnegative().nullish());
-const streamLine = z.lazy(() =>
-  z.object({
-    error: z.string().optional(),
-    response: z.string().nullish(),
-    thinking: z.string().nullish(),
-    message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
-    done: z.boolean().nullish(),
-    done_reason: z.string().nullish(),
-    prompt_eval_count: count,
-    eval_count: count,
-    load_duration: count,
-    eval_duration: count,
-  })
-);
-
-/** A line of a generate or chat stream, read. */
-type StreamLine =
-  | { readonly kind: "error"; readonly error: string }
+/** A piece of a stream, read. */
+export type StreamLine =
+  | { readonly kind: "error"; readonly error: unknown }
   | { readonly kind: "answer"; readonly delta: ModelDelta | null; readonly completion: ModelCompletion | null };
 
-/** Reads one line; null when it is not an object of Ollama's. */
-function parseStreamLine(line: string): StreamLine | null {
-  const parsed = streamLine.safeParse(parseJson(line));
-  if (!parsed.success) return null;
-  const value = parsed.data;
-  if (value.error !== undefined) return { kind: "error", error: value.error };
-  const text = value.response ?? value.message?.content ?? "";
-  const thinking = value.thinking ?? value.message?.thinking ?? "";
-  return {
-    kind: "answer",
-    delta: text === "" && thinking === "" ? null : { type: "delta", text, thinking },
-    completion: value.done === true ? toCompletion(value) : null,
-  };
-}
-
-function toCompletion(line: z.output<typeof streamLine>): ModelCompletion {
-  const { load_duration: load, eval_duration: evaluation } = line;
-  return {
-    type: "done",
-    ...present({
-      doneReason: line.done_reason || undefined,
-      promptTokens: line.prompt_eval_count,
-      completionTokens: line.eval_count,
-      loadMs: load && load / 1e6,
-      evaluationMs: evaluation && evaluation / 1e6,
-    }),
-  };
+/** Reads the lines of one answer by the rules of an API. */
+export interface AnswerParser {
+  /** `null` when the line is not of the API. */
+  line(text: string): StreamLine | null;
+  /** The completion of a stream that ended without saying more; `null` where that cut it off. */
+  end(): ModelCompletion | null;
 }
 
 /** The call that the answer belongs to. */
 interface AnswerOptions {
+  readonly model: string;
+  readonly parser: AnswerParser;
   readonly host: OllamaHost;
   readonly watch: ModelCallWatch;
   readonly limits: OllamaLimits;
@@ -196,7 +162,7 @@ const lingerMs = 50;
 /** Yields the events of a body. Throws only what `read` throws: the network's errors and the abort of `watch`. */
 export async function* readAnswer(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  { host, watch, limits }: AnswerOptions,
+  { host, watch, limits, parser, model }: AnswerOptions,
 ): AsyncGenerator<ModelEvent, void> {
   const splitter = createLineSplitter(limits.maxLineBytes);
   let outputBytes = 0;
@@ -204,10 +170,11 @@ export async function* readAnswer(
     const { done, value } = await watch.piece(reader.read());
     const { lines, fault } = done ? splitter.end() : splitter.push(value);
     for (const line of lines) {
-      const parsed = parseStreamLine(line);
+      const parsed = parser.line(line);
       if (parsed === null) return yield modelFailed(done ? brokenOff(host) : notOurs(host));
-      if (parsed.kind === "error") return yield modelFailed(fromErrorLine(parsed.error, host));
+      if (parsed.kind === "error") return yield modelFailed(fromErrorLine(parsed.error, host, model));
       if (parsed.delta !== null) {
+        watch.begin();
         const { text, thinking } = parsed.delta;
         outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking);
         if (outputBytes > limits.maxOutputBytes) return yield modelFailed(tooLarge(limits.maxOutputBytes));
@@ -216,7 +183,7 @@ export async function* readAnswer(
       if (parsed.completion !== null) return yield* finish(reader, watch, parsed.completion);
     }
     if (fault !== null) return yield modelFailed(notLines(host, fault));
-    if (done) return yield modelFailed(brokenOff(host));
+    if (done) return yield parser.end() ?? modelFailed(brokenOff(host));
   }
 }
 
@@ -235,12 +202,15 @@ async function* finish(
 }
 
 function notOurs(host: OllamaHost): OllamaFailure {
-  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent a line that is not its protocol; try again.`);
+  return ollamaFailure("bad_upstream", `${engineName(host)} sent a line that is not its protocol; try again.`);
 }
 
 function notLines(host: OllamaHost, fault: LineFault): OllamaFailure {
   const what = fault === "invalid_utf8" ? "text that is not UTF-8" : "a line over the limit";
-  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent ${what}; update Ollama, or use another model.`);
+  return ollamaFailure(
+    "bad_upstream",
+    `${engineName(host)} sent ${what}; update it, or use another model.`,
+  );
 }
 
 function tooLarge(maxOutputBytes: number): OllamaFailure {

@@ -1,5 +1,5 @@
 /** What can go wrong between this server and a local model, as codes for the log and sentences that say what to do. */
-import { isObject, parseJson } from "../lib/json.ts";
+import { isObject, parseJson, present } from "../lib/json.ts";
 import type { OllamaHost } from "./host.ts";
 
 /** A stable reason; the audit log keeps it, the text beside it is for people. */
@@ -21,13 +21,21 @@ export type OllamaFailureCode =
   | "invalid_request"
   | "cancelled";
 
+/** Lengths in tokens; absent where an engine does not say them. */
+interface PromptLength {
+  readonly promptTokens?: number;
+  readonly contextTokens?: number;
+}
+
 /** A call that did not succeed. */
 export interface OllamaFailure {
   readonly code: OllamaFailureCode;
   /** What happened and what to do; without credentials, and without file paths of either machine. */
   readonly message: string;
-  /** The same request may be sent again: nothing of it was processed. */
-  readonly mayRetry?: boolean;
+  /** The same request may be sent again: nothing of it was processed. `loading`: for as long as the call may take. */
+  readonly mayRetry?: boolean | "loading";
+  /** A prompt that the context has no room for, with what is known of their lengths. */
+  readonly tooLong?: PromptLength;
 }
 
 export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaFailure {
@@ -36,8 +44,23 @@ export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaF
 
 export const cancelled: OllamaFailure = { code: "cancelled", message: "The call was cancelled." };
 
-export function brokenOff({ origin }: OllamaHost): OllamaFailure {
-  return ollamaFailure("truncated", `Ollama at ${origin} broke off in the middle of its answer; try again.`);
+/** The engine at its address, at the beginning of a sentence. */
+export function engineName({ origin, isOllama }: OllamaHost): string {
+  return `${isOllama ? "Ollama" : "The model server"} at ${origin}`;
+}
+
+/** The API that an engine should speak. */
+export function apiOf({ isOllama }: OllamaHost): string {
+  return isOllama ? "Ollama's API" : "an OpenAI-compatible API";
+}
+
+/** The setting that says where the engine is. */
+export function settingOf({ isOllama }: OllamaHost): string {
+  return isOllama ? "OLLAMA_HOST" : "LLM_BASE_URL";
+}
+
+export function brokenOff(host: OllamaHost): OllamaFailure {
+  return ollamaFailure("truncated", `${engineName(host)} broke off in the middle of its answer; try again.`);
 }
 
 /** A failure after which the same request may be sent again. */
@@ -71,39 +94,42 @@ export function quoteUpstream(text: string): string {
 export function fromNetworkError(error: unknown, host: OllamaHost, midBody: boolean): OllamaFailure {
   const words = wordsOf(error);
   const at = host.origin;
+  const setting = settingOf(host);
   if (midBody) {
     return /gzip|deflate|brotli|unexpected end of file|corrupt/i.test(words)
-      ? ollamaFailure("bad_upstream", `The answer of Ollama at ${at} could not be decoded; try again.`)
+      ? ollamaFailure("bad_upstream", `${engineName(host)} sent an answer that could not be decoded; try again.`)
       : brokenOff(host);
   }
   if (error instanceof Error && error.name === "NotCapable") {
     return ollamaFailure(
       "ollama_unreachable",
-      `This server is not permitted to connect to ${at}; restart it so that its permissions match OLLAMA_HOST.`,
+      `This server is not permitted to connect to ${at}; restart it so that its permissions match ${setting}.`,
     );
   }
   if (/dns error|failed to lookup|no such host/i.test(words)) {
-    return ollamaFailure("host_not_found", `The host of ${at} has no address; correct OLLAMA_HOST.`);
+    return ollamaFailure("host_not_found", `The host of ${at} has no address; correct ${setting}.`);
   }
   if (/certificate/i.test(words)) {
-    return ollamaFailure("ollama_unreachable", `The TLS certificate of ${at} is not trusted; correct OLLAMA_HOST.`);
+    return ollamaFailure("ollama_unreachable", `The TLS certificate of ${at} is not trusted; correct ${setting}.`);
   }
   if (/corrupt message|InvalidContentType|tls|handshake/i.test(words)) {
-    return ollamaFailure("not_ollama", `${at} does not speak TLS; write OLLAMA_HOST with http:// instead of https://.`);
+    return ollamaFailure("not_ollama", `${at} does not speak TLS; write ${setting} with http:// instead of https://.`);
   }
-  if (/connection refused/i.test(words)) return retryableFailure("ollama_unreachable", notRunning(at));
-  if (/client error \(Connect\)|are blocked/i.test(words)) return ollamaFailure("ollama_unreachable", notRunning(at));
+  if (/connection refused/i.test(words)) return retryableFailure("ollama_unreachable", notRunning(host));
+  if (/client error \(Connect\)|are blocked/i.test(words)) return ollamaFailure("ollama_unreachable", notRunning(host));
   if (/invalid HTTP|parsed|message head|invalid.*(header|status|chunk)/i.test(words)) {
-    return ollamaFailure("not_ollama", `What answers at ${at} does not speak HTTP; correct OLLAMA_HOST.`);
+    return ollamaFailure("not_ollama", `What answers at ${at} does not speak HTTP; correct ${setting}.`);
   }
   return ollamaFailure(
     "bad_upstream",
-    `Ollama at ${at} closed the connection before it answered; see that it still runs, then try again.`,
+    `${engineName(host)} closed the connection before it answered; see that it still runs, then try again.`,
   );
 }
 
-function notRunning(at: string): string {
-  return `Ollama is not running at ${at}; start it with \`ollama serve\` or set OLLAMA_HOST.`;
+function notRunning({ origin, isOllama }: OllamaHost): string {
+  return isOllama
+    ? `Ollama is not running at ${origin}; start it with \`ollama serve\` or set OLLAMA_HOST.`
+    : `No model server is running at ${origin}; start it, or correct LLM_BASE_URL.`;
 }
 
 function wordsOf(error: unknown): string {
@@ -113,75 +139,124 @@ function wordsOf(error: unknown): string {
 
 const maxUnwrappedBytes = 65_536;
 
-/** The error of a reply: its text, and the numbers that a runner puts beside it when a prompt is too long. */
-interface UpstreamError {
+/** The error of a reply: its text, and the numbers in or beside it when a prompt is too long. */
+interface UpstreamError extends PromptLength {
   readonly text: string;
-  readonly promptTokens?: number;
-  readonly contextTokens?: number;
 }
 
 /** Reads the value of `error`: a text, an object, or a runner's JSON within a text. */
 function readUpstreamError(error: unknown): UpstreamError {
   if (typeof error === "string") {
     const isJson = Buffer.byteLength(error) <= maxUnwrappedBytes && error.trimStart().startsWith("{");
-    return (isJson ? fromObject(parseJson(error)) : null) ?? { text: error };
+    return (isJson ? fromObject(parseJson(error)) : null) ?? withNumbers({ text: error });
   }
   return fromObject(error) ?? { text: JSON.stringify(error) };
 }
 
 function fromObject(value: unknown): UpstreamError | null {
   if (!isObject(value)) return null;
-  if (typeof value["message"] === "string") {
-    const { n_prompt_tokens: promptTokens, n_ctx: contextTokens } = value;
-    return {
-      text: value["message"],
+  const { message, detail, error, n_prompt_tokens: promptTokens, n_ctx: contextTokens } = value;
+  if (typeof message === "string") {
+    return withNumbers({
+      text: message,
       ...(typeof promptTokens === "number" ? { promptTokens } : {}),
       ...(typeof contextTokens === "number" ? { contextTokens } : {}),
-    };
+    });
   }
-  if (typeof value["error"] === "string") return { text: value["error"] };
-  return fromObject(value["error"]);
+  if (error !== undefined) return typeof error === "string" ? withNumbers({ text: error }) : fromObject(error);
+  return detail === undefined ? null : { text: typeof detail === "string" ? detail : JSON.stringify(detail) };
+}
+
+/** How engines tell the length of a prompt, and of their context, within the text. */
+const lengthWords = [
+  /\((\d+) tokens\) exceeds/, // llama.cpp
+  /\((\d+) in the messages/, // vLLM
+  /(?:resulted in|requested|request has|prompt contains|passed)(?: at least| about)? (\d+) (?:input )?(?:tokens|characters)/,
+  /keep the first (\d+) tokens/, // LM Studio
+];
+const contextWords = /(?:context size \(|maximum context length is |context length of only |context length \()(\d+)/;
+
+function withNumbers(error: UpstreamError): UpstreamError {
+  const numberIn = (pattern: RegExp): number | undefined => {
+    const digits = pattern.exec(error.text)?.[1];
+    return digits === undefined ? undefined : Number(digits);
+  };
+  const { promptTokens = lengthWords.map(numberIn).find((each) => each !== undefined) } = error;
+  const { contextTokens = numberIn(contextWords) } = error;
+  return { text: error.text, ...(promptTokens && { promptTokens }), ...(contextTokens && { contextTokens }) };
 }
 
 const otherModel = "llm_models lists what each model can do";
 
 /** The failure behind an error that is about the request, in words for its caller; null for any other error. */
-function refusedRequest(error: UpstreamError, model = "the model"): OllamaFailure | null {
+function refusedRequest(error: UpstreamError, { isOllama }: OllamaHost, model = "the model"): OllamaFailure | null {
   const { text } = error;
   const refuse = (message: string): OllamaFailure => ollamaFailure("invalid_request", message);
-  if (/does not support thinking/i.test(text)) {
+  if (/does not support thinking|reasoning_effort|chat_template_kwargs/i.test(text)) {
     return refuse(`${model} does not support thinking: leave out options.think, or use another model (${otherModel}).`);
   }
-  if (/does not support (generate|chat|completion)/i.test(text)) {
+  if (/does not support (generate|chat|completion)|not support (the )?chat completions|embedding model/i.test(text)) {
     return refuse(`${model} does not write text: use another model (${otherModel}).`);
   }
-  if (/image input is not supported|does not support (vision|image|multimodal)/i.test(text)) {
+  if (/image input is not supported|does not support (vision|image|multimodal)|not a multimodal model/i.test(text)) {
     return refuse(
       `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
     );
   }
-  return isTooLong(text) ? refuse(promptTooLong(error, model)) : null;
+  if (/response_format|json.?schema|grammar/i.test(text) && !isOllama) {
+    return refuse(
+      `The model server cannot hold an answer to this json_schema (${
+        quoteUpstream(text)
+      }): leave out json_schema and ` +
+        "describe the JSON in the prompt.",
+    );
+  }
+  return isTooLong(text) ? promptTooLong(error, { isOllama }, model) : null;
 }
 
 function isTooLong(text: string): boolean {
-  return /exceeds the available context|longer than the context length|exceeds (the )?(maximum )?context length/i
+  return /exceeds? (the )?(available |maximum )?context|longer than the context length|maximum context length|context size has been exceeded|context the overflows|max_tokens must be at least 1, got -/i
     .test(text);
 }
 
 /** Of the context, what a prompt may take so that an answer fits beside it. */
 const promptShare = 0.75;
 
-function promptTooLong({ text, promptTokens, contextTokens }: UpstreamError, model: string): string {
-  const [, length = promptTokens, limit = contextTokens] =
-    /\((\d+) tokens\) exceeds the available context size \((\d+) tokens\)/.exec(text) ?? [];
-  const what = length === undefined || limit === undefined
-    ? `The ${/^the input/i.test(text) ? "text" : "prompt"} is longer than the context of ${model}`
-    : `The prompt has ${length} tokens, with instructions and earlier messages, and the context of ${model} has room ` +
-      `for ${limit}, the answer included`;
-  const share = length === undefined || limit === undefined ? 1 : promptShare * Number(limit) / Number(length);
+/** Of a prompt that is too long, the part that fits; 1 where that is not known. */
+export function fittingShare({ promptTokens = 0, contextTokens = 0 }: PromptLength): number {
+  return promptTokens === 0 || contextTokens === 0 ? 1 : Math.min(1, promptShare * contextTokens / promptTokens);
+}
+
+/**
+ * The refusal of a prompt that the context has no room for, by the engine or before it is asked. `example`: lines of a
+ * file that fit.
+ */
+export function promptTooLong(
+  { promptTokens, contextTokens }: PromptLength,
+  { isOllama }: Pick<OllamaHost, "isOllama">,
+  model: string,
+  { example = "a.log:1-200", isEstimate = false } = {},
+): OllamaFailure {
+  const what = promptTokens === undefined || contextTokens === undefined
+    ? `The prompt is longer than the context of ${model}`
+    : `The prompt has ${
+      isEstimate ? "at least " : ""
+    }${promptTokens} tokens, with instructions and earlier messages, and the ` +
+      `context of ${model} has room for ${contextTokens}, the answer included`;
+  const share = fittingShare({ ...present({ promptTokens, contextTokens }) });
   const part = share < 1 ? ` to some ${Math.max(1, Math.floor(100 * share))} % of it` : "";
-  return `${what}: shorten it${part} (of files name lines, such as a.log:1-200), or split it over several calls. ` +
-    "Only the operator can make the context larger, with OLLAMA_CONTEXT_LENGTH on Ollama's side.";
+  const message =
+    `${what}: shorten it${part} (of files name lines, such as ${example}), or split it over several calls. ` +
+    largerContext(isOllama, model);
+  return { ...ollamaFailure("invalid_request", message), tooLong: present({ promptTokens, contextTokens }) };
+}
+
+/** What the operator can do about a context that is too small. */
+export function largerContext(isOllama: boolean, model: string): string {
+  const how = isOllama
+    ? `with ${model}@TOKENS in LLM_MODELS, or OLLAMA_CONTEXT_LENGTH on Ollama's side`
+    : "in the model server's settings";
+  return `Only the operator can make the context larger, ${how}.`;
 }
 
 interface FailedCall {
@@ -192,62 +267,88 @@ interface FailedCall {
 
 /** The failure behind a status and the beginning of its body. */
 export function fromStatus(status: number, body: string, call: FailedCall): OllamaFailure {
-  const at = call.host.origin;
+  const { host, model } = call;
+  const at = host.origin;
   const error = errorOf(body);
   const quoted = error === null ? "" : quoteUpstream(error.text);
   if (status >= 300 && status < 400) {
-    return ollamaFailure("not_ollama", `${at} redirects elsewhere; set OLLAMA_HOST to the address that answers.`);
+    const setting = settingOf(host);
+    return ollamaFailure("not_ollama", `${at} redirects elsewhere; set ${setting} to the address that answers.`);
   }
-  if (status === 403 && /cloud is disabled/i.test(quoted)) return cloudOff(call.model);
+  if (status === 403 && /cloud is disabled/i.test(quoted)) return cloudOff(model);
   if (status === 401 || (status === 403 && error !== null)) return authRequired(call, quoted);
   if (status === 403) {
     return ollamaFailure(
       "forbidden_host",
-      `Ollama at ${at} refuses requests under this host name; use its IP address or localhost in OLLAMA_HOST, or allow ` +
-        "the name with OLLAMA_ORIGINS on its side.",
+      `${engineName(host)} refuses requests under this host name; use its IP address or localhost in ` +
+        `${settingOf(host)}${host.isOllama ? ", or allow the name with OLLAMA_ORIGINS on its side" : ""}.`,
     );
   }
-  if (error === null) return fromStranger(status, at);
-  const refused = status === 404 ? null : refusedRequest(error, call.model);
+  if (!host.isOllama && isMissingModel(body)) return notInstalled(host, model);
+  if (error === null) return fromStranger(status, host);
+  const refused = status === 404 ? null : refusedRequest(error, host, model);
   if (refused !== null) return refused;
   switch (status) {
     case 404:
-      return /not found/i.test(error.text)
-        ? notInstalled(call.model ?? "the model")
-        : unknownAnswer(status, at, quoted);
+      return /not found/i.test(error.text) ? notInstalled(host, model) : unknownAnswer(status, host, quoted);
     case 400:
     case 413:
-      return ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`);
+    case 422:
+      return ollamaFailure("invalid_request", `${requestOf(host)} refused the request: ${quoted}`);
     case 429:
     case 503:
-      return retryableFailure("busy", `Ollama at ${at} is busy; try again in a little while.`);
+      return /loading|starting|swapping/i.test(quoted)
+        ? {
+          ...ollamaFailure("busy", `${engineName(host)} was still loading the model; try again in a little while.`),
+          mayRetry: "loading",
+        }
+        : retryableFailure("busy", `${engineName(host)} is busy; try again in a little while.`);
     case 500:
       return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(error.text)
-        ? ollamaFailure("invalid_request", `Ollama refused the request: ${quoted}`)
+        ? ollamaFailure("invalid_request", `${requestOf(host)} refused the request: ${quoted}`)
         : ollamaFailure(
           "model_failed",
-          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in Ollama's log.`,
+          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in ${logOf(host)}.`,
         );
     default:
-      return unknownAnswer(status, at, quoted);
+      return unknownAnswer(status, host, quoted);
   }
 }
 
-/** The failure behind an `error` line, which Ollama sends in a stream that it had begun with status 200. */
-export function fromErrorLine(line: string, host: OllamaHost): OllamaFailure {
+function requestOf({ isOllama }: OllamaHost): string {
+  return isOllama ? "Ollama" : "The model server";
+}
+
+function logOf({ isOllama }: OllamaHost): string {
+  return isOllama ? "Ollama's log" : "the model server's log";
+}
+
+/** How llama.cpp, vLLM, LM Studio, llama-swap and Ollama say that they lack a model, with 400, 404 or 500. */
+function isMissingModel(body: string): boolean {
+  return /model\b.{0,200}?\b(not found|does not exist)|could not find .*model|invalid model identifier|no models? (is )?loaded|no router for requested model/i
+    .test(body.slice(0, maxQuotedCharacters * 4));
+}
+
+/** The failure behind an error within a stream that had begun with status 200. */
+export function fromErrorLine(line: unknown, host: OllamaHost, model?: string): OllamaFailure {
   const error = readUpstreamError(line);
   const quoted = quoteUpstream(error.text);
-  return refusedRequest(error) ?? ollamaFailure(
+  if (!host.isOllama && isMissingModel(error.text)) return notInstalled(host, model);
+  return refusedRequest(error, host, model) ?? ollamaFailure(
     "model_failed",
-    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in Ollama's log.`,
+    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in ${
+      logOf(host)
+    }.`,
   );
 }
 
 /** The failure for a model that a host lacks. */
-function notInstalled(model: string): OllamaFailure {
+function notInstalled({ isOllama, origin }: OllamaHost, model = "that was asked for"): OllamaFailure {
   return ollamaFailure(
     "model_not_installed",
-    `The model ${model} is not installed; run \`ollama pull ${model}\` on the machine that runs Ollama.`,
+    isOllama
+      ? `The model ${model} is not installed; run \`ollama pull ${model}\` on the machine that runs Ollama.`
+      : `The model server at ${origin} has no model ${model}: use another model (${otherModel}), or let the operator load it.`,
   );
 }
 
@@ -259,24 +360,27 @@ function cloudOff(model = "This model"): OllamaFailure {
   );
 }
 
-function authRequired(call: FailedCall, quoted: string): OllamaFailure {
+function authRequired({ host, apiKeySent }: FailedCall, quoted: string): OllamaFailure {
   const why = quoted === "" ? "" : ` (${quoted})`;
-  const plain = call.host.protocol === "http" && !call.host.isLoopback && !call.apiKeySent
-    ? " The key is sent over https only."
-    : "";
-  const what = call.apiKeySent
-    ? "check OLLAMA_API_KEY"
-    : "set OLLAMA_API_KEY, or run `ollama signin` on the machine that runs Ollama";
+  const plain = host.protocol === "http" && !host.isLoopback && !apiKeySent ? " The key is sent over https only." : "";
+  const key = host.isOllama ? "OLLAMA_API_KEY" : "LLM_API_KEY";
+  const signIn = host.isOllama ? ", or run `ollama signin` on the machine that runs Ollama" : "";
   return ollamaFailure(
     "auth_required",
-    `${call.host.origin} did not accept this server${why}: use another model. Only the operator can change this: ${what}.${plain}`,
+    `${host.origin} did not accept this server${why}: use another model. Only the operator can change this: ${
+      apiKeySent ? `check ${key}` : `set ${key}${signIn}`
+    }.${plain}`,
   );
 }
 
-/** Answers without Ollama's `{"error": ...}`: another program, or a proxy that cannot reach Ollama. */
-function fromStranger(status: number, at: string): OllamaFailure {
+/** Answers without an error in JSON: another program, or a proxy that cannot reach the engine. */
+function fromStranger(status: number, host: OllamaHost): OllamaFailure {
+  const { origin: at, isOllama } = host;
   if (status === 502 || status === 503 || status === 504) {
-    const text = `The proxy at ${at} cannot reach Ollama (status ${status}); see that Ollama runs behind it.`;
+    const engine = isOllama ? "Ollama" : "the model server";
+    const text = `The proxy at ${at} cannot reach ${engine} (status ${status}); see that ${
+      isOllama ? engine : "it"
+    } runs behind it.`;
     return status === 503 ? retryableFailure("ollama_unreachable", text) : ollamaFailure("ollama_unreachable", text);
   }
   if (status === 429) {
@@ -285,20 +389,21 @@ function fromStranger(status: number, at: string): OllamaFailure {
   if (status === 413) {
     return ollamaFailure("invalid_request", `${at} refuses a request of this size; shorten the prompt.`);
   }
-  if (status >= 500) return unknownAnswer(status, at, "");
+  if (status >= 500) return unknownAnswer(status, host, "");
   return ollamaFailure(
     "not_ollama",
-    `What answers at ${at} is not Ollama's API (status ${status}); correct OLLAMA_HOST.`,
+    `What answers at ${at} is not ${apiOf(host)} (status ${status}); correct ${settingOf(host)}.`,
   );
 }
 
-function unknownAnswer(status: number, at: string, quoted: string): OllamaFailure {
+function unknownAnswer(status: number, host: OllamaHost, quoted: string): OllamaFailure {
   const said = quoted === "" ? "" : `: ${quoted}`;
-  return ollamaFailure("bad_upstream", `Ollama at ${at} answered with status ${status}${said}. See its log.`);
+  return ollamaFailure("bad_upstream", `${engineName(host)} answered with status ${status}${said}. See its log.`);
 }
 
-/** The error of `{"error": ...}`, or null when the body is anything else. */
+/** The error of a body that has one: Ollama's and OpenAI's `error`, vLLM's `message` or FastAPI's `detail`. */
 function errorOf(body: string): UpstreamError | null {
   const parsed = parseJson(body);
-  return isObject(parsed) && "error" in parsed ? readUpstreamError(parsed["error"]) : null;
+  if (!isObject(parsed)) return null;
+  return "error" in parsed ? readUpstreamError(parsed["error"]) : fromObject(parsed);
 }

@@ -14,7 +14,6 @@ import {
   showName,
   sniffMedia,
   suggestNear,
-  type TextPart,
   toFailure,
   toPathFailure,
   type Workspace,
@@ -24,8 +23,10 @@ import {
 } from "../files/mod.ts";
 import type { ToolFailure } from "./answer.ts";
 
-/** Files of one call, those of all its messages together. */
-const maxFiles = 16;
+/** Files of one question, those of all its messages together. */
+export const maxFiles = 16;
+/** Names and patterns of a call with an answer for each file. */
+const maxEachNames = 100;
 /** Images of one call. */
 const maxImages = 8;
 /** The tag around a text, twice, beside its name. */
@@ -37,15 +38,24 @@ const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "ima
 export const filesParameter = z.lazy(() =>
   z.preprocess(
     (value) => typeof value === "string" ? [value] : value,
-    z.array(z.string().min(1)).max(maxFiles).optional(),
+    z.array(z.string().min(1)).max(maxEachNames).optional(),
   )
 );
 
 /** A text of the workspace. */
-interface NamedText {
+export interface NamedText {
   /** As the caller wrote it. */
   readonly name: string;
   readonly text: string;
+  readonly lines: LinesOfFile;
+}
+
+/** Which lines a text is. */
+interface LinesOfFile {
+  readonly file: string;
+  /** `null` where it is not known. */
+  readonly startLine: number | null;
+  readonly isTail: boolean;
 }
 
 /** Files as a model gets them. */
@@ -69,7 +79,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     path: WorkspacePath,
     whole: Outcome<FileContent>,
     lines: LineRequest,
-  ): Promise<Result<string, ToolFailure>> => {
+  ): Promise<Result<Pick<NamedText, "text" | "lines">, ToolFailure>> => {
     if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
     const file = showName(path.text);
     const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
@@ -90,16 +100,19 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     const textBytes = Buffer.byteLength(read.value.content);
     // A text that was cut must not pass for the whole: the model would answer about a part of it.
     if (textBytes > roomBytes || read.value.next !== null || read.value.isShort) {
-      const fitting = linesThatFit(file, read.value, lines, roomBytes);
+      const { content, next, startLine } = read.value;
+      const isCut = next !== null && !content.endsWith("\n"); // within a line
+      const part = { file, startLine, isTail: lines.tail !== undefined };
+      const fitting = linesThatFit(content, part, roomBytes, isCut);
       return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
     }
     usedBytes = maxTextBytes - roomBytes + textBytes;
-    const { content: text, totalLines, isWhole } = read.value;
+    const { content: text, totalLines, isWhole, startLine } = read.value;
     if (text === "" && !isWhole) {
       const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
       return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
     }
-    return success(text);
+    return success({ text, lines: { file, startLine, isTail: lines.tail !== undefined } });
   };
 
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
@@ -120,14 +133,18 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (found === null) throw new TypeError("a path that is right was not read");
     const text = await textOf(workspace, path.value, found, lines);
     if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
-    return success({ name: showName(name), text: text.value });
+    return success({ name: showName(name), ...text.value });
   };
 
   return async (names = []) => {
     if (names.length === 0) return success({ texts: [], images: [] });
     if (!principal.scopes.has("files:read")) return failure(withoutScope);
     files += names.length;
-    if (files > maxFiles) return failure(invalid(`A call may name ${maxFiles} files; leave some out.`));
+    if (files > maxFiles) {
+      return failure(
+        invalid(`A call may name ${maxFiles} files; leave some out, or set each to true for an answer to each.`),
+      );
+    }
     const workspace = workspaceOf(source, principal);
     const loaded = { texts: [] as NamedText[], images: [] as string[] };
     for (const name of names) {
@@ -142,18 +159,32 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
   };
 }
 
-/** A name for the lines of the part that fit, at its beginning or, of the last lines, at its end; `null` for none. */
-function linesThatFit(file: string, part: TextPart, { tail }: LineRequest, roomBytes: number): string | null {
-  const isLast = tail !== undefined;
-  const lines = part.content.split(/(?<=\n)/);
-  if (!isLast && part.next !== null && !part.content.endsWith("\n")) lines.pop(); // a part of a line
+/** A name for the lines of a text that fit, at its beginning or, of the last lines, at its end; `null` for none. */
+function linesThatFit(
+  text: string,
+  { file, startLine, isTail }: LinesOfFile,
+  roomBytes: number,
+  isCut = false,
+): string | null {
+  const lines = text.split(/(?<=\n)/);
+  if (!isTail && isCut) lines.pop();
   let sizeBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-  while (sizeBytes > roomBytes) sizeBytes -= Buffer.byteLength((isLast ? lines.shift() : lines.pop()) ?? "");
+  while (sizeBytes > roomBytes) sizeBytes -= Buffer.byteLength((isTail ? lines.shift() : lines.pop()) ?? "");
   if (lines.length === 0 || sizeBytes === 0) return null;
-  const { startLine } = part;
-  return isLast || startLine === null
+  return isTail || startLine === null
     ? `${file}:-${lines.length}`
     : `${file}:${startLine}-${startLine + lines.length - 1}`;
+}
+
+/** Lines of the first text that does not fit whole into a share of all their bytes; `undefined` where there are none. */
+export function exampleThatFits(texts: readonly NamedText[], share: number): string | undefined {
+  let roomBytes = share * texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  for (const { text, lines } of texts) {
+    const sizeBytes = Buffer.byteLength(text);
+    if (sizeBytes > roomBytes) return linesThatFit(text, lines, roomBytes) ?? undefined;
+    roomBytes -= sizeBytes;
+  }
+  return undefined;
 }
 
 /** The prompt after the texts, each in a tag that none of them closes. */
@@ -170,7 +201,8 @@ export function withTexts(texts: readonly NamedText[], prompt: string): string {
   return `${blocks.join("\n")}\n${prompt}`;
 }
 
-const withoutScope: ToolFailure = {
+/** Why no file can be read. */
+export const withoutScope: ToolFailure = {
   code: "insufficient_scope",
   message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
 };

@@ -1,11 +1,14 @@
 /**
- * Where Ollama is, read from `OLLAMA_HOST` by the rules of Ollama's own programs (Go: `envconfig.Host`), so that a
- * value which works for `ollama` works here.
+ * Where the engine is. `OLLAMA_HOST` is read by the rules of Ollama's own programs (Go: `envconfig.Host`), so that a
+ * value which works for `ollama` works here; `LLM_BASE_URL` as clients of OpenAI's API write it.
  */
-import { parseIpAddress } from "../lib/network.ts";
+import { holdsAddress, parseIpAddress, parseIpNetwork } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
+/** One engine's address, and which API it speaks. */
 export interface OllamaHost {
+  /** Ollama's own API; otherwise OpenAI's. */
+  readonly isOllama: boolean;
   /** Where paths such as `api/generate` are appended; ends with `/` and holds no credentials. */
   readonly baseUrl: string;
   /** Scheme, name and port: what messages may show. */
@@ -15,6 +18,8 @@ export interface OllamaHost {
   readonly hostname: string;
   readonly port: number;
   readonly isLoopback: boolean;
+  /** Neither this machine nor a private network: files that a model reads leave both. */
+  readonly isElsewhere: boolean;
   /** The value of an `Authorization` header, when the setting held `user:password@`. */
   readonly basicAuthorization?: string;
 }
@@ -47,14 +52,43 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   const url = URL.parse(`${protocol}://${hostInUrl}:${port}/${path === "" ? "" : `${path}/`}`);
   if (url === null) return failure(`must be a host, HOST:PORT or a URL, such as http://127.0.0.1:${ollamaPort}`);
   return success({
+    isOllama: true,
     baseUrl: url.href,
     origin: url.origin,
     protocol,
     hostname,
     port,
     isLoopback: hostname === "localhost" || hostname === "::1" || /^127(\.\d{1,3}){3}$/.test(hostname),
+    isElsewhere: !isNear(hostname),
     ...(credentials === "" ? {} : { basicAuthorization: basicAuthorization(credentials) }),
   });
+}
+
+/** The base of an OpenAI-compatible API: `/v1` where no path is given, as all engines have it. */
+export function parseModelBaseUrl(setting: string): Result<OllamaHost, string> {
+  const text = setting.trim();
+  const host = parseOllamaHost(text.includes("://") ? text : `http://${text}`);
+  if (!host.ok) return failure("must be a URL such as http://127.0.0.1:8080/v1");
+  const base = host.value.baseUrl.replace(/(chat\/completions|models)\/$/, "");
+  const { pathname } = new URL(base);
+  return success({ ...host.value, isOllama: false, baseUrl: pathname === "/" ? `${base}v1/` : base });
+}
+
+const privateNetworks = [
+  "127.0.0.0/8",
+  "10.0.0.0/8",
+  "172.16.0.0/12",
+  "192.168.0.0/16",
+  "169.254.0.0/16",
+  "100.64.0.0/10",
+]
+  .concat("::1/128", "fc00::/7", "fe80::/10").flatMap((text) => parseIpNetwork(text) ?? []);
+
+/** By its address (RFC 1918, RFC 4193, RFC 6598), or by a name that the public DNS does not have (RFC 6762, RFC 8375). */
+function isNear(hostname: string): boolean {
+  const address = parseIpAddress(hostname);
+  if (address !== null) return privateNetworks.some((network) => holdsAddress(network, address));
+  return !hostname.includes(".") || /\.(localhost|local|internal|lan|home\.arpa)$/.test(hostname);
 }
 
 /** Go's `net.SplitHostPort`. `NaN` for a port that is none, where `envconfig.Host` would take the default instead. */

@@ -9,28 +9,22 @@ import {
   type ToolContext,
   type ToolOutcome,
 } from "../mcp/mod.ts";
-import type { AnswerFormat, ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
-import { fileLoader, filesParameter, type LoadFiles, withTexts } from "./files.ts";
+import { answerOutput, defaultProgressPace, type ProgressPace, type ToolFailure } from "./answer.ts";
+import { type Asking, askQuestion, toOutcome, toQuestion } from "./ask.ts";
+import { answerEach } from "./each_file.ts";
+import type { AnswerFormat, LocalModel } from "./port.ts";
+import { fileLoader, filesParameter, maxFiles } from "./files.ts";
+import { schemaProblem } from "./json_answer.ts";
+import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import { isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
-import {
-  answerOutput,
-  callOf,
-  cutOf,
-  defaultProgressPace,
-  followAnswer,
-  type ProgressPace,
-  toModelFailure,
-  type ToolFailure,
-  toSuccess,
-} from "./answer.ts";
 
 export interface LlmGenerateOptions {
   readonly model: LocalModel;
-  /** The operator's allow list, as Ollama names them; the first is the default. */
-  readonly models: readonly [string, ...string[]];
+  /** The operator's allow list, as `LLM_MODELS` has it; without one, what the engine has. */
+  readonly models: readonly string[] | undefined;
   readonly workspace: WorkspaceSource;
   /** Only differences are used; `performance.now` serves best. */
   readonly clock: Clock;
@@ -57,66 +51,51 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
     },
     aliases: generateAliases,
     knownAs: "llm_ask generate ask_llm ask_model chat complete ollama_generate ollama_chat local_llm",
-    input: z.lazy(() => generateInput(options.models)),
+    input: z.lazy(() => generateInput(options)),
     output: answerOutput,
+    refresh: () => void options.model.recentReport(),
+    follow(changed) {
+      const shown = (): string => namesOf(options).join();
+      let last = shown();
+      options.model.onReport(() => {
+        if (shown() === last) return;
+        last = shown();
+        changed();
+      });
+    },
     run: (input, context) => generate(options, input, context),
   });
 }
 
 async function generate(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
-  const { models, model: local, clock, pace = defaultProgressPace } = options;
-  const { json_schema: schema, max_tokens: maxTokens } = input;
+  const { model: local, clock, workspace, pace = defaultProgressPace } = options;
+  const { json_schema: schema, max_tokens: maxTokens, prompt, system, messages, files, each } = input;
   const problem = schema === undefined ? null : schemaProblem(schema);
-  if (problem !== null) {
-    return { ok: false, code: "invalid_request", message: `json_schema cannot be used: ${problem}.` };
+  if (problem !== null) return refuse(`json_schema cannot be used: ${problem}.`);
+  const chosen = await chooseModel(options, input.model);
+  if (!chosen.ok) return { ok: false, code: chosen.error.code, message: chosen.error.message };
+  const hasNoUse = input.options?.keep_alive !== undefined && !local.host.isOllama;
+  const asking: Asking = {
+    local,
+    request: { ...chosen.value, ...toModelOptions(input) },
+    ...{ prompt, system, messages, pace, clock },
+    wantsJson: schema !== undefined,
+    timeoutMs: input.options?.timeout_ms,
+    notes: hasNoUse ? ["options.keep_alive has no effect: this model server decides how long a model stays."] : [],
+  };
+  const maxTextBytes = local.maxPromptBytes - wordBytes(input);
+  if (each) {
+    if (files === undefined || files.length === 0) return refuse("each needs files: name them, or give a pattern.");
+    return await answerEach(asking, { files, workspace, maxTextBytes }, context);
   }
-  const load = fileLoader(options.workspace, context.principal, local.maxPromptBytes - wordBytes(input));
-  const question = await toQuestion(input, load);
-  if (!question.ok) return { ok: false, ...question.error };
+  const question = await toQuestion(asking, files, fileLoader(workspace, context.principal, maxTextBytes));
+  if (!question.ok) return { ok: false, code: question.error.code, message: question.error.message };
   if (maxTokens > longAnswerTokens) await context.handOut();
-
-  const model = canonicalModel(input.model, models);
-  const request = { model, ...toModelOptions(input) };
-  const ask = (call: PrincipalCall): AsyncIterable<ModelEvent> =>
-    "messages" in question.value
-      ? local.chat({ ...request, ...question.value }, call)
-      : local.generate({ ...request, ...question.value }, call);
-  const answer = await followAnswer(
-    (onWait) => ask({ ...callOf(context, input.options?.timeout_ms), onWait }),
-    context,
-    { maxTokens, pace, clock },
-  );
-  const call = { model, maxTokens };
-  const cut = cutOf(answer, call);
-  if (answer.failure !== null && cut === null) return toModelFailure(answer.failure, answer, call);
-  if (schema === undefined) return toSuccess(answer, call, { problem: cut });
-  const parsed = parseAnswer(answer.text, cut);
-  return parsed.ok
-    ? toSuccess(answer, call, { parsed: parsed.value, problem: cut })
-    : toModelFailure(parsed.error, answer, call);
+  return toOutcome(await askQuestion(asking, question.value, context), asking.notes);
 }
 
-/** A prompt, or a conversation that ends with it. */
-type Question =
-  | { readonly prompt: string; readonly system?: string; readonly images?: readonly string[] }
-  | { readonly messages: readonly ChatMessage[] };
-
-async function toQuestion(
-  { prompt, system, files, messages }: GenerateInput,
-  load: LoadFiles,
-): Promise<Result<Question, ToolFailure>> {
-  const turns: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
-  for (const { role, content, files: named } of messages ?? []) {
-    const loaded = await load(named);
-    if (!loaded.ok) return loaded;
-    turns.push({ role, content: withTexts(loaded.value.texts, content), ...imagesOf(loaded.value) });
-  }
-  const loaded = await load(files);
-  if (!loaded.ok) return loaded;
-  const last = { prompt: withTexts(loaded.value.texts, prompt), ...imagesOf(loaded.value) };
-  if (messages === undefined) return success({ ...last, ...(system === undefined ? {} : { system }) });
-  const { prompt: content, ...images } = last;
-  return success({ messages: [...turns, { role: "user", content, ...images }] });
+function refuse(message: string): ToolOutcome {
+  return { ok: false, code: "invalid_request", message };
 }
 
 /** What the call brings itself, beside its files. */
@@ -126,80 +105,76 @@ function wordBytes({ prompt, system = "", messages = [], json_schema: schema }: 
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
-function imagesOf({ images }: { readonly images: readonly string[] }): { readonly images?: readonly string[] } {
-  return images.length === 0 ? {} : { images };
-}
-
-/** The answer as JSON; a failure that says why it is none. Ollama holds the model to the schema. */
-function parseAnswer(text: string, cut: ToolFailure | null): Result<unknown, ToolFailure> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    if (cut === null) return failure(notJson("The model did not answer with JSON"));
-    return failure({ code: "truncated", message: `The JSON is not complete. ${cut.message}` });
-  }
-  return measure(value, Infinity) === "deep"
-    ? failure(notJson("The model's JSON is nested too deeply"))
-    : success(value);
-}
-
-function notJson(what: string): ToolFailure {
-  return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
-}
-
-/** Levels: deeper than anything meant for people. */
-const maxJsonDepth = 128;
-/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
-const maxSchemaValues = 10_000;
-
-/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
-function schemaProblem(schema: unknown): string | null {
-  switch (measure(schema, maxSchemaValues)) {
-    case "deep":
-      return `it has more than ${maxJsonDepth} levels`;
-    case "large":
-      return `it has more than ${maxSchemaValues} values`;
-    case null:
-      return null;
-  }
-}
-
-/** Which bound a caller's or a model's JSON breaks, if any: asked before anything walks it by recursion. */
-function measure(root: unknown, maxValues: number): "deep" | "large" | null {
-  let level: readonly unknown[] = [root];
-  let values = 0;
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxJsonDepth) return "deep";
-    values += level.length;
-    if (values > maxValues) return "large";
-    level = level.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : []);
-  }
-  return null;
-}
-
 /** Spellings that people use and Ollama does not know, with the ones it does. */
 const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
 
-/** The `model` parameter: one of the operator's models, the first by default; known misspellings are understood. */
-function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
+/** The last report, where the engine could be asked. */
+function askedOf({ known }: LocalModel): LocalModel["known"] {
+  return known?.failure === undefined ? known ?? null : null;
+}
+
+/** The names that the list shows, as far as is known: never waits. */
+function namesOf({ models, model }: LlmGenerateOptions): readonly [string, ...string[]] {
+  return offerOf(models, askedOf(model)).names;
+}
+
+/** The `model` parameter, the first of the offered models by default; known misspellings are understood. */
+function modelParameter(options: LlmGenerateOptions) {
+  const allowed = options.models?.map((entry) => parseAllowedModel(entry).name);
   return z.string()
-    .refine((name) => models.includes(canonicalModel(name, models)), `Use one of these models: ${models.join(", ")}`)
-    .default(models[0])
-    .meta({ description: "Name", enum: models }); // a transformation would hide both
+    .refine((name) => allowed === undefined || nameIn(allowed, name) !== undefined, {
+      error: () => useOneOf(namesOf(options)),
+    })
+    .optional()
+    .meta({
+      description: "Name",
+      // asked for with each list: a transformation would hide both
+      get enum() {
+        return namesOf(options);
+      },
+      get default() {
+        return namesOf(options)[0];
+      },
+    });
 }
 
-/** The operator's name for a model. */
-function canonicalModel(name: string, models: readonly string[]): string {
+function useOneOf(names: readonly string[]): string {
+  return `Use one of these models: ${names.join(", ")}`;
+}
+
+/** The model to ask, with its context where the operator sets it. Without an allow list the engine says what it has. */
+async function chooseModel(
+  { models, model: local }: LlmGenerateOptions,
+  asked: string | undefined,
+): Promise<Result<{ readonly model: string; readonly contextTokens?: number }, ToolFailure>> {
+  if (models !== undefined) {
+    const allowed = models.map(parseAllowedModel);
+    const [first] = offerOf(models, askedOf(local)).names;
+    const name = nameIn(allowed.map((each) => each.name), asked ?? first) ?? first;
+    const { contextTokens } = allowed.find((each) => each.name === name) ?? {};
+    return success({ model: name, ...(contextTokens === undefined ? {} : { contextTokens }) });
+  }
+  let report = await local.recentReport();
+  if (asked !== undefined && nameIn(offerOf(models, report).names, asked) === undefined) {
+    report = await local.report(new AbortController().signal); // it may have come since
+  }
+  if (report.failure !== undefined) return failure(report.failure);
+  const { names, isUsable, problem } = offerOf(models, report);
+  if (!isUsable && problem !== null) {
+    return failure({ code: "model_not_installed", message: `There is no model to use: ${problemWords(problem)}.` });
+  }
+  const name = asked === undefined ? names[0] : nameIn(names, asked);
+  if (name !== undefined) return success({ model: name });
+  const isRemote = report.installed.some((it) => it.isRemote === true && isSameModel(it.name, asked ?? ""));
+  const why = isRemote ? `. ${asked} runs on another machine: only the operator can allow it, with LLM_MODELS` : "";
+  return failure({ code: "invalid_request", message: `${useOneOf(names)}${why}` });
+}
+
+/** The name in the list that is meant. */
+function nameIn(names: readonly string[], name: string): string | undefined {
   const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
-  return [name, alias].find((each) => each !== undefined && models.includes(each)) ??
-    models.find((each) => isSameModel(each, name)) ?? name;
-}
-
-/** A name without a tag means `latest`. */
-export function isSameModel(one: string, other: string): boolean {
-  const untagged = (name: string): string => name.replace(/:latest$/, "");
-  return untagged(one) === untagged(other);
+  return [name, alias].find((each) => each !== undefined && names.includes(each)) ??
+    names.find((each) => isSameModel(each, name));
 }
 
 const maxDurationCharacters = 50;
@@ -217,7 +192,7 @@ function durationSeconds(value: unknown): unknown {
 }
 
 const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
-const options = z.lazy(() =>
+const samplingOptions = z.lazy(() =>
   z.strictObject(
     {
       temperature: z.number().min(0).max(2).optional(),
@@ -243,18 +218,24 @@ const turn = z.lazy(() =>
 );
 
 /** The parameters of `llm_generate`. */
-function generateInput(models: readonly [string, ...string[]]) {
+function generateInput(options: LlmGenerateOptions) {
   return z.object({
     prompt: z.string().min(1).describe("Question"),
     files: filesParameter.describe("Text files, also in part (app.log:-200), or images, for it to read"),
-    model: modelParameter(models),
+    each: z.boolean().default(false).describe("An answer for each file; files takes patterns (mails/*.eml)").meta({
+      flat: "absent",
+    }),
+    model: modelParameter(options),
     system: z.string().optional().describe("Role"),
     messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns"),
     json_schema: z.preprocess(schemaOf, z.record(z.string(), z.unknown()).optional())
       // no client refuses it for want of properties (Gemini's do), and a list of tools needs none
       .describe("JSON Schema for an answer in JSON; {} for any").meta({ listedAs: "string" }),
     max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer").meta(clamped),
-    options: options.optional().describe("Sampling, thinking, time"),
+    options: samplingOptions.optional().describe("Sampling, thinking, time"),
+  }).refine(({ each, files = [] }) => each || files.length <= maxFiles, {
+    path: ["files"],
+    error: `names at most ${maxFiles} files; leave some out, or set each to true`,
   });
 }
 

@@ -1,8 +1,9 @@
 /** The tools of the local model, and which models there are: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
 import { present } from "../lib/json.ts";
-import { isSameModel, type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
-import type { HostReport, LocalModel } from "./port.ts";
+import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
+import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
+import type { InstalledModel, LocalModel } from "./port.ts";
 import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
 const modelEntry = z.lazy(() =>
@@ -16,6 +17,7 @@ const modelEntry = z.lazy(() =>
     quantization: z.string().optional(),
     family: z.string().optional(),
     capabilities: z.array(z.string()).optional(),
+    context_tokens: z.number().optional().describe("Room for prompt and answer"),
   })
 );
 const server = z.lazy(() =>
@@ -31,38 +33,42 @@ const modelsReport = z.lazy(() => z.object({ models: z.array(modelEntry), server
 type ModelEntry = z.infer<typeof modelEntry>;
 export type ModelsReport = z.infer<typeof modelsReport>;
 
-interface DescribeModelsOptions {
-  readonly model: LocalModel;
-  /** The operator's allow list. */
-  readonly models: readonly string[];
-}
+type DescribeModelsOptions = Pick<LlmGenerateOptions, "model" | "models">;
 
-/** Asks the server now. Allowed models come first, in the operator's order. */
-export async function describeModels(options: DescribeModelsOptions, signal: AbortSignal): Promise<ModelsReport> {
-  const host = await options.model.report(signal);
-  const { origin, version, failure, installed } = host;
-  const allowed = options.models;
+/** Asks the engine now. Models that agents may use come first, in the order in which they are offered. */
+export async function describeModels(
+  { model, models }: DescribeModelsOptions,
+  signal: AbortSignal,
+): Promise<ModelsReport> {
+  const report = await model.report(signal);
+  const { origin, version, installed } = report;
+  const named = models?.map((entry) => parseAllowedModel(entry).name);
+  const { names, isUsable, problem } = offerOf(models, report);
+  const allowed = named ?? (isUsable ? names : []);
   const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)))
     .sort();
   return {
     models: [
-      ...allowed.map((name) => describe(name, true, host)),
-      ...others.map((name) => describe(name, false, host)),
+      ...allowed.map((name) => describe(name, true, installed)),
+      ...others.map((name) => describe(name, false, installed)),
     ],
     server: {
       address: origin,
-      ok: failure === undefined,
-      ...present({ version, problem: failure?.message }),
+      ok: report.failure === undefined,
+      ...present({
+        version,
+        problem: report.failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)),
+      }),
     },
   };
 }
 
-function describe(name: string, allowed: boolean, { installed, loaded }: HostReport): ModelEntry {
+function describe(name: string, allowed: boolean, installed: readonly InstalledModel[]): ModelEntry {
   const details = installed.find((it) => isSameModel(it.name, name));
   return {
     name,
     installed: details !== undefined,
-    loaded: loaded.some((it) => isSameModel(it.name, name)),
+    loaded: details?.isLoaded === true,
     allowed,
     ...present({
       size_bytes: details?.sizeBytes,
@@ -70,6 +76,7 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
       quantization: details?.quantization,
       family: details?.family,
       capabilities: details?.capabilities?.slice(),
+      context_tokens: details?.contextTokens,
     }),
   };
 }
@@ -85,11 +92,12 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     output: modelsReport,
     async run(_input, { signal }): Promise<ToolOutcome> {
       const described = await describeModels(options, signal);
-      const { models, server: { problem } } = described;
-      if (problem !== undefined) return { ok: false, code: "ollama_unreachable", message: problem };
+      const { models, server: { ok, problem } } = described;
+      if (!ok) return { ok: false, code: "ollama_unreachable", message: problem ?? "" };
+      const lines = models.map((entry) => toLine(entry, options.model.host));
       return {
         ok: true,
-        content: [{ type: "text", text: models.map(toLine).join("\n") }],
+        content: [{ type: "text", text: [...lines, ...problem === undefined ? [] : [`(${problem})`]].join("\n") }],
         structuredContent: { ...described },
       };
     },
@@ -97,9 +105,11 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
 }
 
 /** One line a model: what it can do, and whether it can be asked. */
-function toLine({ name, installed, loaded, allowed, parameter_size: size, capabilities = [] }: ModelEntry): string {
+function toLine(entry: ModelEntry, { isOllama }: LocalModel["host"]): string {
+  const { name, installed, loaded, allowed, parameter_size: size, capabilities = [] } = entry;
   const about = [...size === undefined ? [] : [size], ...capabilities].join(", ");
-  const state = installed ? (loaded ? "installed, in memory" : "installed") : `missing: ollama pull ${name}`;
+  const missing = isOllama ? `missing: ollama pull ${name}` : "not there";
+  const state = installed ? (loaded ? "installed, in memory" : "installed") : missing;
   return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }
 

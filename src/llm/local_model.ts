@@ -8,6 +8,7 @@ import {
   type HostReport,
   type LocalModel,
   type ModelCall,
+  type ModelClient,
   type ModelEvent,
   type ModelFailed,
   modelFailed,
@@ -15,11 +16,10 @@ import {
   ollamaLimits,
   type PrincipalCall,
 } from "./port.ts";
-import type { OllamaClient } from "./client.ts";
 import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
 
 interface LocalModelOptions {
-  readonly client: OllamaClient;
+  readonly client: ModelClient;
   readonly queue: ModelQueue;
   /** How long a call may take, its time in the queue included. */
   readonly totalMs: number;
@@ -47,8 +47,10 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
         else yield event;
       }
       if (refused === null) return;
-      const delayMs = limits.retryDelayMs * 2 ** (attempts - 1) * (0.5 + random() / 2);
-      if (attempts >= limits.maxAttempts || delayMs >= remainingMs()) return yield refused;
+      const isLoading = refused.failure.mayRetry === "loading";
+      const backoffMs = limits.retryDelayMs * 2 ** (attempts - 1) * (0.5 + random() / 2);
+      const delayMs = isLoading ? Math.min(backoffMs, limits.maxLoadingDelayMs) : backoffMs;
+      if ((!isLoading && attempts >= limits.maxAttempts) || delayMs >= remainingMs()) return yield refused;
       await pause(delayMs, signal);
       if (signal.aborted) return yield modelFailed(cancelled);
     }
@@ -77,25 +79,39 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
     }
   }
 
+  const listeners: (() => void)[] = [];
+  let known: HostReport | null = null;
+  let knownAt = -Infinity;
+  let asking: Promise<HostReport> | null = null;
+  const closing = new AbortController();
+  const report = async (signal: AbortSignal): Promise<HostReport> => {
+    const fresh = await client.report(signal);
+    if (fresh.failure?.code === "cancelled") return fresh;
+    [known, knownAt] = [fresh, clock()];
+    for (const listener of listeners) listener();
+    return fresh;
+  };
+
   return {
+    host: client.host,
+    get known() {
+      return known;
+    },
+    report,
+    recentReport() {
+      if (known !== null && clock() - knownAt < limits.reportKeptMs) return Promise.resolve(known);
+      return asking ??= report(closing.signal).finally(() => asking = null);
+    },
+    onReport: (listener) => void listeners.push(listener),
+    close() {
+      closing.abort();
+      client.close();
+    },
     maxPromptBytes: limits.maxPromptBytes,
     generate: (request, call) =>
       admitted((inner) => client.generate(request, inner), generatePromptBytes(request), call),
     chat: (request, call) => admitted((inner) => client.chat(request, inner), chatPromptBytes(request), call),
-    report: (signal) => report(client, signal),
   };
-}
-
-async function report(client: OllamaClient, signal: AbortSignal): Promise<HostReport> {
-  const [version, installed, loaded] = await Promise.all([
-    client.version(signal),
-    client.tags(signal),
-    client.ps(signal),
-  ]);
-  const { origin } = client.host;
-  if (!version.ok) return { origin, failure: version.error, installed: [], loaded: [] };
-  if (!installed.ok) return { origin, version: version.value, failure: installed.error, installed: [], loaded: [] };
-  return { origin, version: version.value, installed: installed.value, loaded: loaded.ok ? loaded.value : [] };
 }
 
 const shareSpent = ollamaFailure(

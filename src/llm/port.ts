@@ -1,5 +1,6 @@
 /** The local model as the tools see it: requests in Ollama's terms, answers as events, refusals as values. */
 import type { OllamaFailure } from "./failure.ts";
+import type { OllamaHost } from "./host.ts";
 
 /** Sampling options; the names on the wire are Ollama's. */
 export interface SamplingOptions {
@@ -26,6 +27,8 @@ export interface ModelRequest {
   /** How long the model stays loaded afterwards. */
   readonly keepAliveSeconds?: number;
   readonly think?: Think;
+  /** Tokens that prompt and answer may have together, where the operator sets it; else the engine decides. */
+  readonly contextTokens?: number;
 }
 
 /** A prompt to complete. */
@@ -56,7 +59,7 @@ export interface ModelDelta {
   readonly thinking: string;
 }
 
-/** What Ollama says about a finished answer. Counts that it leaves out are zero or unknown, hence optional. */
+/** What the engine says about a finished answer. Counts that it leaves out are zero or unknown, hence optional. */
 export interface ModelCompletion {
   readonly type: "done";
   readonly doneReason?: string;
@@ -103,7 +106,7 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
   readonly onWait?: (ahead: CallsAhead) => void;
 }
 
-/** A model on the disk of an Ollama server. */
+/** A model that an engine has. What it does not say of it is left out. */
 export interface InstalledModel {
   readonly name: string;
   readonly sizeBytes?: number;
@@ -111,14 +114,15 @@ export interface InstalledModel {
   readonly parameterSize?: string;
   readonly quantization?: string;
   readonly capabilities?: readonly string[];
+  /** Tokens that prompt and answer have room for: as it is loaded, or else at most. */
+  readonly contextTokens?: number;
+  /** It is in memory. */
+  readonly isLoaded?: boolean;
+  /** It runs on another machine, and the engine passes prompts on. */
+  readonly isRemote?: boolean;
 }
 
-/** A model in the memory of an Ollama server. */
-export interface LoadedModel {
-  readonly name: string;
-}
-
-/** The Ollama server, as it is now. */
+/** The engine, as it is now. */
 export interface HostReport {
   /** Scheme, name and port. */
   readonly origin: string;
@@ -126,20 +130,42 @@ export interface HostReport {
   /** Why it cannot be used. */
   readonly failure?: OllamaFailure;
   readonly installed: readonly InstalledModel[];
-  readonly loaded: readonly LoadedModel[];
+  /** Ollama, whose models have a command that gets them. */
+  readonly isOllama: boolean;
+  /** On another network than this machine: what it reads leaves it. */
+  readonly isElsewhere: boolean;
+}
+
+/** A client of one engine. Calls are independent of each other; nothing is retried here. */
+export interface ModelClient {
+  readonly host: OllamaHost;
+  generate(request: GenerateRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  chat(request: ChatRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  /** Asks what it has. Gives a failure as part of the report. */
+  report(signal: AbortSignal): Promise<HostReport>;
+  /** Ends idle connections. */
+  close(): void;
 }
 
 /** The port that tools use. Leaving an iteration early stops the model too. */
-export interface LocalModel {
+export interface LocalModel extends Pick<ModelClient, "host"> {
   /** Bytes of all the text that a request may hold. */
   readonly maxPromptBytes: number;
+  /** The last report; `null` before the first. */
+  readonly known: HostReport | null;
   generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
-  /** Asks the server what it has. */
+  /** Asks the engine what it has. */
   report(signal: AbortSignal): Promise<HostReport>;
+  /** The same, unless it was asked a moment ago; callers at the same time share one answer. */
+  recentReport(): Promise<HostReport>;
+  /** Calls `listener` after each report. */
+  onReport(listener: () => void): void;
+  /** Gives up asking, and ends idle connections. */
+  close(): void;
 }
 
-/** How long, how much and how many: the bounds of a call to Ollama that no operator has to set. Tests pass smaller ones. */
+/** How long, how much and how many: the bounds of a model call that no operator has to set. Tests pass smaller ones. */
 export const ollamaLimits = {
   /** Between two pieces of an answer. Before the first one a model may be loading: only the call's total counts. */
   idleMs: 30_000,
@@ -165,6 +191,10 @@ export const ollamaLimits = {
   maxAttempts: 3,
   /** Pause before the second attempt; it doubles for each further one, and half of it is random. */
   retryDelayMs: 250,
+  /** The longest pause between two attempts while a model is loaded, which are made for as long as the call may take. */
+  maxLoadingDelayMs: 5_000,
+  /** How long a report of the engine's models is used again. */
+  reportKeptMs: 10_000,
 };
 
 /** The bounds of one model call. */

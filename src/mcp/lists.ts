@@ -123,20 +123,24 @@ export function createLists({ tools, prompts, resources: families }: {
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;
 }): Readonly<Record<"tools" | "prompts" | "templates" | "resources", ListHandler>> {
+  const toolList = createKeptList(tools, {
+    name: "tools",
+    entries: tools.all,
+    nameOf: ({ tool }) => tool.name,
+    scopesOf: ({ tool }) => tool.scopes,
+    profileOf: ({ tool }) => tool.profile,
+    encode: (entry, { revision, resultForm, exchange: { profile } }) =>
+      revision.encodeTool({
+        ...entry,
+        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
+        ...(resultForm === "text" ? { outputSchema: undefined } : {}),
+      }),
+  });
   return {
-    tools: createKeptList(tools, {
-      name: "tools",
-      entries: tools.all,
-      nameOf: ({ tool }) => tool.name,
-      scopesOf: ({ tool }) => tool.scopes,
-      profileOf: ({ tool }) => tool.profile,
-      encode: (entry, { revision, resultForm, exchange: { profile } }) =>
-        revision.encodeTool({
-          ...entry,
-          ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
-          ...(resultForm === "text" ? { outputSchema: undefined } : {}),
-        }),
-    }),
+    tools(call) {
+      for (const { tool } of tools.all()) tool.refresh?.();
+      return toolList(call);
+    },
     prompts: createKeptList(prompts, {
       name: "prompts",
       entries: prompts.all,

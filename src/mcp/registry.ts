@@ -11,6 +11,8 @@ export interface Registry<Given, Entry> {
   readonly version: number;
   /** Adds one. Throws when its name is taken, or clients could not use it. */
   add(given: Given): void;
+  /** Prepares one that is there anew, in its place. */
+  renew(given: Given): void;
   /** Removes one and says whether there was one. Calls that run go on. */
   remove(name: string): boolean;
   /** Calls `listener` after each change, until the returned function is called. */
@@ -51,6 +53,11 @@ export function createRegistry<Given, Entry>(
       register(given);
       changed();
     },
+    renew(given) {
+      if (!byName.has(nameOf(given))) return;
+      byName.set(nameOf(given), prepare(given));
+      changed();
+    },
     remove(name) {
       const removed = byName.delete(name);
       if (removed) changed();
@@ -87,7 +94,14 @@ const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
  * `own` tools, which its tests check, are made at their first use: to make all of them takes a tenth of a start.
  */
 export function createToolRegistry(tools: Iterable<Tool>, own: ReadonlySet<Tool> = new Set()): ToolRegistry {
-  return createRegistry((tool) => tool.name, (tool) => own.has(tool) ? registerTool(tool) : checked(tool), tools);
+  const all = [...tools];
+  const registry = createRegistry<Tool, RegisteredTool>(
+    (tool) => tool.name,
+    (tool) => own.has(tool) ? registerTool(tool) : checked(tool),
+    all,
+  );
+  for (const tool of all) tool.follow?.(() => registry.renew(tool));
+  return registry;
 }
 
 function checked(tool: Tool): RegisteredTool {

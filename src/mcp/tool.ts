@@ -184,6 +184,10 @@ export interface Tool {
   /** Files or tables that every call is about, beside those in its parameters; an empty text for all there is. */
   readonly places?: readonly string[];
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;
+  /** Of a tool whose schema follows what is there: called with each list of tools, which does not wait for it. */
+  readonly refresh?: () => void;
+  /** Calls `changed` when its schema has changed: the list is made anew, and clients are notified. */
+  readonly follow?: (changed: () => void) => void;
   /**
    * What a call would do, for a person who decides about it; or its failure. The first line says it whole, as in "Order
    * Developer Laptop for Petra Wolf, CHF 2,400"; a difference and details follow.

@@ -1,7 +1,6 @@
 /** What the console says about parts that the server does without. */
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
-import { judgeModels } from "../../src/cli/serve_command.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
@@ -48,15 +47,11 @@ const unusable: readonly (readonly [what: string, answer: Response | null, words
   ],
   ["hangs", null, "Ollama does not answer at ORIGIN"],
   ["is another program", new Response("<p>{}"), "what answers at ORIGIN is not Ollama"],
-  ["has no model", Response.json({ models: [] }), "tinyllama and phi3 are not installed; `ollama pull tinyllama`"],
+  ["has no model", Response.json({ models: [] }), "no model is installed; `ollama pull tinyllama`"],
   [
-    "has llama3.2 alone",
-    Response.json({
-      models: [{ name: "llama3.2:latest" }, {
-        name: "nomic-embed-text:latest",
-      }],
-    }),
-    "tinyllama and phi3 are not installed; set LLM_MODELS=llama3.2 to use what is",
+    "has models of its cloud alone",
+    Response.json({ models: [{ name: "gpt-oss:120b-cloud", remote_host: "https://ollama.com" }] }),
+    "the models run on another machine, where files would go; name those that agents may use in LLM_MODELS",
   ],
 ];
 
@@ -77,16 +72,24 @@ for (const [what, answer, words] of unusable) {
   });
 }
 
-Deno.test("judgeModels() names what works, what to pull, and never a model that only embeds", () => {
-  assert.deepEqual(judgeModels(["a", "b:7b"], ["b:7b", "a:latest"]), {
-    models: ["a", "b:7b"],
-    problem: null,
-  });
-  assert.deepEqual(judgeModels(["a", "b"], ["a:latest", "c"]), {
-    models: ["a"],
-    problem: "b is not installed; `ollama pull b`",
-  });
-  assert.match(judgeModels(["a"], ["bge-m3"]).problem ?? "", /`ollama pull a`/);
+inOneProcess.test("the start names the models that agents may use, and of LLM_MODELS what is missing", async () => {
+  const names = ["llama3.2:latest", "nomic-embed-text:latest", "big:70b"];
+  const { origin, stop } = startAnswering(
+    Response.json({ models: names.map((name, size) => ({ name, size: size + 1 })) }),
+  );
+  await using place = await makeServerPlace();
+  const said: string[] = [];
+  for (const LLM_MODELS of ["", "llama3.2,phi3", "phi3"]) {
+    const server = await startServer(place, { env: { OLLAMA_HOST: origin, LLM_MODELS } });
+    await server.stop();
+    said.push(server.stderr());
+  }
+  await stop();
+  assert.match(said[0] ?? "", /^ {2}models {6}llama3\.2, big:70b$/m);
+  assert.doesNotMatch(said[0] ?? "", /local models:/);
+  assert.match(said[1] ?? "", /^ {2}models {6}llama3\.2$/m);
+  assert.match(said[1] ?? "", /local models: phi3 is not installed; `ollama pull phi3`/);
+  assert.match(said[2] ?? "", /local models: phi3 is not installed; set LLM_MODELS=llama3\.2,big:70b to use what is/);
 });
 
 inOneProcess.test("the start says that the workspace can only be read, by its modes or its mount", async () => {

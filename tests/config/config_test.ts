@@ -27,7 +27,7 @@ Deno.test("loadConfig() with nothing set gives a server for this machine alone",
   assert.equal(config.http.port, 3000);
   assert.equal(config.authorizationServer.registration, "open");
   assert.equal(config.mcp.publicInitialize, "auto");
-  assert.deepEqual(config.ollama.models, ["tinyllama", "phi3"]);
+  assert.equal(config.ollama.models, undefined);
   assert.ok(config.workspace.dir.startsWith("/") && config.workspace.dir.endsWith("mcp-workspace"));
   assert.ok([config, ...Object.values(config)].every((part) => Object.isFrozen(part)));
 });

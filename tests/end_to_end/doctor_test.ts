@@ -38,13 +38,13 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   await using place = await makeServerPlace();
   const fresh = await runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir], {
-    env: { OLLAMA_HOST: ollama.url, PORT: String(freePort()) },
+    env: { OLLAMA_HOST: ollama.url, LLM_MODELS: "tinyllama,phi3", PORT: String(freePort()) },
   });
   assert.equal(fresh.code, 0, "what the first start will make is not broken");
   assert.match(fresh.stdout, /^note +data directory: .* does not exist yet: the first start makes it$/m);
   assert.equal(fresh.stdout.match(/^warn/gm)?.length, 1, "nothing that the first start makes is a warning");
   assert.equal(fresh.stdout.match(/^note +wall: /gm)?.length, 1);
-  assert.match(fresh.stdout, /^warn +ollama: model phi3 is not installed\n +hint: ollama pull phi3$/m);
+  assert.match(fresh.stdout, /^warn +ollama: phi3 is not installed\n +hint: `ollama pull phi3`$/m);
   assert.match(fresh.stdout, /^note +metadata: not asked: no server runs here/m);
 
   await Deno.mkdir(place.dataDir, { recursive: true });

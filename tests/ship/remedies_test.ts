@@ -26,6 +26,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/server stops|did not answer within|stopped in the middle of its answer for/, "time"],
   [/in the time that this client waits|when the model is loaded/, "time"],
   [/sent an empty answer/, "fetch gives each answer a body"],
+  [/The model (wrote nothing|only thought)|engine cut the rest/, "a success, with what the model did wrong"],
   [
     /where the context of .* was full|raise max_tokens|may have \d+: ask for less/,
     "a success that was cut, or its size",

@@ -151,7 +151,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   {
     args: { prompt },
     plays: ["long_line"],
-    says: /sent [\w. ]+; update Ollama, or use another/,
+    says: /sent [\w. ]+; update it, or use another/,
     repeat: otherModel,
   },
   {

@@ -262,7 +262,11 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       }),
     },
     http: { ...http, ...(tls === null ? {} : { tls }) },
-    ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },
+    ollama: {
+      ...values.ollama,
+      ...(values.ollama.baseUrl && { host: values.ollama.baseUrl, apiKey: values.ollama.baseUrlKey }),
+      avoidProxy: environmentHasProxy((name) => env[name]),
+    },
     servicenow: {
       ...servicenow,
       ...(access === null ? {} : { access }),

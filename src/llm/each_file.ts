@@ -1,0 +1,182 @@
+/** One prompt for each of many files: a table of short answers, for a caller that need not read the files. */
+import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { type Answered, type Asking, askQuestion, toQuestion } from "./ask.ts";
+import type { AnswerContext, ToolFailure } from "./answer.ts";
+import { fileLoader, withoutScope } from "./files.ts";
+
+/** Files of one call, each with an answer of its own. */
+const maxEachFiles = 100;
+/** A directory is looked through for this long. */
+const maxFindMs = 10_000;
+/** Callers that take tasks get one for more files than this. */
+const filesAtOnce = 3;
+/** How often a file's own progress is told: the caller counts files. */
+const eachPace = { flushMs: 10_000, flushCharacters: Infinity, waitingMs: 10_000 };
+
+/** Failures of a file that say nothing about the next one; after any other the rest would fail as well. */
+const ownCodes: ReadonlySet<string> = new Set([
+  ...["invalid_request", "model_failed", "truncated", "output_too_large", "bad_upstream", "timeout_idle"],
+  ...["timeout_first_byte", "timeout_total"],
+]);
+
+interface Row {
+  readonly file: string;
+  readonly answer?: unknown;
+  readonly problem?: string;
+}
+
+/** Answers for each file in turn. Stopped before its end, it gives what there is, and names the rest. */
+export async function answerEach(
+  asking: Asking,
+  { files, workspace, maxTextBytes }: {
+    readonly files: readonly string[];
+    readonly workspace: WorkspaceSource;
+    readonly maxTextBytes: number;
+  },
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const named = await expand(files, workspace, context, asking.clock);
+  if (!named.ok) return { ok: false, code: named.error.code, message: named.error.message };
+  const { names, isWhole } = named.value;
+  if (names.length > filesAtOnce) await context.handOut();
+
+  const rows: Row[] = [];
+  const spent = { fileTokens: 0, promptTokens: 0, completionTokens: 0, startedAt: asking.clock() };
+  let stopped: ToolFailure | null = null;
+  for (const file of names) {
+    const part = partOf(context, rows.length, names.length);
+    const question = await toQuestion(asking, [file], fileLoader(workspace, context.principal, maxTextBytes));
+    const asked = question.ok ? await askQuestion({ ...asking, pace: eachPace }, question.value, part) : null;
+    const failed = question.ok ? asked?.failure ?? null : { ...question.error, code: "invalid_request" };
+    if (failed !== null && !ownCodes.has(failed.code)) {
+      stopped = failed;
+      break;
+    }
+    rows.push(failed === null && asked !== null ? toRow(file, asked) : { file, problem: failed?.message ?? "" });
+    if (asked !== null) {
+      const { completion, pieces } = asked.answer;
+      spent.fileTokens += asked.fileTokens;
+      spent.promptTokens += completion.promptTokens ?? 0;
+      spent.completionTokens += completion.completionTokens ?? pieces;
+    }
+    context.progress({
+      progress: rows.length,
+      total: names.length,
+      message: `${rows.length} of ${names.length}: ${file}`,
+    });
+    if (asked?.problem?.code === "client_time_limit" || asked?.problem?.code === "server_stopping") {
+      stopped = asked.problem;
+      break;
+    }
+  }
+
+  const left = names.slice(rows.length);
+  const answered = rows.filter(({ problem }) => problem === undefined).length;
+  const notes = [
+    `${answered} of ${names.length} files answered by ${asking.request.model}; you did not have to read about ${spent.fileTokens} tokens of files.`,
+    ...asking.notes,
+    ...(isWhole
+      ? []
+      : [`More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`]),
+    ...(stopped === null ? [] : [`${stopped.message} Left, for another call: ${left.join(", ") || "none"}`]),
+  ];
+  const content: readonly ContentBlock[] = [
+    { type: "text", text: asking.wantsJson ? jsonList(rows) : table(rows) },
+    { type: "text", text: `[${notes.join(" ")}]` },
+  ];
+  const structuredContent = {
+    text: asking.wantsJson ? jsonList(rows) : table(rows),
+    model: asking.request.model,
+    truncated: stopped !== null,
+    ...(stopped === null ? {} : { problem: { code: stopped.code, message: stopped.message } }),
+    prompt_tokens: spent.promptTokens,
+    completion_tokens: spent.completionTokens,
+    duration_ms: Math.round(asking.clock() - spent.startedAt),
+    load_ms: 0,
+    file_tokens: spent.fileTokens,
+    answers: rows,
+    ...(left.length === 0 ? {} : { files_left: left }),
+  };
+  if (stopped === null || (rows.length > 0 && !context.signal.aborted)) return { ok: true, content, structuredContent };
+  const { code, message } = stopped;
+  return rows.length === 0 ? { ok: false, code, message } : {
+    ok: false,
+    code,
+    message: `${message} What was answered by then follows.`,
+    partial: { content, structuredContent },
+  };
+}
+
+/** The files that names and patterns stand for, each once. */
+async function expand(
+  files: readonly string[],
+  source: WorkspaceSource,
+  context: ToolContext,
+  clock: () => number,
+): Promise<Result<{ readonly names: readonly string[]; readonly isWhole: boolean }, ToolFailure>> {
+  if (!context.principal.scopes.has("files:read")) return failure(withoutScope);
+  const workspace = workspaceOf(source, context.principal);
+  const deadline = clock() + maxFindMs;
+  const names = new Set<string>();
+  let isWhole = true;
+  for (const file of files) {
+    if (!isPattern(file)) {
+      names.add(file);
+      continue;
+    }
+    const isOver = (): boolean => clock() > deadline || context.signal.aborted;
+    const found = await matchingFiles(workspace, file, { limit: maxEachFiles, isOver });
+    if (found === null) return failure(refused(`files has a pattern that cannot be used: ${file}`));
+    if (found.names.length === 0) return failure(refused(`No file matches ${file}: file_list shows what there is.`));
+    for (const name of found.names) names.add(name);
+    isWhole &&= found.isWhole;
+  }
+  const taken = [...names].slice(0, maxEachFiles);
+  return success({ names: taken, isWhole: isWhole && taken.length === names.size });
+}
+
+function refused(message: string): ToolFailure {
+  return { code: "invalid_request", message };
+}
+
+/** The context for one file: its progress counts as a part of that file. */
+function partOf(context: ToolContext, done: number, total: number): AnswerContext {
+  const { principal, signal, answerNow } = context;
+  return {
+    principal,
+    signal,
+    answerNow,
+    progress: ({ progress, total: ofFile = 1, message }) =>
+      context.progress({
+        progress: done + Math.min(0.99, progress / Math.max(1, ofFile)),
+        total,
+        ...(progress < 1 && message !== undefined ? { message } : {}),
+      }),
+  };
+}
+
+function toRow(file: string, { answer, parsed, problem }: Answered): Row {
+  return {
+    file,
+    answer: parsed ?? answer.text.trim(),
+    ...(problem === null ? {} : { problem: problem.message }),
+  };
+}
+
+/** A line for each file, its name and its answer with a tab between; breaks within an answer become blanks. */
+function table(rows: readonly Row[]): string {
+  const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+  return rows.map(({ file, answer, problem }) => {
+    const cells = [
+      ...answer === undefined ? [] : [oneLine(String(answer))],
+      ...problem === undefined ? [] : [`[${problem}]`],
+    ];
+    return `${file}\t${cells.join(" ")}`;
+  }).join("\n");
+}
+
+function jsonList(rows: readonly Row[]): string {
+  return `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]`;
+}
