@@ -5,7 +5,7 @@
 import type { KeyObject } from "node:crypto";
 import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
-import { readBounded } from "../lib/request_text.ts";
+import { readBounded, retryAfterMs as retryAfterOf } from "../lib/request_text.ts";
 import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import { nodeCrypto } from "../lib/program.ts";
 import { hashSecret, toBase64Url } from "../lib/secrets.ts";
@@ -146,7 +146,7 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
         headers: { "content-type": "application/jose+json" },
         body: JSON.stringify({ protected: protectedPart, payload: payloadPart, signature: toBase64Url(signature) }),
       });
-      const retryAfterMs = retryAfter(response.headers.get("retry-after"), clock());
+      const retryAfterMs = retryAfterOf(response.headers, clock()) ?? 0;
       if (response.ok) return { text, location: response.headers.get("location") ?? "", retryAfterMs };
       const { type = "", detail = "" } = problemSchema.safeParse(parseJson(text)).data ?? {};
       const kind = kindOf(type) || (response.status === 429 ? "rateLimited" : "serverInternal");
@@ -239,12 +239,6 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
 
 function kindOf(type: string): string {
   return /^urn:ietf:params:acme:error:(\w+)$/.exec(type)?.[1] ?? "";
-}
-
-/** RFC 9110 §10.2.3: seconds, or a date. */
-function retryAfter(header: string | null, now: number): number {
-  const wait = header === null ? 0 : /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
-  return wait > 0 ? wait : 0;
 }
 
 function base64Url(value: object | undefined): string {

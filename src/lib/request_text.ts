@@ -85,6 +85,13 @@ export function isEncoded(request: HeaderHolder): boolean {
   return coding !== null && !/^\s*(?:identity)?\s*$/i.test(coding);
 }
 
+/** `Retry-After` in milliseconds, be it seconds or a date (RFC 9110 §10.2.3); `null` when absent or neither. */
+export function retryAfterMs(headers: Headers, now: number): number | null {
+  const text = headers.get("retry-after")?.trim() ?? "";
+  const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return Number.isNaN(wait) ? null : Math.max(0, wait);
+}
+
 /** Two equal lines come as a list (RFC 9110 §8.6): it declares nothing, and the body is counted as it comes. */
 export function declaredLength(request: HeaderHolder): number | null {
   const declared = Number(headerOf(request, "content-length") ?? Number.NaN);

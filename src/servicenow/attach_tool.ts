@@ -1,4 +1,5 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
+import { counted } from "../lib/counted.ts";
 import * as z from "zod";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -9,6 +10,7 @@ import {
   beginChange,
   type DenialCause,
   entryPath,
+  mediaTypeOf,
   newNameProblem,
   numberedName,
   type Outcome,
@@ -23,20 +25,19 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../files/mod.ts";
-import { counted } from "./failure.ts";
-import type { AttachmentContent } from "./answers.ts";
 import { maxSentBytes } from "./record_files.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
+  answerWith,
   callerOf,
   defineWritingTool,
-  dryRunParameter,
+  dryRun,
   given,
-  idParameter,
-  optionalTable,
   recordNames,
+  recordParameters,
   toFailureOutcome,
   toTextOutcome,
+  writing,
 } from "./outcome_tool.ts";
 
 /** What came of a file, or the tool's failure. */
@@ -44,13 +45,6 @@ type Done<T> = Promise<{ readonly ok: true; readonly value: T } | Extract<ToolOu
 
 /** Who changes files, and where the change is noted. */
 type Caller = Pick<ToolContext, "principal" | "noteChange">;
-
-/** A file as it was saved. */
-interface SavedFile {
-  /** Its path in the workspace. */
-  readonly name: string;
-  readonly sizeBytes: number;
-}
 
 /** Files of the user who calls. */
 export type AttachmentFiles = ReturnType<typeof workspaceFiles>;
@@ -75,31 +69,34 @@ export function workspaceFiles(source: WorkspaceSource) {
     /** How many bytes the file has: {@link maxSentBytes} at most. */
     size: reading(sizeOf),
     read: reading(readWhole),
-    /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
-    async write(filename: string, pieces: ArrivingContent, caller: Caller): Done<SavedFile> {
-      const path = parseFilePath(filename);
-      if (!path.ok) return toPathFailure("filename", path.error);
-      const written = await beginChange(source, caller, savingTool).workspace.receive(path.value, pieces);
-      return written.ok
-        ? success({ name: path.value.text, sizeBytes: written.value.sizeBytes })
-        : toFailure("write file", path.value, written.error);
-    },
-    /** Creates a file in the root by a name that the caller did not choose, or one like it; replaces nothing. */
-    async create(suggestion: string, pieces: ArrivingContent, caller: Caller): Done<SavedFile> {
+    /**
+     * Creates or replaces the file that the caller names. Without one, creates a file in the root by the suggested name,
+     * or one like it; replaces nothing. Throws what `pieces` throws, and has written nothing then.
+     */
+    async save(
+      { filename, suggestion }: { readonly filename: string | undefined; readonly suggestion: string },
+      pieces: ArrivingContent,
+      caller: Caller,
+    ): Done<{ readonly name: string; readonly sizeBytes: number }> {
+      const chosen = filename === undefined ? null : parseFilePath(filename);
+      if (chosen?.ok === false) return toPathFailure("filename", chosen.error);
       const { workspace } = beginChange(source, caller, savingTool);
-      const name = plainName(suggestion);
-      for (let number = 1;; number++) {
-        const path = entryPath(rootPath, numberedName(name, number));
-        // The content arrives once: a name is chosen before.
-        const present = await workspace.stat(path);
-        if ((present.ok || isTaken(present.error)) && number < maxNamesTried) continue;
-        const written = await workspace.receive(path, pieces, { mode: "create" });
-        return written.ok
-          ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
-          : toFailure("write file", path, written.error);
-      }
+      const path = chosen?.value ?? await freePath(workspace, plainName(suggestion));
+      const written = await workspace.receive(path, pieces, chosen === null ? { mode: "create" } : {});
+      return written.ok
+        ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
+        : toFailure("write file", path, written.error);
     },
   };
+}
+
+/** A path in the root by this name, or one like it. The content arrives once: the name is chosen before. */
+async function freePath(workspace: Workspace, name: string): Promise<WorkspacePath> {
+  for (let number = 1;; number++) {
+    const path = entryPath(rootPath, numberedName(name, number));
+    const present = await workspace.stat(path);
+    if (number >= maxNamesTried || !(present.ok || isTaken(present.error))) return path;
+  }
 }
 
 async function sizeOf(workspace: Workspace, path: WorkspacePath): Promise<Outcome<number>> {
@@ -150,20 +147,8 @@ function plainName(text: string): string {
   return name === "" || newNameProblem(name) !== null ? "attachment" : name;
 }
 
-const contentTypes: ReadonlyMap<string, string> = new Map(Object.entries({
-  csv: "text/csv",
-  gif: "image/gif",
-  jpeg: "image/jpeg",
-  jpg: "image/jpeg",
-  json: "application/json",
-  log: "text/plain",
-  md: "text/markdown",
-  pdf: "application/pdf",
-  png: "image/png",
-  txt: "text/plain",
-  xml: "application/xml",
-  zip: "application/zip",
-}));
+/** Types of files that do nothing where the instance shows them; other files are sent without a type of their own. */
+const plainTypes = /^(text\/(plain|csv|markdown)|image\/(gif|jpeg|png)|application\/(json|pdf|xml|zip))$/;
 
 const fileNames = { ...recordNames, filename: "path file file_path filepath" };
 
@@ -172,11 +157,7 @@ const maxSending = 2;
 /** A call that waits longer for its turn would not end in time for ServiceNow's own agents. */
 const sendingWaitMs = 10_000;
 
-const notSent: ToolOutcome = {
-  ok: false,
-  code: "servicenow_busy",
-  message: "Nothing was sent: other files are on their way to ServiceNow. Call again in a minute.",
-};
+const notSent = "Nothing was sent: other files are on their way to ServiceNow. Call again in a minute.";
 
 /** Runs what holds a file in memory in its caller's turn, or not at all where that does not come in time. */
 function createSendingTurns() {
@@ -186,7 +167,7 @@ function createSendingTurns() {
     try {
       return await ofPerson(subject, () => ofAll("everyone", send, () => ended), () => ended);
     } catch (error) {
-      if (error === ended.reason) return notSent;
+      if (error === ended.reason) return { ok: false, code: "servicenow_busy", message: notSent };
       throw error;
     }
   };
@@ -199,14 +180,12 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     title: "Attach a file to a ServiceNow record",
     description: "Attaches a workspace file. Everyone who sees the record can read it.",
     scopes: ["servicenow:write", "files:read"],
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: otherNames(fileNames),
     knownAs: "servicenow_add_attachment",
     input: z.object({
-      id: idParameter(),
-      table: optionalTable(),
+      ...recordParameters,
       filename: z.string().describe("Path in the workspace"),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
     }),
   }, async ({ id, table, filename, dry_run: dryRun }, context, reader) => {
     const { principal } = context;
@@ -215,29 +194,26 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     const fileName = filename.slice(filename.lastIndexOf("/") + 1);
     const request = { id, table: given(table) };
     if (dryRun) {
-      const found = await servicenow.desk.attach({ ...request, file: null }, callerOf(context));
-      if (!found.ok) return toFailureOutcome(servicenow, found.error);
-      const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
-      const { record, title } = found.value;
-      const about = title === "" || title === record ? record : `${record} (${title})`;
-      return toTextOutcome([
-        reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
-      ]);
+      const found = servicenow.desk.attach({ ...request, file: null }, callerOf(context));
+      return await answerWith(servicenow, found, ({ record, title }) => {
+        const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+        const about = title === "" || title === record ? record : `${record} (${title})`;
+        return toTextOutcome([
+          reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
+        ]);
+      });
     }
     return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
       if (!bytes.ok) return bytes;
-      const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
-      const contentType = contentTypes.get(extension) ?? "application/octet-stream";
+      const promised = mediaTypeOf(fileName);
+      const contentType = plainTypes.test(promised) ? promised : "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
-      const attached = await servicenow.desk.attach({ ...request, file }, callerOf(context));
-      if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
-      const { record, file: added } = attached.value;
-      return toTextOutcome([
-        `Attached ${showName(added?.fileName ?? fileName)} (${
-          counted(added?.sizeBytes ?? size.value, "byte")
-        }) to ${record}`,
-      ]);
+      const attached = servicenow.desk.attach({ ...request, file }, callerOf(context));
+      return await answerWith(servicenow, attached, ({ record, file: added }) => {
+        const [name, sizeBytes] = [added?.fileName ?? fileName, added?.sizeBytes ?? size.value];
+        return toTextOutcome([`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`]);
+      });
     });
   });
 }
@@ -249,45 +225,30 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     title: "Save a ServiceNow attachment",
     description: "Saves a record's file to the workspace. Replaces a file that filename names.",
     scopes: ["servicenow:read", "files:write"],
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    annotations: { ...writing.annotations, destructiveHint: true },
     aliases: otherNames(fileNames),
     knownAs: "servicenow_save_attachment",
     input: z.object({
-      id: idParameter(),
-      table: optionalTable(),
+      ...recordParameters,
       name: z.string().optional().describe("Of the attachment, where there are several"),
       filename: z.string().optional().describe("Where to save it; a new file when absent"),
     }),
     async run({ id, table, name, filename }, context) {
-      const fetched = await servicenow.desk.fetchFile(
-        { id, table: given(table), name: given(name) },
-        callerOf(context),
-      );
+      const request = { id, table: given(table), name: given(name) };
+      const fetched = await servicenow.desk.fetchFile(request, callerOf(context));
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
-      return await saveAttachment({ servicenow, files }, fetched.value, given(filename), context);
+      const { pieces, fileName, cancel, failureOf } = fetched.value;
+      try {
+        const saved = await files.save({ filename: given(filename), suggestion: fileName }, pieces, context);
+        if (!saved.ok) return saved;
+        return toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`]);
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure === null) throw error;
+        return toFailureOutcome(servicenow, failure);
+      } finally {
+        await cancel();
+      }
     },
   });
-}
-
-/** A file by a name that the caller did not choose replaces nothing. */
-async function saveAttachment(
-  { servicenow, files }: { readonly servicenow: ServicenowRecords; readonly files: AttachmentFiles },
-  { pieces, fileName, cancel, failureOf }: AttachmentContent,
-  chosen: string | undefined,
-  context: ToolContext,
-): Promise<ToolOutcome> {
-  try {
-    const saved = chosen === undefined
-      ? await files.create(fileName, pieces, context)
-      : await files.write(chosen, pieces, context);
-    return saved.ok
-      ? toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`])
-      : saved;
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    return toFailureOutcome(servicenow, failure);
-  } finally {
-    await cancel();
-  }
 }

@@ -1,20 +1,22 @@
-/** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
+/** Calls in a user's own name: their token, their share of calls, retries, and a second try when the instance ended the token. */
 import type * as z from "zod";
 import type { LinkedAccess, ServicenowLinks } from "./links.ts";
-import type { Admission } from "../lib/join_next.ts";
-import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/time.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import {
+  checkStatus,
   maxReplyBytes,
   parseResult,
-  type Send,
+  type Transport,
   type UpstreamFailure,
   type UpstreamReply,
   type UpstreamRequest,
 } from "./transport.ts";
+import type { Admission } from "../lib/join_next.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import { retryAfterMs } from "../lib/request_text.ts";
+import type { Clock, Pause } from "../lib/time.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 
 export interface Caller {
   /** The `sub` of the caller's token here. */
@@ -30,35 +32,43 @@ export interface Caller {
 type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
 
 /** Sends a request with the caller's own token. */
-export type CallAs = (caller: Caller, request: RequestOf) => Answer<UpstreamReply>;
-
-type JsonRequest =
-  & Omit<UpstreamRequest, "method" | "accept" | "maxBytes">
-  & Partial<Pick<UpstreamRequest, "method" | "maxBytes">>;
+export type CallAs = ReturnType<typeof createCallAs>;
 
 /** A call with its attempts, its waits and a new token. */
 const callTimeoutMs = 14_000;
 /** The longest that a user's calls are refused here because the instance said to come back later. */
 const maxPauseSeconds = 3_600;
 const maxPausedUsers = 10_000;
+const maxReadAttempts = 3;
+/** A longer `Retry-After` is reported to the caller. */
+const maxRetryAfterMs = 3_000;
+const firstRetryDelayMs = 250;
 
-/** Builds {@link CallAs}. `admit` takes one call from the user's share. */
+/** Builds {@link CallAs}. */
 export function createCallAs(
-  { links, send, admit, clock, callMs = callTimeoutMs }: {
-    readonly links: ServicenowLinks;
-    readonly send: Send;
-    readonly admit: (subject: string) => Admission | Promise<Admission>;
-    /** Only differences are used. */
-    readonly clock: Clock;
-    readonly callMs?: number;
-  },
-): CallAs {
+  { links, transport, admit, clock, elapsed, random, pause, callMs = callTimeoutMs, retryDelayMs = firstRetryDelayMs }:
+    {
+      readonly links: ServicenowLinks;
+      readonly transport: Transport;
+      /** Takes one call from the user's share. */
+      readonly admit: (subject: string) => Admission | Promise<Admission>;
+      readonly clock: Clock;
+      /** Only differences are used. */
+      readonly elapsed: Clock;
+      /** Between 0 and 1, as `Math.random`. */
+      readonly random: () => number;
+      readonly pause: Pause;
+      readonly callMs?: number;
+      /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
+      readonly retryDelayMs?: number;
+    },
+) {
   /** By user: when the instance will answer again, by its own word. */
   const pausedUntil = boundedMap<string, number>(maxPausedUsers);
 
   const admission = async (subject: string): Promise<ServicenowFailure | null> => {
     const until = pausedUntil.get(subject) ?? 0;
-    const now = clock();
+    const now = elapsed();
     if (until > now) {
       return { reason: "rate_limited", by: "servicenow", retryAfterSeconds: Math.ceil((until - now) / 1_000) };
     }
@@ -68,12 +78,23 @@ export function createCallAs(
       ? null
       : { reason: "rate_limited", by: "portcullis", retryAfterSeconds: admitted.retryAfterSeconds };
   };
-  const settle = (subject: string, error: UpstreamFailure): ServicenowFailure => {
-    if (error.reason === "unauthorized") return { reason: "link_expired" };
-    if (error.reason === "rate_limited") {
-      pausedUntil.set(subject, clock() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
+
+  /** A request and its retries. Only reads are sent again, until `signal` ends the call. */
+  const send = async (
+    request: UpstreamRequest,
+    access: { readonly accessToken: string; readonly signal: AbortSignal },
+  ): Promise<Result<UpstreamReply, UpstreamFailure>> => {
+    const attempts = request.method === "GET" ? maxReadAttempts : 1;
+    for (let attempt = 1;; attempt++) {
+      const answer = await transport(request, access);
+      const outcome = answer.ok ? checkStatus(answer.value, request, clock) : answer;
+      if (outcome.ok || attempt >= attempts || !isPassing(outcome.error)) return outcome;
+      const askedMs = answer.ok ? retryAfterMs(answer.value.headers, clock()) ?? 0 : 0;
+      if (askedMs > maxRetryAfterMs) return outcome;
+      const backoffMs = retryDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
+      await pause(Math.max(askedMs, backoffMs), access.signal);
+      if (access.signal.aborted) return outcome;
     }
-    return error;
   };
 
   const call = async (
@@ -99,10 +120,11 @@ export function createCallAs(
     return await send(upstream, { accessToken: renewed.value.accessToken, signal });
   };
 
-  return async (caller, request) => {
-    const refusal = await admission(caller.subject);
+  return async (caller: Caller, request: RequestOf): Answer<UpstreamReply> => {
+    const { subject } = caller;
+    const refusal = await admission(subject);
     if (refusal !== null) return failure(refusal);
-    const leftMs = Math.min(callMs, caller.deadline === undefined ? callMs : caller.deadline - clock());
+    const leftMs = Math.min(callMs, (caller.deadline ?? Infinity) - elapsed());
     if (leftMs <= 0) return failure(timedOut(false));
     const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
     let uncertain = false;
@@ -110,16 +132,34 @@ export function createCallAs(
       uncertain = method !== "GET";
     });
     if (answer.ok) return answer;
+    const { error } = answer;
     if (caller.signal.aborted) return failure({ reason: "cancelled" });
-    return failure(answer.error.reason === "cancelled" ? timedOut(uncertain) : settle(caller.subject, answer.error));
+    if (error.reason === "cancelled") return failure(timedOut(uncertain));
+    if (error.reason === "unauthorized") return failure({ reason: "link_expired" });
+    if (error.reason === "rate_limited") {
+      pausedUntil.set(subject, elapsed() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
+    }
+    return failure(error);
   };
+}
+
+/** Whether the same request may succeed in a moment. A time-out is not retried: it has used up the time of the call. */
+function isPassing(error: UpstreamFailure): boolean {
+  if (error.reason === "rate_limited") return true;
+  return error.reason === "unavailable" && ["unreachable", "broken_off", "server_error"].includes(error.because);
+}
+
+function timedOut(uncertain: boolean): ServicenowFailure {
+  return { reason: "unavailable", because: "timed_out", ...(uncertain ? { uncertain } : {}) };
 }
 
 /** Asks for JSON, and parses the result. A change whose answer cannot be understood may have taken effect. */
 export async function askJson<Schema extends z.ZodType>(
   callAs: CallAs,
   caller: Caller,
-  { method = "GET", maxBytes = maxReplyBytes, ...request }: JsonRequest,
+  { method = "GET", maxBytes = maxReplyBytes, ...request }:
+    & Omit<UpstreamRequest, "method" | "accept" | "maxBytes">
+    & Partial<Pick<UpstreamRequest, "method" | "maxBytes">>,
   schema: Schema,
 ): Answer<z.output<Schema>> {
   const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes });
@@ -128,8 +168,4 @@ export async function askJson<Schema extends z.ZodType>(
   const parsed = answer.ok ? parseResult(answer.value, schema) : answer;
   if (parsed.ok || isRead) return parsed;
   return failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
-}
-
-function timedOut(uncertain: boolean): ServicenowFailure {
-  return { reason: "unavailable", because: "timed_out", ...(uncertain ? { uncertain } : {}) };
 }

@@ -1,8 +1,7 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
-import * as z from "zod";
-import { failure, success } from "../lib/result.ts";
+import { allOf } from "./conditions.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {
   displayValue,
@@ -15,14 +14,49 @@ import {
   wordsOf,
 } from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
-import type { CatalogItem, ItemAnswers, ItemQuestion, RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
 import { type GivenValue, linesAfterText } from "./resolve_values.ts";
-import { closestWord } from "../lib/closest_word.ts";
 import { dateValue } from "./dates.ts";
 import { isSecretField } from "./table_access.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
+import * as z from "zod";
+import { failure, success } from "../lib/result.ts";
+import { closestWord } from "../lib/closest_word.ts";
+
+/** A question of a catalog item. */
+export interface ItemQuestion {
+  /** The sys_id, or empty where the instance does not say it. */
+  readonly id: string;
+  readonly name: string;
+  readonly label: string;
+  readonly kind: "text" | "yes_no" | "checkbox" | "choice" | "reference" | "list" | "date" | "date_time" | "masked";
+  readonly mandatory: boolean;
+  readonly reference: string | null;
+  readonly choices: readonly { readonly value: string; readonly label: string }[];
+  readonly initial: string;
+}
+
+/** An item of the service catalog, with the questions that an order answers. */
+export interface CatalogItem {
+  readonly sysId: string;
+  readonly name: string;
+  readonly about: string;
+  /** As the instance shows it; empty where it shows none. */
+  readonly price: string;
+  readonly recurringPrice: string;
+  /** Whether it makes a record of some table instead of a request. */
+  readonly isProducer: boolean;
+  readonly questions: readonly ItemQuestion[];
+}
+
+/** What a person answered when they ordered an item. */
+export interface ItemAnswers {
+  /** `item`: the number of the item; `null` where the record is or belongs to one. */
+  readonly answers: readonly { readonly item: string | null; readonly label: string; readonly value: string }[];
+  /** Whether there are more. */
+  readonly isCut: boolean;
+}
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -49,22 +83,12 @@ const itemReply = z.object({
   variables: z.array(z.unknown()).nullish().transform((value) => value ?? []),
 });
 
-/** Types of variables by number (product documentation "Types of service catalog variables"). */
-const kinds: Readonly<Record<number, ItemQuestion["kind"]>> = {
-  1: "yes_no",
-  3: "choice",
-  4: "choice",
-  5: "choice",
-  7: "checkbox",
-  8: "reference",
-  9: "date",
-  10: "date_time",
-  18: "choice",
-  21: "list",
-  22: "choice",
-  25: "masked",
-  31: "reference",
-};
+/** By number (product documentation "Types of service catalog variables"). */
+const kinds: ReadonlyMap<number, ItemQuestion["kind"]> = new Map([
+  ...[3, 4, 5, 18, 22].map((type) => [type, "choice"] as const),
+  ...[8, 31].map((type) => [type, "reference"] as const),
+  ...[[1, "yes_no"], [7, "checkbox"], [9, "date"], [10, "date_time"], [21, "list"], [25, "masked"]] as const,
+]);
 /** Variables that ask nothing: labels, breaks, macros, containers with their ends and splits. */
 const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 19, 20, 24, 32]);
 /** In place of an answer that is masked. */
@@ -73,7 +97,7 @@ const maxQuestions = 100;
 const maxDepth = 4;
 
 function kindOf(type: number): ItemQuestion["kind"] {
-  return kinds[type] ?? "text";
+  return kinds.get(type) ?? "text";
 }
 
 /** Finds it by name, sys_id or link. */
@@ -92,17 +116,16 @@ export async function readItem(parts: DeskParts, item: string): Answer<CatalogIt
   const request = { path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`, notFoundStatus: 400 };
   const parsed = await askJson(parts.callAs, parts.person, request, itemReply);
   if (!parsed.ok) return parsed;
-  const { name, short_description: about, price, recurring_price: recurring, type } = parsed.value;
-  const { sys_class_name: className, variables, show_price: isPriceShown } = parsed.value;
-  const questions = toQuestions(variables, 0);
+  const { name, price, recurring_price: recurring, type, show_price: isPriceShown } = parsed.value;
+  const questions = toQuestions(parsed.value.variables, 0);
   if (questions.length > maxQuestions) return failure({ reason: "too_large", limitBytes: maxReplyBytes });
   return success({
     sysId: parsed.value.sys_id,
     name: oneLine(name),
-    about: wordsOf(about),
+    about: wordsOf(parsed.value.short_description),
     price: isPriceShown ? oneLine(price) : "",
     recurringPrice: isPriceShown ? oneLine(recurring) : "",
-    isProducer: type === "record_producer" || className === "sc_cat_item_producer",
+    isProducer: type === "record_producer" || parsed.value.sys_class_name === "sc_cat_item_producer",
     questions,
   });
 }
@@ -130,20 +153,17 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
   });
 }
 
-interface ResolvedAnswers {
-  /** By the questions' names, as the instance takes them. */
-  readonly variables: Readonly<Record<string, string>>;
-  readonly shown: readonly { readonly label: string; readonly value: string }[];
-}
-
 const maxChoicesShown = 20;
 
-/** Unknown questions and missing mandatory answers are refused before anything is sent. */
+/**
+ * Answers by the questions' names, as the instance takes them, and as people see them. Unknown questions and missing
+ * mandatory answers are refused before anything is sent.
+ */
 export async function resolveAnswers(
   parts: DeskParts,
   { questions }: CatalogItem,
   given: readonly GivenValue[],
-): Answer<ResolvedAnswers> {
+) {
   const variables: Record<string, string> = Object.create(null);
   const shown: { readonly label: string; readonly value: string }[] = [];
   for (const [name, value, next] of given) {
@@ -191,22 +211,21 @@ function describeQuestion({ name, label, kind, mandatory, reference, choices }: 
   return `${name} (${label}: ${takes}${mandatory ? ", mandatory" : ""})`;
 }
 
-function onlyOne<T>([one, ...others]: readonly T[]): T | undefined {
-  return others.length === 0 ? one : undefined;
-}
-
-type Value = Outcome<{ readonly stored: string; readonly shown: string }>;
-
-async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string): Promise<Value> {
+async function resolveAnswer(
+  parts: DeskParts,
+  question: ItemQuestion,
+  value: string,
+): Answer<{ readonly stored: string; readonly shown: string }> {
   const { name, kind, choices, reference } = question;
   if (value === "") return success({ stored: "", shown: "" });
   switch (kind) {
     case "choice": {
       const word = value.trim().toLowerCase();
+      const beginning = choices.filter((choice) => choice.label.toLowerCase().startsWith(word));
       const found = choices.find((choice) => choice.value.toLowerCase() === word) ??
         choices.find((choice) => choice.label.toLowerCase() === word) ??
         choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word) ??
-        onlyOne(choices.filter((choice) => choice.label.toLowerCase().startsWith(word)));
+        (beginning.length === 1 ? beginning[0] : undefined);
       return found === undefined
         ? invalidInput(`no "${excerpt(value)}" for ${describeQuestion(question)}`)
         : success({ stored: found.value, shown: found.label });
@@ -220,15 +239,14 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
         shown: isTrue ? "yes" : "no",
       });
     }
-    case "reference": {
+    case "reference":
+    case "list": {
       if (reference === null) return success({ stored: value, shown: value });
-      const found = await resolveReference(parts, { table: reference, text: value, field: name });
+      const named = { table: reference, text: value, field: name };
+      if (kind === "list") return await resolveList(parts, named);
+      const found = await resolveReference(parts, named);
       return found.ok ? success({ stored: found.value.sysId, shown: found.value.name }) : found;
     }
-    case "list":
-      return reference === null
-        ? success({ stored: value, shown: value })
-        : await resolveList(parts, { table: reference, text: value, field: name });
     case "date":
     case "date_time":
       return await dateValue(parts, { name, value, isDay: kind === "date" });
@@ -246,14 +264,6 @@ const maxTables = 6;
 /** Names of one table: their ids go into an address. */
 const maxNames = 100;
 
-/** Rows with an answer each, and the paths to the answer and to its question. */
-interface Source {
-  readonly table: string;
-  readonly query: string;
-  readonly answer: string;
-  readonly question: string;
-}
-
 /** An answer as it is stored. */
 interface StoredAnswer {
   readonly item: string;
@@ -265,15 +275,10 @@ interface StoredAnswer {
   readonly value: string;
 }
 
-/** Tables whose records are ordered, or told with the answers that made them. */
-function mayHaveAnswers(table: string): boolean {
-  const known = knownTable(table);
-  return known === undefined || known.parents?.includes("task") === true;
-}
-
 /** `null` where ServiceNow keeps the answers from the person. */
 export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<ItemAnswers | null> {
-  if (!mayHaveAnswers(found.table)) {
+  const known = knownTable(found.table);
+  if (known !== undefined && !known.parents.includes("task")) {
     return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
   }
   const { table, query, answer, question } = sourceOf(found);
@@ -300,23 +305,21 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
   return success({ answers, isCut: rows.value.nextOffset !== null });
 }
 
-function sourceOf({ table, sysId, record }: FoundRecord): Source {
-  const ordered = (query: string): Source => ({
-    table: "sc_item_option_mtom",
-    query: `${query}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,
-    answer: "sc_item_option.",
-    question: "sc_item_option.item_option_new",
-  });
-  if (table === "sc_req_item") return ordered(`request_item=${sysId}`);
-  if (table === "sc_request") return ordered(`request_item.request=${sysId}`);
-  const item = table === "sc_task" ? storedValue(record, "request_item") : "";
-  if (isSysId(item)) return ordered(`request_item=${item}`);
-  return {
-    table: "question_answer",
-    query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYorder`,
-    answer: "",
-    question: "question",
-  };
+/** Where rows with an answer each are, and the paths to the answer and to its question. */
+function sourceOf({ table, sysId, record }: FoundRecord) {
+  const item = table === "sc_task" ? storedValue(record, "request_item") : sysId;
+  const field = table === "sc_request" ? "request_item.request" : "request_item";
+  return ["sc_req_item", "sc_request", "sc_task"].includes(table) && isStoredSysId(item)
+    ? {
+      table: "sc_item_option_mtom",
+      query: `${field}=${item}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,
+      ...{ answer: "sc_item_option.", question: "sc_item_option.item_option_new" },
+    }
+    : {
+      table: "question_answer",
+      query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYorder`,
+      ...{ answer: "", question: "question" },
+    };
 }
 
 /** The words of chosen values, by question and value. */
@@ -324,12 +327,9 @@ async function choiceTexts(
   { tableApi }: DeskParts,
   answers: readonly StoredAnswer[],
 ): Promise<ReadonlyMap<string, string>> {
-  const questions = new Set(
-    answers.filter(({ type, question }) => kindOf(type) === "choice" && isStoredSysId(question))
-      .map(({ question }) => question),
-  );
-  if (questions.size === 0) return new Map();
-  const query = `questionIN${[...questions].join(",")}`;
+  const chosen = answers.filter(({ type, question }) => kindOf(type) === "choice" && isStoredSysId(question));
+  if (chosen.length === 0) return new Map();
+  const query = `questionIN${[...new Set(chosen.map(({ question }) => question))].join(",")}`;
   const request = { query, fields: ["question", "value", "text"], limit: maxChoices };
   const rows = await tableApi.rows("question_choice", request);
   return new Map(
@@ -350,17 +350,15 @@ async function recordNames(
   for (const [table, chosen] of [...byTable].slice(0, maxTables)) {
     const ids = [...new Set(chosen.flatMap(({ value }) => sysIdsIn(value)))].slice(0, maxNames);
     if (ids.length === 0) continue;
-    const query = [`sys_idIN${ids.join(",")}`, access.openRows(table)].filter((term) => term !== "").join("^");
+    const query = allOf(`sys_idIN${ids.join(",")}`, access.openRows(table));
     const fields = ["number", "user_name", ...namingFields(table)];
     const rows = await tableApi.rows(table, { query, fields, limit: ids.length });
-    for (const row of rows.ok ? rows.value.rows : []) names.set(storedValue(row, "sys_id"), namedRow(table, row));
+    for (const row of rows.ok ? rows.value.rows : []) {
+      const login = table === "sys_user" ? oneLine(storedValue(row, "user_name")) : "";
+      names.set(storedValue(row, "sys_id"), login === "" ? nameOf(table, row) : `${nameOf(table, row)} (${login})`);
+    }
   }
   return names;
-}
-
-function namedRow(table: string, row: RecordFields): string {
-  const login = table === "sys_user" ? oneLine(storedValue(row, "user_name")) : "";
-  return login === "" ? nameOf(table, row) : `${nameOf(table, row)} (${login})`;
 }
 
 function sysIdsIn(value: string): readonly string[] {

@@ -1,11 +1,50 @@
 /** The outcome of a change: what the instance accepted, dropped, and changed besides. */
 import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
-import { cutText, displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
-import type { ChangeReport, FieldChange, RecordFields } from "./answers.ts";
+import { cutText, displayValue, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 import type { DeskParts } from "./table_api.ts";
+
+/** What a field held before a change, and what it holds after. */
+export interface FieldChange {
+  readonly name: string;
+  /** What people call the field. */
+  readonly label: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A change as planned, or as it came out. */
+export interface ChangeReport {
+  /** Nothing was sent. */
+  readonly dryRun: boolean;
+  readonly table: string;
+  /** The record's number or name; `null` for a new one that is only planned. */
+  readonly name: string | null;
+  /** What the record is about; empty where it does not say. */
+  readonly title: string;
+  readonly link: string | null;
+  /** As asked for: planned, or taken by the instance. */
+  readonly changes: readonly FieldChange[];
+  /** Asked for, and not what the record says now: dropped by an access rule, or changed by a business rule. */
+  readonly notTaken: readonly {
+    readonly name: string;
+    readonly wanted: string;
+    /** `null` where the instance does not show the field. */
+    readonly now: string | null;
+    /** Whether it may have been taken: the record changed, and the field is not shown. */
+    readonly isUnknown: boolean;
+  }[];
+  /** What the instance changed besides. */
+  readonly alsoChanged: readonly FieldChange[];
+  /** In words: what else there is to know. */
+  readonly notes: readonly string[];
+  /** Of the record afterwards. */
+  readonly version: string | null;
+  /** What is sent, whole, and the version of the record that it was made from. */
+  readonly madeFrom: string;
+}
 
 const maxShownCharacters = 300;
 const bookkeeping =

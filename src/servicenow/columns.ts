@@ -3,16 +3,15 @@
  * person, from a record of the table.
  */
 import * as z from "zod";
-import { knownTable, namedLines } from "./tables.ts";
-import { success } from "../lib/result.ts";
+import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
 import { isSecretField, mayShowField } from "./table_access.ts";
-import { toQueryValue } from "./conditions.ts";
-import { closestWord } from "../lib/closest_word.ts";
+import { newestFirst, toQueryValue } from "./conditions.ts";
 import type { DeskParts } from "./table_api.ts";
-import type { Answer } from "./failure.ts";
-import { storedValue } from "./field_values.ts";
-import type { RecordFields } from "./answers.ts";
+import { type Answer, excerpt, inTurn, invalidInput } from "./failure.ts";
+import { type RecordFields, storedValue } from "./field_values.ts";
 import { askJson } from "./calls.ts";
+import { success } from "../lib/result.ts";
+import { closestWord } from "../lib/closest_word.ts";
 
 /** A line for each table, without what its list shows anyway. */
 const lists = `
@@ -37,7 +36,7 @@ function usualColumns(lineage: readonly string[]): readonly string[] {
   const names = lineage.flatMap((table) => {
     const known = knownTable(table);
     if (known === undefined) return [];
-    return [...byTable.get(known.name)?.split(" ") ?? [], ...known.summaryFields, ...known.textFields];
+    return [...namesIn(byTable.get(known.name) ?? ""), ...known.summaryFields, ...known.textFields];
   });
   const usual = names.filter((name) => !name.includes("."));
   return usual.length === 0 ? [] : [...new Set([...usual, "sys_created_on", "sys_created_by", "sys_updated_on"])];
@@ -63,7 +62,7 @@ const references = `
 `;
 /** By column: the table that it leads to in every instance. */
 const usualReferences: ReadonlyMap<string, string> = new Map(
-  namedLines(references).flatMap(([table, names]) => names.split(" ").map((name) => [name, table] as const)),
+  namedLines(references).flatMap(([table, names]) => namesIn(names).map((name) => [name, table] as const)),
 );
 
 /** Labels of the base system that are not the column's name in words. */
@@ -73,10 +72,7 @@ const labels = "caller_id=Caller|start_date=Planned start date|end_date=Planned 
   "sys_created_on=Created|sys_updated_on=Updated|sys_class_name=Task type|first_reported_by_task=First reported by|" +
   "caused_by=Caused by change|cat_item=Item|kb_knowledge_base=Knowledge base";
 const usualLabels: ReadonlyMap<string, string> = new Map(
-  labels.split("|").map((each): [string, string] => {
-    const [name = "", label = ""] = each.split("=");
-    return [name, label];
-  }),
+  labels.split("|").map((each) => each.split("=") as [name: string, label: string]),
 );
 
 const listsOfPeople = /^(watch_list|work_notes_list|additional_assignee_list)$/;
@@ -124,17 +120,9 @@ export interface TableColumns {
 const maxColumns = 1_000;
 /** Records that are looked at for columns. */
 const rowsRead = 30;
-const dictionaryFields = [
-  "name",
-  "element",
-  "column_label",
-  "internal_type",
-  "reference",
-  "mandatory",
-  "default_value",
-  "read_only",
-  "choice",
-];
+const dictionaryFields = namesIn(
+  "name element column_label internal_type reference mandatory default_value read_only choice",
+);
 
 /** The columns that the person may see of a table. */
 export function columnsOf(parts: DeskParts, table: string): Answer<TableColumns> {
@@ -153,7 +141,7 @@ export function columnsOf(parts: DeskParts, table: string): Answer<TableColumns>
 
 async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readonly string[]> {
   const known = knownTable(table);
-  if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents ?? []];
+  if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents];
   const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
   const fields = steps.map((step) => `${step}.name`.slice(1));
   const request = { query: `name=${table}`, fields, limit: 1, stored: true };
@@ -194,7 +182,7 @@ async function fromRecords(
   const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
   // A page is cut before the rights: the newest may all be hidden.
   const own = toQueryValue(parts.person.account.userName);
-  for (const query of ["ORDERBYDESCsys_updated_on", ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
+  for (const query of [newestFirst, ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
     const seen = await seenColumns(parts, table, { query });
     if (!seen.ok && columns.size === 0) return seen;
     for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
@@ -233,22 +221,21 @@ async function seenColumns(
  * or possible, and then whether it is there shows when it is used. `null` where its name is that of none or likely a
  * mistake.
  */
-export function possibleColumn(
+async function possibleColumn(
   parts: DeskParts,
   { table, columns, source }: TableColumns,
   given: string,
-): Answer<Column | null> {
+): Promise<Column | null> {
   const name = given.trim();
-  if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) {
-    return Promise.resolve(success(null));
-  }
-  return parts.remember(["column", table, name], async () => {
+  if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) return null;
+  const possible = await parts.remember(["column", table, name], async () => {
     const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name });
     const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
     if (column !== undefined) return success(column);
     const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;
     return success(isLikelyMistake ? null : guessColumn(name, undefined));
   });
+  return possible.ok ? possible.value : null;
 }
 
 function toColumn(row: RecordFields): Column {
@@ -288,4 +275,119 @@ function guessColumn(name: string, value: unknown): Column {
     readOnly: false,
     choice: reference !== null ? "none" : usualLists.test(name) ? "list" : type === "string" ? "untold" : "none",
   };
+}
+
+// The column that a caller means, by name, label, or through references (`caller_id.department`).
+
+/** A column and how to reach it from the table. */
+export interface FoundColumn {
+  readonly path: string;
+  readonly column: Column;
+  /** The table that has the column. */
+  readonly owner: TableColumns;
+}
+
+const maxSteps = 3;
+/** Labels of one table, in all languages of the instance. */
+const maxLabels = 4_000;
+const maxNamesShown = 40;
+
+/** What agents call a person's part in a record, and the columns that tables have for it. */
+const roles: ReadonlyMap<string, string> = new Map(namedLines(`
+  caller: caller_id requested_for requested_by author
+  requester: requested_by requested_for caller_id
+  assignee: assigned_to
+  group: assignment_group group
+  resolution_code: close_code
+  resolution_notes: close_notes
+  ci: cmdb_ci
+  updated: sys_updated_on
+  created: sys_created_on
+  class: sys_class_name
+`));
+
+/** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
+export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column | null> {
+  const known = columnNamed(columns, given);
+  if (known !== undefined) return known;
+  const { lineage } = columns;
+  const { tableApi, remember } = parts;
+  const labels = await remember(["labels", lineage[0] ?? ""], async () => {
+    const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
+    const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
+    const found = await tableApi.rows("sys_documentation", request);
+    return found.ok
+      ? success(found.value.rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]))
+      : found;
+  });
+  const named = (labels.ok ? labels.value : []).findLast(([label]) => label === given.trim().toLowerCase())?.[1];
+  const column = columns.columns.find(({ name }) => name === named);
+  if (column !== undefined) return column;
+  return await possibleColumn(parts, columns, given);
+}
+
+/** The column of a table that a caller names, and those of several names. */
+export async function findColumn(parts: DeskParts, table: string, given: string): Answer<FoundColumn> {
+  const steps = given.trim().split(".");
+  if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
+  const start = await columnsOf(parts, table);
+  if (!start.ok) return start;
+  let owner = start.value;
+  const path: string[] = [];
+  for (const [index, step] of steps.entries()) {
+    const column = await namedColumn(parts, owner, step);
+    if (column === null) return invalidInput(unknownColumn(owner, step));
+    path.push(column.name);
+    if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
+    const target = column.reference;
+    // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
+    const isNarrowed = index === 0 && column.name === parts.access.taskField(table);
+    if (
+      target === null || isKept(target) || !parts.access.mayRead(target) ||
+      (parts.access.classesOf(target) !== null && !isNarrowed)
+    ) {
+      return invalidInput(`${step} leads to no table that can be read here`);
+    }
+    const next = await columnsOf(parts, target);
+    if (!next.ok) return next;
+    owner = next.value;
+  }
+  return invalidInput(`${given} is no field`);
+}
+
+export function findColumns(
+  parts: DeskParts,
+  table: string,
+  names: readonly string[],
+): Answer<readonly FoundColumn[]> {
+  return inTurn(names, (name) => findColumn(parts, table, name));
+}
+
+export function columnNamed({ columns }: TableColumns, given: string): Column | undefined {
+  const name = given.trim().toLowerCase().replaceAll(/[\s-]+/g, "_");
+  const named = columns.find((column) => column.name === name);
+  if (named !== undefined) return named;
+  const label = given.trim().toLowerCase();
+  const labelled = columns.filter((column) => column.label.toLowerCase() === label);
+  if (labelled.length === 1) return labelled[0];
+  const role = namesIn(roles.get(name) ?? "").find((each) => columns.some((column) => column.name === each));
+  return columns.find((column) => column.name === role);
+}
+
+/** The message for a field that a table does not have, or may not have: the nearest names, or all of them. */
+export function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
+  const shown = excerpt(given);
+  const names = columns.map(({ name }) => name);
+  const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??
+    names.find((name) => name.includes(shown.toLowerCase().replaceAll(" ", "_")));
+  const known = names.filter((name) => !name.startsWith("sys_"));
+  const remedy = nearest !== undefined
+    ? `did you mean ${nearest}?`
+    : `${source === "dictionary" ? "it has" : "known are"} ${known.slice(0, maxNamesShown).join(", ")}${
+      known.length > maxNamesShown ? ", …" : ""
+    }`;
+  return source === "dictionary"
+    ? `${table} has no field ${shown}; ${remedy}`
+    : `${shown} is not known here as a field of ${table}, whose dictionary ServiceNow keeps from this user: give the ` +
+      `true name of the column; ${remedy}`;
 }

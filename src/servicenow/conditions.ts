@@ -178,6 +178,13 @@ export function toQueryValue(text: string): Result<string, string> {
   return success(value.replaceAll("^", "^^"));
 }
 
+export const newestFirst = "ORDERBYDESCsys_updated_on";
+
+/** The terms of a query; an empty one asks nothing. */
+export function allOf(...terms: readonly string[]): string {
+  return terms.filter((term) => term !== "").join("^");
+}
+
 /** `^OR` binds to the term before it. */
 export function anyOf(terms: readonly string[]): string {
   return terms.join("^OR");

@@ -2,23 +2,19 @@
 import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { nextTurn } from "../lib/turns.ts";
-import { type DeskParts, readOn } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
-import type { MeanTime, RecordFields } from "./answers.ts";
+import { type RecordFields, storedValue } from "./field_values.ts";
 import { datesOf, wallClock } from "./dates.ts";
-import { storedValue } from "./field_values.ts";
-import {
-  ignoredCondition,
-  readSelection,
-  type RecordsWanted,
-  select,
-  type Selection,
-  shownValue,
-  withConditions,
-} from "./search.ts";
-import { columnsOf } from "./columns.ts";
-import { findColumn } from "./columns_by_name.ts";
+import { readSelection, type RecordsWanted, select, shownValue, withConditions } from "./search.ts";
+import { findColumn, findColumns } from "./columns.ts";
 import { askJson } from "./calls.ts";
+
+/** A mean over the records that have both dates. */
+export interface MeanTime {
+  readonly hours: number;
+  readonly records: number;
+}
 
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
@@ -32,58 +28,33 @@ interface RecordCountRequest extends RecordsWanted {
   readonly meanTime?: readonly string[] | undefined;
 }
 
-/** How many records there are, in all and by group. */
-interface RecordCount {
-  readonly table: string;
-  readonly understood: readonly string[];
-  /** Records that the person may see. */
-  readonly count: number;
-  /** Whether all were counted. */
-  readonly isWhole: boolean;
-  /** The instance's own count where not all were counted. It may include records that the person may not see. */
-  readonly instanceCount?: number | null;
-  readonly groups: readonly { readonly name: string; readonly size: number; readonly mean: MeanTime | null }[] | null;
-  readonly mean: MeanTime | null;
-}
-
-/** `unit`: the days, weeks or months of a date. */
+/** A field to group by. `unit`: the days, weeks or months of a date. */
 interface GroupField {
   readonly path: string;
   readonly unit: string | null;
 }
 
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
-export async function countRecords(
-  parts: DeskParts,
-  { groupBy, meanTime = [], ...request }: RecordCountRequest,
-): Answer<RecordCount> {
+export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
   const selected = await select(parts, await withConditions(parts, request));
   if (!selected.ok) return selected;
   const { table } = selected.value;
   const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy);
   if (!grouped.ok) return grouped;
-  const between = await timesBetween(parts, table, meanTime);
-  if (!between.ok) return between;
-  const by = { group: grouped.value, between: between.value };
-  return await readSelection(selected.value, (each) => countSelected(parts, each, by));
-}
-
-async function countSelected(
-  parts: DeskParts,
-  selected: Selection,
-  { group, between }: { readonly group: GroupField | null; readonly between: readonly string[] },
-): Answer<RecordCount> {
-  const { table, query, understood, checked } = selected;
-  const request = {
-    query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
-    fields: [...group === null ? [] : [group.path], ...between, ...checked.map(({ path }) => path)],
-  };
-  const reading = { wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest };
-  const read = await readOn(parts.tableApi, table, request, reading);
+  const group = grouped.value;
+  const dates = meanTime.length === 0 ? success([]) : await findColumns(parts, table, meanTime);
+  if (!dates.ok) return dates;
+  const between = dates.value.filter(({ column }) => /date/.test(column.type)).map(({ path }) => path);
+  if (meanTime.length > 0 && between.length !== 2) {
+    return invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
+  }
+  const read = await readSelection(parts, selected.value, {
+    fields: [...group === null ? [] : [group.path], ...between],
+    order: ["ORDERBYsys_id"],
+    ...{ wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest },
+  });
   if (!read.ok) return read;
-  const { rows, next } = read.value;
-  const ignored = ignoredCondition(selected, rows);
-  if (ignored !== null) return ignored;
+  const { rows, next, query, understood } = read.value;
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, RecordFields[]>();
   for (const row of group === null ? [] : rows) {
@@ -95,9 +66,12 @@ async function countSelected(
   return success({
     table,
     understood,
+    /** Records that the person may see. */
     count: rows.length,
+    /** Whether all were counted. */
     isWhole,
-    ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }) }),
+    /** The instance's own count where not all were counted. It may include records that the person may not see. */
+    instanceCount: isWhole ? null : await statisticsOf(parts, { table, query }),
     mean: meanOf(rows, between),
     groups: group === null
       ? null
@@ -108,9 +82,7 @@ async function countSelected(
 
 async function groupField(parts: DeskParts, table: string, groupBy: string): Answer<GroupField> {
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
-  const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
-  const found = await findColumn(parts, columns.value, name);
+  const found = await findColumn(parts, table, name);
   if (!found.ok) return found;
   const { path, column: { type } } = found.value;
   const isDate = /date/.test(type);
@@ -119,20 +91,6 @@ async function groupField(parts: DeskParts, table: string, groupBy: string): Ans
     return invalidInput(`${path} has a different value in each record: group by another field`);
   }
   return success({ path, unit: isDate ? unit?.toLowerCase() ?? "day" : null });
-}
-
-/** The two dates between which time is measured; none where that was not asked for. */
-async function timesBetween(parts: DeskParts, table: string, names: readonly string[]): Answer<readonly string[]> {
-  if (names.length === 0) return success([]);
-  const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
-  const paths: string[] = [];
-  for (const name of names) {
-    const found = await findColumn(parts, columns.value, name);
-    if (!found.ok) return found;
-    if (/date/.test(found.value.column.type)) paths.push(found.value.path);
-  }
-  return paths.length === 2 ? success(paths) : invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
 }
 
 function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly string[]): MeanTime | null {

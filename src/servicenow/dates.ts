@@ -1,10 +1,9 @@
 /** Dates as people say them, in their own time zone, as spans of UTC. */
 import { type Answer, invalidInput } from "./failure.ts";
+import type { DeskParts } from "./table_api.ts";
+import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { success } from "../lib/result.ts";
-import type { DeskParts } from "./table_api.ts";
-import { displayValue, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./answers.ts";
 
 /** From the first moment to the last, in UTC as the instance stores it. */
 interface Span {
@@ -19,12 +18,6 @@ interface DatedSpan extends Span {
   readonly firstDay: string;
   readonly lastDay: string;
   readonly zone: string;
-}
-
-interface CivilDay {
-  readonly year: number;
-  readonly month: number;
-  readonly day: number;
 }
 
 const dayMs = 86_400_000;
@@ -50,18 +43,6 @@ function clockFaceOf(timeZone: string): Intl.DateTimeFormat {
   return face;
 }
 
-/** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
-function offsetMs(at: number, zone: string): number {
-  try {
-    const parts = clockFaceOf(zone).formatToParts(at);
-    const part = (type: string): number => Number(parts.find((each) => each.type === type)?.value ?? "0");
-    const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
-    return local - Math.floor(at / 1_000) * 1_000;
-  } catch {
-    return 0;
-  }
-}
-
 /** Whether the platform knows a time zone of this name. */
 function isTimeZone(zone: string): boolean {
   try {
@@ -70,6 +51,15 @@ function isTimeZone(zone: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
+function offsetMs(at: number, zone: string): number {
+  if (!isTimeZone(zone)) return 0;
+  const parts = clockFaceOf(zone).formatToParts(at);
+  const part = (type: string): number => Number(parts.find((each) => each.type === type)?.value ?? "0");
+  const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+  return local - Math.floor(at / 1_000) * 1_000;
 }
 
 /** The moment at which clocks in the zone show `local` (UTC milliseconds of what they show); the later one beside where they skip it. */
@@ -83,8 +73,9 @@ function stamp(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace("T", " ");
 }
 
-function daySpan(first: number, days: number, zone: string): Span {
-  return { from: stamp(momentOf(first, zone)), until: stamp(momentOf(first + days * dayMs, zone) - 1_000) };
+/** The days from the one that begins at `first` to before the one that begins at `end`, as clocks in the zone show it. */
+function daySpan(first: number, zone: string, end = first + dayMs): Span {
+  return { from: stamp(momentOf(first, zone)), until: stamp(momentOf(end, zone) - 1_000) };
 }
 
 const absolute = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,3})?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?$/i;
@@ -131,48 +122,22 @@ function parseSpan(text: string, now: number, zone: string): Span | null {
     : `${inYear}-${monthOfYear.padStart(2, "0")}-${dayOfMonth.padStart(2, "0")}`;
   const written = absolute.exec(iso);
   if (written !== null) return writtenSpan(written, zone);
-  const local = now + offsetMs(now, zone);
-  const today = Math.floor(local / dayMs) * dayMs;
-  const civil = civilOf(today);
-  const monday = today - ((new Date(today).getUTCDay() + 6) % 7) * dayMs;
-  const month = (step: number): Span => {
-    const first = Date.UTC(civil.year, civil.month + step, 1);
-    return daySpan(first, (Date.UTC(civil.year, civil.month + step + 1, 1) - first) / dayMs, zone);
-  };
-  const year = (step: number): Span => {
-    const first = Date.UTC(civil.year + step, 0, 1);
-    return daySpan(first, (Date.UTC(civil.year + step + 1, 0, 1) - first) / dayMs, zone);
-  };
-  switch (word) {
-    case "now":
-      return { from: stamp(now), until: stamp(now) };
-    case "today":
-      return daySpan(today, 1, zone);
-    case "yesterday":
-      return daySpan(today - dayMs, 1, zone);
-    case "tomorrow":
-      return daySpan(today + dayMs, 1, zone);
-    case "this week":
-      return daySpan(monday, 7, zone);
-    case "last week":
-      return daySpan(monday - 7 * dayMs, 7, zone);
-    case "next week":
-      return daySpan(monday + 7 * dayMs, 7, zone);
-    case "this month":
-      return month(0);
-    case "last month":
-      return month(-1);
-    case "next month":
-      return month(1);
-    case "this year":
-      return year(0);
-    case "last year":
-      return year(-1);
-  }
+  const today = Math.floor((now + offsetMs(now, zone)) / dayMs) * dayMs;
+  const date = new Date(today);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  const monday = today - ((date.getUTCDay() + 6) % 7) * dayMs;
+  const nearDay = ["yesterday", "today", "tomorrow"].indexOf(word) - 1;
+  if (nearDay >= -1) return daySpan(today + nearDay * dayMs, zone);
+  const [, named = "", calendar] = /^(last|this|next) (week|month|year)$/.exec(word) ?? [];
+  const step = ["last", "this", "next"].indexOf(named) - 1;
+  if (calendar === "week") return daySpan(monday + 7 * step * dayMs, zone, monday + 7 * (step + 1) * dayMs);
+  if (calendar === "month") return daySpan(Date.UTC(year, month + step, 1), zone, Date.UTC(year, month + step + 1, 1));
+  if (calendar === "year") return daySpan(Date.UTC(year + step, 0, 1), zone, Date.UTC(year + step + 1, 0, 1));
+  if (word === "now") return { from: stamp(now), until: stamp(now) };
   const [, which = "", weekday = ""] = /^(last|next) (sun|mon|tues|wednes|thurs|fri|satur)day$/.exec(word) ?? [];
   if (weekday !== "") {
-    const ahead = (weekdays.indexOf(weekday) - new Date(today).getUTCDay() + 7) % 7 || 7;
-    return daySpan(today + (which === "next" ? ahead : ahead % 7 - 7) * dayMs, 1, zone);
+    const ahead = (weekdays.indexOf(weekday) - date.getUTCDay() + 7) % 7 || 7;
+    return daySpan(today + (which === "next" ? ahead : ahead % 7 - 7) * dayMs, zone);
   }
   const [, direction = "", count = "1", unit = ""] =
     /^(last|past|next) (?:(\d{1,5}) )?(minute|hour|day|week)s?$/.exec(word) ?? [];
@@ -186,21 +151,15 @@ function parseSpan(text: string, now: number, zone: string): Span | null {
     /^(in )?(\d{1,5}) (minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
   if ((ahead === "") === (ago === "")) return localSpan(word, now, zone);
   const distance = Math.min(Number(steps), maxUnits) * (unitMs[stepUnit] ?? 0) * (ago === "" ? 1 : -1);
-  if (stepUnit === "day" || stepUnit === "week") return daySpan(today + distance, 1, zone);
+  if (stepUnit === "day" || stepUnit === "week") return daySpan(today + distance, zone);
   return { from: stamp(now + distance), until: stamp(now + distance) };
-}
-
-function civilOf(at: number): CivilDay {
-  const date = new Date(at);
-  return { year: date.getUTCFullYear(), month: date.getUTCMonth(), day: date.getUTCDate() };
 }
 
 function writtenSpan(match: RegExpExecArray, zone: string): Span | null {
   const [, year = "", month = "", day = "", hour, minute = "0", second, offset = "Z"] = match;
   const date = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  const civil = civilOf(date);
-  if (civil.month !== Number(month) - 1 || civil.day !== Number(day)) return null;
-  if (hour === undefined) return daySpan(date, 1, zone);
+  if (stamp(date).slice(0, 10) !== `${year}-${month}-${day}`) return null;
+  if (hour === undefined) return daySpan(date, zone);
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? "0") > 59) return null;
   const at = date + Number(hour) * hourMs + Number(minute) * 60_000 + Number(second ?? "0") * 1_000;
   const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? [];

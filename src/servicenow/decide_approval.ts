@@ -2,13 +2,12 @@
 import { success } from "../lib/result.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
-import { displayValue, isSysId, oneLine, plainText, storedValue } from "./field_values.ts";
-import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
-import { columnNamed } from "./columns_by_name.ts";
-import { delegatorsOf, findRecord } from "./find_record.ts";
+import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
+import { type ChangeReport, planChange } from "./change_report.ts";
+import { maxTextCharacters } from "./resolve_values.ts";
+import { delegatorsOf, findRecord, type RecordName } from "./find_record.ts";
+import { columnNamed, columnsOf } from "./columns.ts";
 import { shownValue } from "./search.ts";
-import { planChange } from "./change_report.ts";
-import { columnsOf } from "./columns.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;

@@ -1,5 +1,6 @@
 /** Failures between this server and an instance, and their messages for the agent and its user. */
-import { failure, type Result } from "../lib/result.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { counted } from "../lib/counted.ts";
 
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
 export const unavailableCauses = {
@@ -70,14 +71,14 @@ export type Outcome<T> = Result<T, ServicenowFailure>;
 /** The same of a job that asks the instance. */
 export type Answer<T> = Promise<Outcome<T>>;
 
-/** A failure in words. `error` is one of the documented messages, `detail` says what to do. */
-export interface FailureWords {
-  readonly error: string;
-  readonly detail: string;
-}
-
-/** Puts a failure into words; `linkUrl` is the page where a user links an account of the instance. */
-export function describeFailure(failure: ServicenowFailure, linkUrl: string): FailureWords {
+/**
+ * Puts a failure into words: `error` is one of the documented messages, `detail` says what to do. `linkUrl` is the page
+ * where a user links an account of the instance.
+ */
+export function describeFailure(
+  failure: ServicenowFailure,
+  linkUrl: string,
+): { readonly error: string; readonly detail: string } {
   switch (failure.reason) {
     case "invalid_record_id":
       return { error: "Invalid sys_id format", detail: `Use ${failure.expected}.` };
@@ -112,8 +113,11 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
         error: failure.by === "servicenow" ? "Rate limited by ServiceNow" : "Too many ServiceNow calls",
         detail: `Try again in ${counted(failure.retryAfterSeconds, "second")}.`,
       };
-    case "unavailable":
-      return { error: "ServiceNow unavailable", detail: unavailableWords(failure.because, failure.uncertain ?? false) };
+    case "unavailable": {
+      const words = unavailableCauses[failure.because].forAgents;
+      const doubt = " It is not known whether the change was saved: read the record before trying again.";
+      return { error: "ServiceNow unavailable", detail: failure.uncertain === true ? words + doubt : words };
+    }
     case "rejected":
       return { error: "Rejected by ServiceNow", detail: failure.message };
     case "too_large":
@@ -126,13 +130,6 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
   }
 }
 
-function unavailableWords(cause: UnavailableCause, uncertain: boolean): string {
-  const words = unavailableCauses[cause].forAgents;
-  return uncertain
-    ? `${words} It is not known whether the change was saved: read the record before trying again.`
-    : words;
-}
-
 /** What a caller wrote, short enough for a message about it. */
 export function excerpt(text: string): string {
   return text.trim().slice(0, 80).toWellFormed();
@@ -143,9 +140,18 @@ export function isKeptBack({ reason }: ServicenowFailure): boolean {
   return reason === "forbidden" || reason === "not_found" || reason === "rejected";
 }
 
-/** `1 byte`, `2 bytes`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** What comes of each item, asked one after another; the first refusal ends it. */
+export async function inTurn<Item, T>(
+  items: Iterable<Item>,
+  ask: (item: Item) => Answer<T> | Outcome<T>,
+): Answer<readonly T[]> {
+  const values: T[] = [];
+  for (const item of items) {
+    const one = await ask(item);
+    if (!one.ok) return one;
+    values.push(one.value);
+  }
+  return success(values);
 }
 
 /** A refusal of the caller's own input. */

@@ -1,8 +1,17 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
+import { counted } from "../lib/counted.ts";
 import * as z from "zod";
-import type { FieldValue, RecordFields } from "./answers.ts";
+import type { Outcome } from "./failure.ts";
 import { failure, success } from "../lib/result.ts";
-import { counted, type Outcome } from "./failure.ts";
+
+/** A field as agents see it: stored value and display value where they differ. */
+type FieldValue = string | number | boolean | null | {
+  readonly value: string;
+  readonly display_value: string;
+};
+
+/** A record as agents see it. */
+export type RecordFields = Readonly<Record<string, FieldValue>>;
 
 /**
  * A record as the Table API gives it, parsed to fields in the same order. A journal has no value of its own: its

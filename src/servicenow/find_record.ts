@@ -1,12 +1,26 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
 import { failure, success } from "../lib/result.ts";
-import { isKept, knownTable, namingFields, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namedLines, namesIn, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
-import { cutText, displayValue, isStoredSysId, isSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
-import type { RecordFields, RecordName } from "./answers.ts";
+import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
+import {
+  cutText,
+  displayValue,
+  isStoredSysId,
+  isSysId,
+  oneLine,
+  parseSysId,
+  type RecordFields,
+  storedValue,
+} from "./field_values.ts";
 import { datesOf } from "./dates.ts";
-import { anyOf, toQueryValue } from "./conditions.ts";
+import { allOf, anyOf, newestFirst, toQueryValue } from "./conditions.ts";
+
+/** A record: a number, a link, or with `table` a sys_id or a name. */
+export interface RecordName {
+  readonly id: string;
+  readonly table?: string | undefined;
+}
 
 // The record that a name means: a person, a group, a configuration item. A name that means several is an error.
 
@@ -27,17 +41,16 @@ const minBeginning = 3;
 
 const peopleNames = ["name", "user_name", "email"];
 /** What distinguishes two records of one name, if the person may read it. */
-const distinctions: Readonly<Record<string, readonly string[]>> = {
-  sys_user: ["user_name", "title", "department", "location", "email", "active"],
-  sys_user_group: ["description", "manager", "parent", "email", "active"],
-  cmdb_ci: ["sys_class_name", "location", "assigned_to", "asset_tag", "serial_number"],
-  cmn_location: ["city", "country", "parent"],
-  cmn_department: ["company", "parent"],
-  sc_cat_item: ["short_description", "category", "active"],
-  kb_category: ["parent_id"],
-  sc_category: ["sc_catalog", "parent"],
-};
-const otherDistinctions = ["short_description", "active"];
+const distinctions: ReadonlyMap<string, string> = new Map(namedLines(`
+  sys_user: user_name title department location email active
+  sys_user_group: description manager parent email active
+  cmdb_ci: sys_class_name location assigned_to asset_tag serial_number
+  cmn_location: city country parent
+  cmn_department: company parent
+  sc_cat_item: short_description category active
+  kb_category: parent_id
+  sc_category: sc_catalog parent
+`));
 
 /** A name as a caller gave it. */
 interface GivenName {
@@ -68,14 +81,11 @@ export async function resolveReference(parts: DeskParts, { table, text: given, f
 /** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
 async function recordWith(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
   const sysId = text.toLowerCase();
-  const fields = [...namingFields(table), "number", "user_name", "active"];
-  const found = await parts.tableApi.row(table, sysId, fields);
+  const names = ["number", ...namingFields(table)];
+  const found = await parts.tableApi.row(table, sysId, [...names, "user_name", "active"]);
   if (found.ok) {
-    const [name = "name"] = namingFields(table).filter((each) => displayValue(found.value, each) !== "");
-    return success({
-      sysId,
-      name: nameOfRow(found.value, displayValue(found.value, "number") === "" ? name : "number"),
-    });
+    const named = names.find((each) => displayValue(found.value, each) !== "") ?? "name";
+    return success({ sysId, name: nameOfRow(found.value, named) });
   }
   if (found.error.reason === "forbidden") return success({ sysId, name: sysId });
   if (found.error.reason !== "not_found") return found;
@@ -91,16 +101,15 @@ export async function resolveList(
   parts: DeskParts,
   { text, ...name }: GivenName,
 ): Answer<{ readonly stored: string; readonly shown: string }> {
-  const all: Reference[] = [];
-  for (const part of text.split(/\s*[,|]\s*/)) {
+  const all = await inTurn(text.split(/\s*[,|]\s*/), async (part): Answer<Reference> => {
     const found = await resolveReference(parts, { ...name, text: part });
     // Lists of people hold addresses of others too.
     const isAddress = !found.ok && name.table === "sys_user" && /^[^\s@]+@[^\s@]+$/.test(part);
-    const one = isAddress ? success({ sysId: part, name: part }) : found;
-    if (!one.ok) return one;
-    all.push(one.value);
-  }
-  return success({ stored: all.map(({ sysId }) => sysId).join(","), shown: all.map((one) => one.name).join(", ") });
+    return isAddress ? success({ sysId: part, name: part }) : found;
+  });
+  if (!all.ok) return all;
+  const [ids, names] = [all.value.map(({ sysId }) => sysId), all.value.map((one) => one.name)];
+  return success({ stored: ids.join(","), shown: names.join(", ") });
 }
 
 /** The groups of the person who calls. */
@@ -108,15 +117,13 @@ export function myGroups({ tableApi, remember, person }: DeskParts): Answer<read
   return remember(["my groups"], async () => {
     const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
     const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 });
-    if (!found.ok) return found;
-    return success(
-      found.value.rows.map((row) => ({
-        sysId: storedValue(row, "group"),
-        name: oneLine(displayValue(row, "group")),
-      }))
-        .filter(({ sysId }) => isStoredSysId(sysId)),
-    );
+    return found.ok ? success(found.value.rows.flatMap((row) => referenceIn(row, "group"))) : found;
   });
+}
+
+function referenceIn(row: RecordFields, field: string): readonly Reference[] {
+  const sysId = storedValue(row, field);
+  return isStoredSysId(sysId) ? [{ sysId, name: oneLine(displayValue(row, field)) }] : [];
 }
 
 /** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
@@ -127,25 +134,28 @@ export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference
   const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators });
   // An instance ignores conditions that it does not understand.
   return (found.ok ? found.value.rows : []).filter((row) =>
-    storedValue(row, "delegate") === parts.person.account.sysId && isStoredSysId(storedValue(row, "user")) &&
+    storedValue(row, "delegate") === parts.person.account.sysId &&
     storedValue(row, "starts") <= now && storedValue(row, "ends") >= now
-  ).map((row) => ({ sysId: storedValue(row, "user"), name: oneLine(displayValue(row, "user")) }));
+  ).flatMap((row) => referenceIn(row, "user"));
 }
 
 async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
   const value = toQueryValue(text);
   if (!value.ok) return invalidInput(`${field} ${value.error}`);
   const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
-  const known = knownTable(table);
-  const isNumbered = known?.numberPrefix !== undefined && known.nameField === undefined;
-  const nameField = isNumber || isNumbered ? "number" : known?.nameField ?? "name";
+  const isNumbered = (knownTable(table)?.numberPrefix ?? "") !== "";
+  const nameField = isNumber || isNumbered ? "number" : namingFields(table)[0] ?? "name";
   const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
-  const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
+  const others = distinctions.get(knownTable(table)?.name ?? table) ?? "short_description active";
+  const shown = isNumber ? [nameField] : [nameField, ...namesIn(others)];
   const find = (query: string, fields: readonly string[]) =>
     parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates });
   const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
   if (!found.ok) return found;
-  const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
+  const named = found.value.rows.filter((row) => isNamed(row, exact, text));
+  // Where one of several is active, the others have left.
+  const active = named.filter((row) => storedValue(row, "active") === "true");
+  const rows = active.length === 1 ? active : named;
   const [first, second] = rows;
   if (first !== undefined && second === undefined) {
     return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
@@ -180,20 +190,9 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answ
 
 /** An instance ignores a condition on a column that it does not have, and then answers with any record. */
 function isNamed(row: RecordFields, fields: readonly string[], text: string): boolean {
-  const wanted = text.trim().toLowerCase();
-  return fields.some((field) =>
-    [displayValue(row, field), storedValue(row, field)].some((name) => oneLine(name).toLowerCase() === oneLine(wanted))
-  );
-}
-
-/** Where one of several is active, the others have left. */
-function preferActive(rows: readonly RecordFields[]): readonly RecordFields[] {
-  const active = rows.filter((row) => storedValue(row, "active") === "true");
-  return active.length === 1 ? active : rows;
-}
-
-function distinctionsOf(table: string): readonly string[] {
-  return distinctions[knownTable(table)?.name ?? table] ?? otherDistinctions;
+  const wanted = oneLine(text.toLowerCase());
+  const names = fields.flatMap((field) => [displayValue(row, field), storedValue(row, field)]);
+  return names.some((name) => oneLine(name).toLowerCase() === wanted);
 }
 
 function listRows(rows: readonly RecordFields[], shown: readonly string[], toChoose = false): string {
@@ -275,9 +274,11 @@ export function locate({ access, instance, person }: DeskParts, { id, table }: R
       : success({ table: named.value, by: "sys_id", value: sysId.value });
   }
   if (/^(me|my profile)$/i.test(text)) return success({ table: "sys_user", by: "sys_id", value: person.account.sysId });
-  if (numberPattern.test(text) && (named === null || hasNumbers(named.value))) {
+  if (numberPattern.test(text) && (named === null || knownTable(named.value)?.numberPrefix !== "")) {
     // The prefix decides: agents give the number of a problem with the table incident.
-    return success({ table: numberTable(text, named?.value), by: "number", value: text.toUpperCase() });
+    const byPrefix = tableOfNumber(text);
+    const owner = byPrefix === "task" ? named?.value ?? byPrefix : byPrefix;
+    return success({ table: owner, by: "number", value: text.toUpperCase() });
   }
   if (text.split(/[\s,;|]+/).filter((part) => numberPattern.test(part)).length > 1) {
     return invalidInput("id names one record: make a call for each");
@@ -285,22 +286,6 @@ export function locate({ access, instance, person }: DeskParts, { id, table }: R
   return named === null
     ? invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`)
     : success({ table: named.value, by: "name", value: text });
-}
-
-/** `INC10016` as people say it is INC0010016. */
-function paddedNumber(number: string): string {
-  return number.replace(/\d+$/, (digits) => digits.padStart(usualDigits, "0"));
-}
-
-function numberTable(number: string, named: string | undefined): string {
-  const byPrefix = tableOfNumber(number);
-  if (named === undefined || byPrefix !== "task") return byPrefix;
-  return named;
-}
-
-function hasNumbers(table: string): boolean {
-  const known = knownTable(table);
-  return known === undefined || known.nameField === undefined;
 }
 
 /** `/incident.do?sys_id=…`, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
@@ -337,13 +322,11 @@ async function read(
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   const { tableApi, access } = parts;
   if (by === "number") {
-    const open = access.openRows(table);
+    const padded = value.replace(/\d+$/, (digits) => digits.padStart(usualDigits, "0")); // `INC10016` is INC0010016
+    const numbers = [...new Set([value, padded])];
     // A number may stand for several versions of an article: the newest is meant.
-    const numbers = [...new Set([value, paddedNumber(value)])];
-    const query = `${anyOf(numbers.map((number) => `number=${number}`))}${
-      open === "" ? "" : `^${open}`
-    }^ORDERBYDESCsys_updated_on`;
-    const found = await tableApi.firstRow(table, { query, ...(wanted === undefined ? {} : { fields: wanted }) });
+    const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), access.openRows(table), newestFirst);
+    const found = await tableApi.firstRow(table, { query, fields: wanted });
     if (!found.ok) return found;
     const record = found.value;
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.

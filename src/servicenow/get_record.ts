@@ -1,14 +1,48 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { success } from "../lib/result.ts";
-import type { DeskParts } from "./table_api.ts";
+import { type DeskParts, readOn } from "./table_api.ts";
 import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
-import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
-import type { JournalEntry, RecordFields, RecordName, RecordView } from "./answers.ts";
-import { readAnswers } from "./catalog_item.ts";
-import { findRecord, type FoundRecord } from "./find_record.ts";
-import { listFiles } from "./record_files.ts";
-import { readRelated } from "./related.ts";
-import { chosenFields, toShownRecord } from "./search.ts";
+import {
+  displayValue,
+  isStoredSysId,
+  isSysId,
+  oneLine,
+  type RecordFields,
+  storedValue,
+  wordsOf,
+} from "./field_values.ts";
+import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
+import { type ItemAnswers, readAnswers } from "./catalog_item.ts";
+import { type Attachment, listFiles } from "./record_files.ts";
+import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
+import { askJson } from "./calls.ts";
+import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
+import { allOf, anyOf } from "./conditions.ts";
+import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
+import { columnsOf } from "./columns.ts";
+import { isSecretField } from "./table_access.ts";
+import * as z from "zod";
+
+/** One comment or work note of a record. */
+export interface JournalEntry {
+  readonly audience: "team" | "caller";
+  /** The user name; `null` where the entry is the whole journal as the instance shows it. */
+  readonly author: string | null;
+  readonly at: string | null;
+  readonly text: string;
+}
+
+/** A record as its reader may see it. */
+export interface RecordView {
+  record: ShownRecord;
+  /** Grows with each change of the record. */
+  version: string;
+  journal: readonly JournalEntry[] | null;
+  files: readonly Attachment[] | null;
+  /** `hidden`: ServiceNow keeps them from the person. */
+  answers: ItemAnswers | "hidden" | "unavailable" | null;
+  related: RelatedRecords[];
+}
 
 // Comments and work notes, one entry at a time, with their author and date as the instance stored them.
 
@@ -44,6 +78,250 @@ async function readJournal(
   }));
 }
 
+// Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs.
+
+/** Records that belong to another, of one kind. */
+export interface RelatedRecords {
+  readonly kind: string;
+  readonly records: readonly ShownRecord[];
+  readonly isCut: boolean;
+  /** What a reader should know of the list. */
+  readonly note?: string;
+}
+
+const maxPeople = 30;
+const onShift = z.array(z.object({
+  userId: z.string().nullish(),
+  order: z.coerce.number().nullish().catch(null),
+}));
+
+/** `null` where the instance has no such API, or keeps it from the person. */
+async function readOnCall(parts: DeskParts, { sysId }: FoundRecord): Answer<RelatedRecords | null> {
+  const { callAs, tableApi, person } = parts;
+  const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
+  const parsed = await askJson(callAs, person, request, onShift);
+  if (!parsed.ok) return isKeptBack(parsed.error) ? success(null) : parsed;
+  const order = parsed.value.toSorted((a, b) => (a.order ?? maxPeople) - (b.order ?? maxPeople));
+  const ids = [...new Set(order.map(({ userId }) => userId ?? ""))].filter(isSysId);
+  const note = "by ServiceNow's schedule at this moment, the first to call first";
+  if (ids.length === 0) return success({ kind: "on_call", records: [], isCut: false, note });
+  const names = ["name", "phone", "mobile_phone", "email"];
+  const query = `sys_idIN${ids.slice(0, maxPeople).join(",")}`;
+  const rows = await tableApi.rows("sys_user", { query, fields: names, limit: maxPeople });
+  if (!rows.ok) return rows;
+  const placeOf = (row: RecordFields): number => ids.indexOf(storedValue(row, "sys_id"));
+  const people = rows.value.rows.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const records = people.map((row) => toShownRecord(parts, "sys_user", row, names));
+  return success({ kind: "on_call", records, isCut: ids.length > maxPeople, note });
+}
+
+// Who changed which field when: from the instance's audit, or from the history that it derives for a form.
+
+const maxChanges = 100;
+/** By table: what a change belongs to, when and by whom it was made, and its field with the values. */
+const histories: readonly (readonly [table: string, fields: string])[] = [
+  ["sys_audit", "documentkey sys_created_on user fieldname oldvalue newvalue"],
+  ["sys_history_line", "set.id update_time user_name field old new"],
+];
+
+/** Changes of the fields that the person may read of the record, the newest first. */
+async function readHistory(parts: DeskParts, { table, sysId, record }: FoundRecord): Answer<RelatedRecords> {
+  for (const [history, names] of histories) {
+    const [of = "", at = "", by = "", ...texts] = namesIn(names);
+    const query = `${of}=${sysId}^ORDERBYDESC${at}`;
+    const found = await parts.tableApi.rows(history, { query, fields: namesIn(names), limit: maxChanges });
+    if (!found.ok && !isKeptBack(found.error)) return found;
+    const changes = (found.ok ? found.value.rows : []).filter((row) => {
+      const field = storedValue(row, texts[0] ?? "");
+      return storedValue(row, of) === sysId && field in record && !isSecretField(field); // an instance ignores unknown conditions
+    });
+    if (changes.length === 0) continue;
+    const named = await namesOf(parts, table, changes.flatMap((row) => texts.map((text) => storedValue(row, text))));
+    const entries = Map.groupBy(changes, (row) => `${storedValue(row, at)} UTC ${oneLine(storedValue(row, by))}`);
+    const records = [...entries].map(([name, rows]) => ({
+      ...{ table: history, sysId: name, name, namedBy: [], link: "" },
+      fields: rows.map((row) => {
+        const [field, ...values] = texts.map((text) => storedValue(row, text));
+        const [old, now] = values.map((value) =>
+          named.get(`${field} ${value}`) ?? named.get(value) ?? (value || "(empty)")
+        );
+        return { name: field ?? "", value: `${old} → ${now}` };
+      }),
+    }));
+    const note = "newest first; of the fields that the instance audits and the user may read";
+    return success({ kind: "history", records, isCut: changes.length >= maxChanges, note });
+  }
+  const note = `NOT known: ServiceNow shows this user no history of its fields. It was changed ${
+    storedValue(record, "sys_mod_count") || "an unknown number of"
+  } times, last by ${storedValue(record, "sys_updated_by")}; include=journal has what people wrote`;
+  return success({ kind: "history", records: [], isCut: false, note });
+}
+
+/** What people call the sys_ids and stored choices among these values. */
+async function namesOf(
+  parts: DeskParts,
+  table: string,
+  values: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  const ids = [...new Set(values.filter(isStoredSysId))];
+  for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {
+    const query = `sys_idIN${ids.join(",")}`;
+    const found = await parts.tableApi.rows(named, { query, fields: ["name"], limit: maxChanges * 2 });
+    for (const row of found.ok ? found.value.rows : []) {
+      names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
+    }
+  }
+  const columns = await columnsOf(parts, table);
+  if (!columns.ok) return names;
+  for (const column of columns.value.columns) {
+    if (column.choice === "none" || !values.includes(column.name)) continue;
+    const known = await choicesOfColumn(parts, columns.value, column);
+    for (const { value, label } of known.ok ? distinctChoices(known.value.choices) : []) {
+      names.set(`${column.name} ${value}`, label);
+    }
+  }
+  return names;
+}
+
+interface RelatedQuery {
+  readonly table: string;
+  /** `null` where the record has nothing of the kind. */
+  readonly query: string | null;
+  /** Fields beyond those of a list. */
+  readonly more?: readonly string[];
+}
+
+const maxRelated = 30;
+const maxRequests = 3;
+/** Words of a title by which similar ones are looked for. */
+const maxSimilarWords = 8;
+
+/** How a kind's tables refer to a record of a table, `*` of any other: `kind table: table condition; …`, its sys_id as ID. */
+const references: ReadonlyMap<string, string> = new Map(namedLines(`
+  tasks change_request: change_task change_request=ID
+  tasks problem: problem_task problem=ID; incident problem_id=ID
+  tasks sc_req_item: sc_task request_item=ID
+  tasks sc_request: sc_task request_item.request=ID
+  tasks incident: incident parent_incident=ID
+  tasks *: task parent=ID
+  items sc_request: sc_req_item request=ID
+  items sys_user: sc_req_item request.requested_for=ID^active=true
+  approvals sc_request: sysapproval_approver sysapproval=ID^ORsysapproval.ref_sc_req_item.request=ID
+  approvals *: sysapproval_approver sysapproval=ID^ORdocument_id=ID
+  work cmdb_ci: task cmdb_ci=ID^active=true
+  work sys_user_group: task assignment_group=ID^active=true
+  work *: task assigned_to=ID^active=true
+  slas *: task_sla task=ID
+  members sys_user_group: sys_user_grmember group=ID
+  members sys_user: sys_user_grmember user=ID
+  groups sys_user_group: sys_user_grmember group=ID
+  groups sys_user: sys_user_grmember user=ID
+  on_call sys_user_group: cmn_rota_member roster.rota.group=ID
+  on_call sys_user: cmn_rota_member member=ID
+`));
+
+/** Where the records of a kind are; empty where a record of the table has none of it. */
+function queriesOf(kind: string, { table, sysId, record }: FoundRecord): readonly RelatedQuery[] {
+  const isCi = table === "cmdb_ci" || table.startsWith("cmdb_ci_");
+  const referredTo = (named: string, field: string): readonly RelatedQuery[] => {
+    const id = storedValue(record, field);
+    return isStoredSysId(id) ? [{ table: named, query: `sys_id=${id}` }] : [];
+  };
+  if (kind === "ci") {
+    const ci = isCi ? sysId : storedValue(record, "cmdb_ci");
+    if (!isStoredSysId(ci)) return [{ table: "cmdb_ci", query: null }];
+    const relations = { table: "cmdb_rel_ci", query: `parent=${ci}^ORchild=${ci}` };
+    return isCi ? [relations] : [...referredTo("cmdb_ci", "cmdb_ci"), relations];
+  }
+  if (kind === "similar") {
+    const alike = titleWords(record).slice(0, maxSimilarWords).map((word) => `short_descriptionLIKE${word}`);
+    if (table !== "incident" || alike.length === 0) return [];
+    const query = `${anyOf(alike)}^resolved_atISNOTEMPTY^sys_id!=${sysId}^ORDERBYDESCresolved_at`;
+    return [{ table, query, more: ["resolved_at", "close_notes"] }];
+  }
+  const listed = references.get(`${kind} ${isCi ? "cmdb_ci" : table}`) ?? references.get(`${kind} *`);
+  const queries = listed?.split("; ").map((each): RelatedQuery => {
+    const [owner = "", query = ""] = each.replaceAll("ID", sysId).split(" ");
+    return { table: owner, query };
+  }) ?? [];
+  if (kind === "tasks" && table === "incident") {
+    return [...queries, ...referredTo("problem", "problem_id"), ...referredTo("change_request", "rfc")];
+  }
+  if (kind !== "approvals") return queries;
+  // An item is often approved with its whole request.
+  const request = table === "sc_req_item" ? storedValue(record, "request") : "";
+  const others = isStoredSysId(request) ? `^ORsysapproval=${request}` : "";
+  return queries.map((each) => ({ ...each, query: `${each.query}${others}`, more: ["comments", "sys_updated_on"] }));
+}
+
+function titleWords(record: RecordFields): readonly string[] {
+  return [...new Set(displayValue(record, "short_description").match(/[\p{L}\p{N}]{4,}/gu))];
+}
+
+/** A journal's newest entry begins with a line of who and when, in a time zone that it does not name. */
+function withoutHeading(row: RecordFields): RecordFields {
+  const comments = displayValue(row, "comments");
+  return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
+}
+
+/** All of one kind; tables that are closed here, or to the person, are left out and named. */
+async function readRelated(parts: DeskParts, kind: string, found: FoundRecord): Answer<RelatedRecords> {
+  const { access, tableApi } = parts;
+  if (kind === "history") return await readHistory(parts, found);
+  const tables = Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] : undefined;
+  if (tables === undefined) {
+    const kinds = Object.keys(tablesOfKind).join(", ");
+    return invalidInput(`include takes journal, attachments, answers, ${kinds}, history, not ${kind.slice(0, 40)}`);
+  }
+  const queries = queriesOf(kind, found).filter(({ table }) => tables.includes(table)); // the rules about calls judge these
+  // Said to be none, it would be taken for the truth.
+  if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
+  if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
+    const now = await readOnCall(parts, found);
+    if (!now.ok) return now;
+    if (now.value !== null) return success(now.value);
+  }
+  const notes = new Set<string>();
+  if (kind === "on_call") notes.add("the rota's order, not who is on shift now");
+  if (kind === "similar") notes.add("resolved, with one of the title's words, the most words in common first");
+  const { states } = await resolvedStates(parts, kind === "work" ? ["incident", "problem"] : []);
+  const records: ShownRecord[] = [];
+  let isCut = false;
+  let done = 0;
+  for (const { table, query, more = [] } of queries) {
+    if (query === null) continue;
+    if (!access.mayRead(table)) {
+      notes.add(`${table} is not open here`);
+      continue;
+    }
+    const names = [...knownTable(table)?.summaryFields ?? [], ...more];
+    const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
+    const narrowed = { query: allOf(query, access.openRows(table)), fields };
+    const rows = await readOn(tableApi, table, narrowed, { wanted: maxRelated, maxRequests });
+    if (!rows.ok) {
+      if (!isKeptBack(rows.error)) return rows;
+      notes.add(`ServiceNow hides ${table} from this user`);
+      continue;
+    }
+    isCut ||= rows.value.next !== null;
+    const shown = rows.value.rows.filter((row) => {
+      const resolved = states.get(storedValue(row, "sys_class_name"));
+      return resolved === undefined || resolved !== storedValue(row, "state");
+    });
+    done += rows.value.rows.length - shown.length;
+    records.push(...shown.map((row) => toShownRecord(parts, table, withoutHeading(row), names)));
+  }
+  const words = new Set(titleWords(found.record).map((word) => word.toLowerCase()));
+  const inCommon = ({ fields }: ShownRecord): number => {
+    const title = fields.find(({ name }) => name === "short_description")?.value.toLowerCase() ?? "";
+    return [...words].filter((word) => title.includes(word)).length;
+  };
+  if (kind === "similar") records.sort((a, b) => inCommon(b) - inCommon(a));
+  if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
+  return success({ kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) });
+}
+
 const maxIncluded = 8;
 
 /** Which record to show, with which fields and related records. */
@@ -56,84 +334,56 @@ interface RecordViewRequest extends RecordName {
 /** One request without `include`, where the table is known from the number. */
 export async function getRecord(
   parts: DeskParts,
-  { id, table, fields, include = [] }: RecordViewRequest,
+  { id, table: named, fields, include = [] }: RecordViewRequest,
 ): Answer<RecordView> {
   if (include.length > maxIncluded) return invalidInput(`include: at most ${maxIncluded}`);
-  const found = await findRecord(parts, { id, table });
+  const found = await findRecord(parts, { id, table: named });
   if (!found.ok) return found;
-  const { record } = found.value;
+  const { table, sysId, record } = found.value;
   parts.seen.note(record);
-  const names = fields === undefined || fields.includes("*")
-    ? success(undefined)
-    : await chosenFields(parts, found.value.table, fields);
+  const asksForAll = fields?.includes("*") === true;
+  const names = fields === undefined || asksForAll ? success(undefined) : await chosenFields(parts, table, fields);
   if (!names.ok) return names;
   const paths = names.value?.filter((name) => name.includes(".")) ?? [];
-  const taskField = parts.access.taskField(found.value.table);
+  const taskField = parts.access.taskField(table);
   if (taskField !== null && paths.some((path) => path.startsWith(`${taskField}.`))) {
     return invalidInput(`read the ${taskField} by its number`);
   }
-  const walked = paths.length === 0
-    ? success(record)
-    : await parts.tableApi.row(found.value.table, found.value.sysId, paths);
+  const walked = paths.length === 0 ? success(record) : await parts.tableApi.row(table, sysId, paths);
   if (!walked.ok) return walked;
-  const asksForAll = fields?.includes("*") === true;
   const wanted = asksForAll ? Object.keys(record) : names.value;
-  const origin = parts.instance.origin;
-  const shown = toShownRecord(found.value.table, { ...record, ...walked.value }, { origin, names: wanted });
-  const withJournal = include.includes("journal");
+  const shown = toShownRecord(parts, table, { ...record, ...walked.value }, wanted);
   const view: RecordView = {
-    record: withJournal
-      ? { ...shown, fields: shown.fields.filter(({ name }) => !journalFields.includes(name)) }
-      : shown,
-    version: storedValue(record, "sys_mod_count"),
-    journal: null,
-    files: null,
-    answers: null,
-    related: [],
+    ...{ record: shown, version: storedValue(record, "sys_mod_count") },
+    ...{ journal: null, files: null, answers: null, related: [] },
   };
-  const useful = fields === undefined ? usefulParts(found.value) : [];
-  return await completeView(parts, view, { found: found.value, include, useful });
-}
-
-/** What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. */
-function usefulParts({ table, record }: FoundRecord): readonly string[] {
-  return [
+  // What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. If they fail, the
+  // rest is still answered.
+  const useful = fields !== undefined ? [] : [
     ...table === "sc_req_item" || table === "sc_task" ? ["answers"] : [],
     ...storedValue(record, "approval") === "rejected" ? ["approvals"] : [],
   ];
-}
-
-async function completeView(
-  parts: DeskParts,
-  view: RecordView,
-  { found, include, useful }: {
-    readonly found: FoundRecord;
-    readonly include: readonly string[];
-    /** Parts that were not asked for: if they fail, the rest is still answered. */
-    readonly useful: readonly string[];
-  },
-): Answer<RecordView> {
-  let whole = view;
   for (const kind of new Set([...include, ...useful])) {
+    const isAsked = include.includes(kind);
     if (kind === "journal") {
-      const journal = await readJournal(parts, found);
+      const journal = await readJournal(parts, found.value);
       if (!journal.ok) return journal;
-      whole = { ...whole, journal: journal.value };
+      view.journal = journal.value;
+      view.record = { ...shown, fields: shown.fields.filter(({ name }) => !journalFields.includes(name)) };
     } else if (kind === "attachments") {
-      const files = await listFiles(parts, found);
+      const files = await listFiles(parts, found.value);
       if (!files.ok) return files;
-      whole = { ...whole, files: files.value };
+      view.files = files.value;
     } else if (kind === "answers") {
-      const answers = await readAnswers(parts, found);
-      if (!answers.ok && include.includes(kind)) return answers;
-      if (answers.ok && answers.value?.answers.length === 0 && !include.includes(kind)) continue; // many items ask nothing
-      whole = { ...whole, answers: answers.ok ? answers.value ?? "hidden" : "unavailable" };
+      const answers = await readAnswers(parts, found.value);
+      if (!answers.ok && isAsked) return answers;
+      const isNone = answers.ok && answers.value?.answers.length === 0; // many items ask nothing
+      if (isAsked || !isNone) view.answers = answers.ok ? answers.value ?? "hidden" : "unavailable";
     } else {
-      const related = await readRelated(parts, kind, found);
-      if (!related.ok && !include.includes(kind)) continue;
-      if (!related.ok) return related;
-      whole = { ...whole, related: [...whole.related, related.value] };
+      const related = await readRelated(parts, kind, found.value);
+      if (!related.ok && isAsked) return related;
+      if (related.ok) view.related.push(related.value);
     }
   }
-  return success(whole);
+  return success(view);
 }

@@ -4,12 +4,12 @@ import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
 import { type Answer, type Outcome, type UnavailableCause, unavailableCauses } from "./failure.ts";
-import type { Log } from "../lib/log.ts";
-import { failure, success } from "../lib/result.ts";
 import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
 import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
-import type { InstanceSignIn } from "../oauth/mod.ts";
 import { checkStatus, parseResult, type Transport, type UpstreamRequest } from "./transport.ts";
+import type { Log } from "../lib/log.ts";
+import { failure, success } from "../lib/result.ts";
+import type { InstanceSignIn } from "../oauth/mod.ts";
 
 // Renews the access token of a link: one request upstream, however many callers and instances ask for it.
 

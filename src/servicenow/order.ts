@@ -4,12 +4,39 @@ import { success } from "../lib/result.ts";
 import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
-import { isSysId, plainText, storedValue } from "./field_values.ts";
-import type { CatalogItem, OrderReport, RecordFields } from "./answers.ts";
+import { isSysId, plainText, type RecordFields, storedValue } from "./field_values.ts";
+import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
 import { linkTo, shownValue } from "./search.ts";
-import { readItem, resolveAnswers } from "./catalog_item.ts";
 import { resolveReference } from "./find_record.ts";
 import { askJson } from "./calls.ts";
+
+/** What was ordered, or what would be. */
+export interface OrderReport {
+  readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
+  readonly dryRun: boolean;
+  readonly item: CatalogItem | null;
+  readonly answers: readonly { readonly label: string; readonly value: string }[];
+  /** The name of who gets it; `null` for a cart, and where a form makes a record. */
+  readonly requestedFor: string | null;
+  /** What the instance made of it; `null` where nothing was ordered yet. */
+  readonly made: { readonly number: string; readonly link: string } | null;
+  readonly cart: {
+    readonly lines: readonly { readonly name: string; readonly quantity: string; readonly price: string }[];
+    /** As the instance shows it. */
+    readonly total: string;
+  } | null;
+  readonly quantity: number;
+  /** What it would cost, of an order that is only planned: in words, since not all may be known. */
+  readonly cost: string;
+  /** Numbers of the requested items, each with how many and its stage. */
+  readonly items: readonly string[];
+  /** What the whole costs, as the instance shows it; empty where it costs nothing. */
+  readonly total: string;
+  /** People whose approval the order waits for. */
+  readonly approvers: readonly string[];
+  /** What is sent, whole. */
+  readonly madeFrom: string;
+}
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";

@@ -1,40 +1,32 @@
 /** The tools that read from ServiceNow, and their answers as lines of text. */
+import { counted } from "../lib/counted.ts";
 import * as z from "zod";
-import {
-  type CatalogItem,
-  type DescribedField,
-  type ItemQuestion,
-  type JournalEntry,
-  maxSearchResults,
-  type MeanTime,
-  type RecordView,
-  type RelatedRecords,
-  type ShownRecord,
-  type TableDescription,
-} from "./answers.ts";
+import type { CatalogItem, ItemQuestion } from "./catalog_item.ts";
+import type { TableDescription } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
-import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
-import { showName } from "../files/mod.ts";
-import { counted } from "./failure.ts";
+import type { JournalEntry, RecordView, RelatedRecords } from "./get_record.ts";
+import { maxSearchResults, type ShownRecord } from "./search.ts";
+import type { MeanTime } from "./count.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
   answerWith,
   callerOf,
   contentWarning,
   given,
-  idParameter,
   indented,
   joinOutcomes,
   listedIds,
   listOf,
   maxListedRecords,
-  optionalTable,
   recordNames,
+  recordParameters,
   toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
-  unlistedText,
+  unlistedTexts,
 } from "./outcome_tool.ts";
+import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
+import { showName } from "../files/mod.ts";
 
 // Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
 
@@ -134,8 +126,8 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
     input: z.object({
-      id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
-      table: optionalTable(),
+      ...recordParameters,
+      id: recordParameters.id.describe("Number, link, or with table a name or sys_id; me is the user"),
       fields: z.string().optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
       include: z.string().optional().describe(
         "By commas: journal, history, attachments, tasks, items, answers, approvals, ci (with relations), similar, slas, work, members, on_call",
@@ -152,11 +144,12 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
         ids.map((each) => servicenow.desk.get({ ...request, id: each }, callerOf(context))),
       );
       const first = found.findIndex(({ ok }) => ok);
-      const outcomes = found.map((each, at) =>
-        each.ok ? toTextOutcome(viewLines(each.value, max, at === first)) : toFailureOutcome(servicenow, each.error)
+      return joinOutcomes(
+        ids,
+        found.map((each, at) =>
+          each.ok ? toTextOutcome(viewLines(each.value, max, at === first)) : toFailureOutcome(servicenow, each.error)
+        ),
       );
-      const [only = tooManyRecords] = outcomes;
-      return outcomes.length === 1 ? only : joinOutcomes(ids, outcomes);
     },
   });
 }
@@ -192,42 +185,37 @@ const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describ
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
 
+const comparedNames = [
+  "number",
+  "state",
+  "priority",
+  "category",
+  "assigned_to",
+  "assignment_group",
+  "caller",
+  "cmdb_ci",
+] as const;
 /** Understood and not listed; each stands for a line of `where`. */
 const conditionParameters = {
-  number: unlistedText(),
-  state: unlistedText(),
-  priority: unlistedText(),
-  category: unlistedText(),
+  ...unlistedTexts([...comparedNames, "updated_after", "updated_before"]),
   active: z.boolean().optional().meta({ unlisted: true }),
-  assigned_to: unlistedText(),
-  assignment_group: unlistedText(),
-  caller: unlistedText(),
-  cmdb_ci: unlistedText(),
-  updated_after: unlistedText(),
-  updated_before: unlistedText(),
 };
 
-type Conditions =
-  & { readonly where?: string | undefined; readonly active?: boolean | undefined }
-  & {
-    readonly [Name in Exclude<keyof typeof conditionParameters, "active">]?: string | undefined;
-  };
-
-const comparedNames = (Object.keys(conditionParameters) as (keyof typeof conditionParameters)[])
-  .filter((name) => name !== "active" && name !== "updated_after" && name !== "updated_before");
+type Conditions = { readonly where?: string | undefined } & z.output<z.ZodObject<typeof conditionParameters>>;
 
 /** All conditions as lines. */
-function whereOf(input: Conditions): string | undefined {
-  const lines = given(input.where) === undefined ? [] : [input.where ?? ""];
-  for (const name of comparedNames) {
+function whereOf({ where, active, ...input }: Conditions): string | undefined {
+  const line = (name: keyof typeof input, start: string): readonly string[] => {
     const value = given(input[name])?.replaceAll(/\s+/g, " ");
-    if (value !== undefined) lines.push(`${name} = ${value}`);
-  }
-  if (input.active !== undefined) lines.push(`active = ${input.active}`);
-  for (const [name, sign] of [["updated_after", ">="], ["updated_before", "<="]] as const) {
-    const value = given(input[name])?.replaceAll(/\s+/g, " ");
-    if (value !== undefined) lines.push(`sys_updated_on ${sign} ${value}`);
-  }
+    return value === undefined ? [] : [`${start} ${value}`];
+  };
+  const lines = [
+    ...given(where) === undefined ? [] : [where],
+    ...comparedNames.flatMap((name) => line(name, `${name} =`)),
+    ...active === undefined ? [] : [`active = ${active}`],
+    ...line("updated_after", "sys_updated_on >="),
+    ...line("updated_before", "sys_updated_on <="),
+  ];
   return lines.length === 0 ? undefined : lines.join("\n");
 }
 
@@ -278,23 +266,23 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         orderBy: order === undefined || descending !== true ? order : `-${order}`,
         cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
       };
-      const page = await servicenow.desk.search(search, callerOf(context));
-      if (!page.ok) return toFailureOutcome(servicenow, page.error);
-      const { table, records, understood, cursor, total, hint } = page.value;
-      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
-      const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
-      const part = given(input.cursor) === undefined ? "the first " : "further ";
-      const count = records.length === 0
-        ? "none that the user may see"
-        : cursor === null
-        ? `${records.length}`
-        : `${part}${records.length}${ofTotal}`;
-      return toTextOutcome([
-        `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
-        ...(hint === undefined ? [] : [hint]),
-        ...listLines(records),
-        ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
-      ]);
+      return await answerWith(servicenow, servicenow.desk.search(search, callerOf(context)), (page) => {
+        const { table, records, understood, cursor, total, hint } = page;
+        const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+        const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
+        const part = given(input.cursor) === undefined ? "the first " : "further ";
+        const count = records.length === 0
+          ? "none that the user may see"
+          : cursor === null
+          ? `${records.length}`
+          : `${part}${records.length}${ofTotal}`;
+        return toTextOutcome([
+          `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
+          ...(hint === undefined ? [] : [hint]),
+          ...listLines(records),
+          ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
+        ]);
+      });
     },
   });
 }
@@ -326,31 +314,31 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
         groupBy: given(input.group_by),
         meanTime: listOf(input.mean_time),
       };
-      const found = await servicenow.desk.count(request, callerOf(context));
-      if (!found.ok) return toFailureOutcome(servicenow, found.error);
-      const { table, understood, count, isWhole, instanceCount, groups, mean } = found.value;
-      const asked = given(input.mean_time);
-      const meanWords = (each: MeanTime | null): string =>
-        asked === undefined
-          ? ""
-          : each === null
-          ? "; no record has both dates"
-          : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
-      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
-      const more = instanceCount === undefined || instanceCount === null
-        ? "How many more is not known"
-        : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
-      const shown = groups?.slice(0, maxGroups) ?? [];
-      return toTextOutcome([
-        `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
-        ...shown.map(({ name, size, mean: own }) =>
-          `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
-        ),
-        ...(groups !== null && groups.length > maxGroups
-          ? [`and ${counted(groups.length - maxGroups, "smaller group")}`]
-          : []),
-        ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
-      ]);
+      return await answerWith(servicenow, servicenow.desk.count(request, callerOf(context)), (found) => {
+        const { table, understood, count, isWhole, instanceCount, groups, mean } = found;
+        const asked = given(input.mean_time);
+        const meanWords = (each: MeanTime | null): string =>
+          asked === undefined
+            ? ""
+            : each === null
+            ? "; no record has both dates"
+            : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
+        const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+        const more = instanceCount === null
+          ? "How many more is not known"
+          : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
+        const shown = groups?.slice(0, maxGroups) ?? [];
+        return toTextOutcome([
+          `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
+          ...shown.map(({ name, size, mean: own }) =>
+            `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
+          ),
+          ...(groups !== null && groups.length > maxGroups
+            ? [`and ${counted(groups.length - maxGroups, "smaller group")}`]
+            : []),
+          ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
+        ]);
+      });
     },
   });
 }
@@ -372,18 +360,16 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     async run({ table, field, item }, context) {
       const asked = given(item);
       if (asked !== undefined) {
-        return await answerWith(servicenow, servicenow.desk.describeItem(asked, callerOf(context)), itemLines);
+        const described = servicenow.desk.describeItem(asked, callerOf(context));
+        return await answerWith(servicenow, described, (found) => toTextOutcome(itemLines(found)));
       }
       const named = given(table);
       if (named === undefined) {
         const people = "to look up: sys_user, sys_user_group, sys_user_grmember";
         return toTextOutcome([`Tables: ${servicenow.desk.tables.join(", ")}; ${people}`]);
       }
-      return await answerWith(
-        servicenow,
-        servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context)),
-        tableLines,
-      );
+      const described = servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context));
+      return await answerWith(servicenow, described, (found) => toTextOutcome(tableLines(found)));
     },
   });
 }
@@ -403,7 +389,7 @@ function tableLines({ table, writable, source, fields, fieldsLeft, next }: Table
 }
 
 function fieldLine(
-  { name, label, type, reference, mandatory, readOnly, choices, choicesLeft }: DescribedField,
+  { name, label, type, reference, mandatory, readOnly, choices, choicesLeft }: TableDescription["fields"][number],
 ): string {
   const labelled = label.toLowerCase().replaceAll(" ", "_") === name ? name : `${name} (${label})`;
   const values = choices.map((choice) =>

@@ -1,15 +1,32 @@
 /** Files on records: listed, fetched and added under the person's rights. */
+import { counted } from "../lib/counted.ts";
 import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, counted, invalidInput } from "./failure.ts";
-import type { Attachment, AttachmentContent, RecordName } from "./answers.ts";
+import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
+import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { hasFixedFields } from "./table_access.ts";
 import { displayValue, oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
-import { findRecord, type FoundRecord } from "./find_record.ts";
 import { nameOf } from "./search.ts";
 import { askJson } from "./calls.ts";
+
+/** What is known of a file on a record. */
+export interface Attachment {
+  readonly sysId: string;
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly sizeBytes: number;
+}
+
+/** A file on its way: it has to be read to its end, or cancelled. */
+interface AttachmentContent extends Attachment {
+  /** Throws where it does not arrive whole. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  cancel(): Promise<void>;
+  /** What cut the file, if `error` is what `pieces` threw for it. */
+  failureOf(error: unknown): ServicenowFailure | null;
+}
 
 /** A file that is fetched. It is written as it arrives. */
 const maxFetchedBytes = 67_108_864;

@@ -1,7 +1,6 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
 import { truthOf } from "./field_values.ts";
-import { success } from "../lib/result.ts";
-import { knownTable, tableNameOf } from "./tables.ts";
+import { knownTable, namingFields, tableNameOf } from "./tables.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import {
@@ -10,22 +9,15 @@ import {
   distinctChoices,
   listChoices,
   notAmongKnown,
+  resolvedStates,
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
-import type { Column, TableColumns } from "./columns.ts";
+import { type Column, findColumn, type FoundColumn } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
-import { findColumn, type FoundColumn } from "./columns_by_name.ts";
-import { anyOf, type Condition, type Operator, toQueryValue } from "./conditions.ts";
+import { anyOf, type Condition, type Operator, parseConditions, toQueryValue } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
-import { resolvedStates } from "./states.ts";
-
-/** Terms of a query, and the same in words: what was understood. */
-interface ResolvedConditions {
-  readonly terms: readonly string[];
-  readonly understood: readonly string[];
-  readonly checked: readonly CheckedField[];
-}
+import { success } from "../lib/result.ts";
 
 /** A field that a condition is about. `isFilled`: each row that fits has something in it. */
 export interface CheckedField {
@@ -57,16 +49,16 @@ const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_
 const numberTypes =
   /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
 const journalTypes = /^journal/;
-export async function resolveConditions(
-  parts: DeskParts,
-  columns: TableColumns,
-  conditions: readonly Condition[],
-): Answer<ResolvedConditions> {
-  const terms: string[] = [];
-  const understood: string[] = [];
+
+/** What lines of conditions ask of a table: terms of a query, the same in words, and what they are about. */
+export async function resolveConditions(parts: DeskParts, table: string, where: string) {
+  const parsed = parseConditions(where);
+  if (!parsed.ok) return invalidInput(parsed.error);
+  const { conditions, order } = parsed.value;
+  const [terms, understood]: [string[], string[]] = [[], []];
   const checked: CheckedField[] = [];
   for (const [index, condition] of conditions.entries()) {
-    const resolved = await resolveOne(parts, columns, condition);
+    const resolved = await resolveOne(parts, table, condition);
     if (!resolved.ok) return resolved;
     const { term, words, path } = resolved.value;
     const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
@@ -82,15 +74,19 @@ export async function resolveConditions(
       understood[understood.length - 1] = `${said} or ${words}`;
     } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
   }
-  return success({ terms, understood, checked });
+  const nameField = knownTable(table)?.nameFields[0];
+  /** A name that a condition asks for. */
+  const named = conditions.find(({ field, operator }) => operator === "=" && field.trim().toLowerCase() === nameField)
+    ?.value;
+  return success({ terms, understood, checked, order, named });
 }
 
 async function resolveOne(
   parts: DeskParts,
-  columns: TableColumns,
+  table: string,
   condition: Condition,
 ): Answer<{ readonly term: string; readonly words: string; readonly path: string }> {
-  const found = await findColumn(parts, columns, condition.field);
+  const found = await findColumn(parts, table, condition.field);
   if (!found.ok) return found;
   const { path, column, owner } = found.value;
   const resolved = await conditionTerm(parts, found.value, condition);
@@ -187,9 +183,8 @@ async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: C
   const { operator, value } = comparison;
   const table = column.reference ?? "";
   if (operator !== "=" && operator !== "!=") {
-    const nameField = knownTable(table)?.nameField ?? "name";
     return parts.access.mayRead(table) && !/^[<>]/.test(operator)
-      ? textTerm(`${path}.${nameField}`, comparison)
+      ? textTerm(`${path}.${namingFields(table)[0] ?? "name"}`, comparison)
       : invalidInput(`${path} is compared by name: use = or !=`);
   }
   const resolved = await alternatives<Reference>(value, async (part) => {

@@ -1,11 +1,11 @@
 /** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { maxTextCharacters, type RecordFields } from "./answers.ts";
+import { displayValue, type RecordFields, storedValue, truthOf } from "./field_values.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
-import { namedColumn, unknownColumn } from "./columns_by_name.ts";
+import { type Column, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
@@ -15,10 +15,11 @@ import {
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
-import type { Column, TableColumns } from "./columns.ts";
 import { resolveList, resolveReference } from "./find_record.ts";
 import { dateValue } from "./dates.ts";
-import { displayValue, storedValue, truthOf } from "./field_values.ts";
+
+/** Free text that is sent to the instance. */
+export const maxTextCharacters = 20_000;
 
 // Values as callers write them: `name=value`, one a line, or a JSON object if a value has several lines.
 

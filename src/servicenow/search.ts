@@ -3,28 +3,42 @@ import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, type ReadingPlace, readOn } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome, type ServicenowFailure } from "./failure.ts";
-import { maxSearchResults, type RecordFields, type ShownRecord } from "./answers.ts";
-import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
-import { columnsOf, type TableColumns } from "./columns.ts";
-import { columnNamed, findColumn } from "./columns_by_name.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
+import { displayValue, htmlToText, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
+import { allOf, anyOf, comparedField, newestFirst, toQueryValue } from "./conditions.ts";
+import { columnNamed, columnsOf, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { mayShowField } from "./table_access.ts";
-import { displayValue, htmlToText, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import { askJson } from "./calls.ts";
 import { resolveReference } from "./find_record.ts";
+
+/** Records of one search. */
+export const maxSearchResults = 50;
+
+/** A record as people see it. */
+export interface ShownRecord {
+  readonly table: string;
+  readonly sysId: string;
+  /** Its number, or what people call it. */
+  readonly name: string;
+  /** The fields that the name is made of. */
+  readonly namedBy: readonly string[];
+  readonly link: string;
+  /** By their true names. */
+  readonly fields: readonly { readonly name: string; readonly value: string }[];
+}
 
 const maxWords = 8;
 
 /** What is looked for in one table: the query, and the same in words. */
-export interface Selection {
+interface Selection {
   readonly table: string;
   readonly query: string;
   readonly understood: readonly string[];
   /** Fields to sort by, as an encoded query named them. */
   readonly order: readonly string[];
   /** A name that a condition asks for. */
-  readonly named?: string;
+  readonly named: string | undefined;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
@@ -32,39 +46,18 @@ export interface Selection {
 }
 
 /** Words and conditions become one query. */
-export async function select(parts: DeskParts, { table: named, words, where }: RecordsWanted): Answer<Selection> {
-  const { access } = parts;
-  const table = access.readable(named);
+export async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Answer<Selection> {
+  const table = parts.access.readable(named);
   if (!table.ok) return table;
-  const terms: string[] = [];
-  const understood: string[] = [];
-  let wantedName: string | undefined;
-  const order: string[] = [];
-  const checked: CheckedField[] = [];
-  const open = access.openRows(table.value);
-  if (open !== "") terms.push(open);
-  if (where !== undefined && where.trim() !== "") {
-    const conditions = parseConditions(where);
-    if (!conditions.ok) return invalidInput(conditions.error);
-    const columns = await columnsOf(parts, table.value);
-    if (!columns.ok) return columns;
-    const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions);
-    if (!resolved.ok) return resolved;
-    order.push(...conditions.value.order);
-    wantedName = conditions.value.conditions.find(({ field, operator }) =>
-      operator === "=" && field.trim().toLowerCase() === knownTable(table.value)?.nameField
-    )?.value;
-    checked.push(...resolved.value.checked);
-    terms.push(...resolved.value.terms);
-    understood.push(...resolved.value.understood);
-  }
-  const selection = (textual: readonly string[], words: readonly string[]): Selection => ({
+  const conditions = await resolveConditions(parts, table.value, where);
+  if (!conditions.ok) return conditions;
+  const { terms, understood, ...asked } = conditions.value;
+  const open = parts.access.openRows(table.value);
+  const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
+    ...asked,
     table: table.value,
-    query: [...textual, ...terms].join("^"),
-    understood: [...words, ...understood],
-    order,
-    checked,
-    ...(wantedName === undefined ? {} : { named: wantedName }),
+    query: allOf(...textual, open, ...terms),
+    understood: [...said, ...understood],
   });
   if (words === undefined) return success(selection([], []));
   const parsed = parseWords(words);
@@ -72,12 +65,15 @@ export async function select(parts: DeskParts, { table: named, words, where }: R
   const fields = await wordFields(parts, table.value);
   if (!fields.ok) return fields;
   const said = `with the words ${words.trim().slice(0, 200)}`;
-  const whole = selection(wordTerms(parsed.value, fields.value), [said]);
+  // Each word has to be in one of the fields, in any order.
+  const termsIn = (names: readonly string[]) =>
+    parsed.value.map((word) => anyOf(names.map((name) => `${name}LIKE${word}`)));
+  const whole = selection(termsIn(fields.value), [said]);
   const own = fields.value.filter((field) => !field.includes("."));
   if (own.length === 0 || own.length === fields.value.length) return success(whole);
   const others = fields.value.filter((field) => field.includes(".")).join(", ");
   const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
-  return success({ ...whole, narrower: selection(wordTerms(parsed.value, own), [unsearched]) });
+  return success({ ...whole, narrower: selection(termsIn(own), [unsearched]) });
 }
 
 /** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
@@ -91,26 +87,31 @@ export async function withConditions<Search extends RecordsWanted>(parts: DeskPa
   return { ...search, words: undefined, where: where === undefined ? words : `${where}\n${words}` };
 }
 
-/** An instance may pass over a condition on a field that the person may not read: then no row has it, or has it filled. */
-export function ignoredCondition(
-  { table, checked }: Selection,
-  rows: readonly RecordFields[],
-): { readonly ok: false; readonly error: ServicenowFailure } | null {
+/**
+ * The rows of a selection; where the instance refuses to look into other tables, those of the narrower one. An instance
+ * may pass over a condition on a field that the person may not read: then no row has it, or has it filled.
+ */
+export async function readSelection(
+  parts: DeskParts,
+  { table, query, understood, checked, narrower }: Selection,
+  { fields, order, ...reading }: Parameters<typeof readOn>[3] & {
+    readonly fields: readonly string[];
+    readonly order: readonly string[];
+  },
+) {
+  const request = { query: allOf(query, ...order), fields: [...fields, ...checked.map(({ path }) => path)] };
+  const read = await readOn(parts.tableApi, table, request, reading);
+  if (!read.ok && read.error.reason === "forbidden" && narrower !== undefined) {
+    return await readSelection(parts, narrower, { fields, order, ...reading });
+  }
+  if (!read.ok) return read;
+  const { rows } = read.value;
   const hidden = checked.find(({ path, isFilled }) =>
     !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
   );
-  return rows.length === 0 || hidden === undefined ? null : invalidInput(
+  return rows.length === 0 || hidden === undefined ? success({ ...read.value, query, understood }) : invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );
-}
-
-/** Runs `read` with the selection; where the instance refuses to look into other tables, with the narrower one. */
-export async function readSelection<T>(
-  { narrower, ...whole }: Selection,
-  read: (selection: Selection) => Answer<T>,
-): Answer<T> {
-  const answer = await read(whole);
-  return !answer.ok && answer.error.reason === "forbidden" && narrower !== undefined ? await read(narrower) : answer;
 }
 
 /** The words, each as a value of a query. */
@@ -142,11 +143,6 @@ async function wordFields(parts: DeskParts, table: string): Answer<readonly stri
   return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);
 }
 
-/** Each word has to be in one of the fields, in any order. */
-function wordTerms(words: readonly string[], fields: readonly string[]): readonly string[] {
-  return words.map((word) => anyOf(fields.map((field) => `${field}LIKE${word}`)));
-}
-
 /** Columns with words in them, of a table that is not known here. */
 function textColumns({ columns }: TableColumns): readonly string[] {
   const wanted = ["number", "name", "short_description", "description", "title", "label"];
@@ -164,33 +160,28 @@ const dateValue = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
 /** `names` are the fields that a caller asked for, in order; without them, the fields with a value of interest. */
 export function toShownRecord(
+  { instance }: Pick<DeskParts, "instance">,
   table: string,
   record: RecordFields,
-  { origin, names }: { readonly origin: string; readonly names?: readonly string[] | undefined },
+  names: readonly string[] | undefined,
 ): ShownRecord {
   const sysId = storedValue(record, "sys_id");
   const actual = storedValue(record, "sys_class_name");
   const owner = actual !== "" && actual !== table && knownTable(actual) !== undefined ? actual : table;
   const title = nameOf(owner, record);
-  const shown = names ??
-    Object.keys(record).filter((name) => !noise.test(name)).toSorted((a, b) =>
-      Number(last.test(a)) - Number(last.test(b))
+  const usual = Object.keys(record).filter((name) => !noise.test(name));
+  const shown = names ?? usual.toSorted((a, b) => Number(last.test(a)) - Number(last.test(b)));
+  const fields = [...new Set(shown)].filter((name) =>
+    mayShowField(table, name) && (!name.includes(".") || mayShowField(table, name.split(".").at(-1) ?? ""))
+  ).map((name) => ({ name, value: name === "sys_id" ? sysId : shownValue(record, name) }))
+    .filter(({ name, value }) =>
+      names === undefined ? value !== title && value !== "" : value !== "" || name in record
     );
-  const fields: ShownRecord["fields"][number][] = [];
-  for (const name of new Set(shown)) {
-    if (!mayShowField(table, name)) continue;
-    if (name.includes(".") && !mayShowField(table, name.split(".").at(-1) ?? "")) continue;
-    const value = name === "sys_id" ? sysId : shownValue(record, name);
-    if (names === undefined && value === title) continue;
-    if (value !== "" || (names !== undefined && name in record)) fields.push({ name, value });
-  }
   return {
-    table: owner,
-    sysId,
+    ...{ table: owner, sysId, fields },
     name: title,
     namedBy: ["number", ...namingFields(owner)],
-    link: linkTo(origin, owner, sysId),
-    fields,
+    link: linkTo(instance.origin, owner, sysId),
   };
 }
 
@@ -236,13 +227,11 @@ interface RecordSearch extends RecordsWanted {
   readonly cursor?: string | undefined;
 }
 
-/** One page of a search, in the order that was asked for. */
 interface RecordPage {
   readonly table: string;
   readonly records: readonly ShownRecord[];
   /** The conditions as they were understood. */
   readonly understood: readonly string[];
-  /** Where the next page starts; `null` on the last one. */
   readonly cursor: string | null;
   /** Of a name that none has: the nearest. */
   readonly hint?: string;
@@ -324,11 +313,9 @@ function parseCursor(cursor: string | undefined): ReadingPlace | null {
   return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
 }
 
+/** One page of a search, in the order that was asked for. `cursor` is where the next one starts; `null` on the last. */
 export async function searchRecords(parts: DeskParts, asked: RecordSearch): Answer<RecordPage> {
-  const search: RecordSearch = await withConditions(
-    parts,
-    { ...asked, limit: Math.min(asked.limit, maxSearchResults) },
-  );
+  const search = await withConditions(parts, { ...asked, limit: Math.min(asked.limit, maxSearchResults) });
   const start = parseCursor(search.cursor);
   if (start === null) return invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search);
@@ -344,52 +331,28 @@ export async function searchRecords(parts: DeskParts, asked: RecordSearch): Answ
   }
   const names = await chosenFields(parts, table, search.fields);
   if (!names.ok) return names;
-  const orderBy = search.orderBy ?? selected.value.order.join(",");
-  const order = await orderOf(parts, table, orderBy);
+  const order = await orderOf(parts, table, search.orderBy ?? selected.value.order.join(","));
   if (!order.ok) return order;
-  const page = { fields: names.value, order: order.value, start };
-  const found = await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }));
-  const { named } = selected.value;
-  if (named === undefined || !found.ok || found.value.records.length > 0) return found;
-  const nearest = await resolveReference(parts, { table, text: named, field: knownTable(table)?.nameField ?? "name" });
-  return nearest.ok || nearest.error.reason !== "invalid_input"
-    ? found
-    : success({ ...found.value, hint: nearest.error.message });
-}
-
-async function readPage(
-  parts: DeskParts,
-  search: RecordSearch,
-  { selected, fields, order, start }: {
-    readonly selected: Selection;
-    readonly fields: readonly string[];
-    readonly order: readonly string[];
-    readonly start: ReadingPlace;
-  },
-): Answer<RecordPage> {
-  const { table, query, understood, checked } = selected;
-  const request = {
-    query: [query, ...order].filter((term) => term !== "").join("^"),
-    fields: [
-      ...[...fields, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
-      ...checked.map(({ path }) => path),
-    ],
-  };
-  const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start });
-  if (!read.ok) return read;
-  const { rows, next, total } = read.value;
-  const ignored = ignoredCondition(selected, rows);
-  if (ignored !== null) return ignored;
+  const found = await readSelection(parts, selected.value, {
+    fields: [...names.value, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
+    ...{ order: order.value, wanted: search.limit, maxRequests, start },
+  });
+  if (!found.ok) return found;
+  const { rows, next, total, understood } = found.value;
   for (const row of rows) parts.seen.note(row);
-  const origin = parts.instance.origin;
-  const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
-  return success({
+  const own = search.fields === undefined ? knownTable(table)?.summaryFields : names.value;
+  const page = {
     table,
     understood,
     cursor: next === null ? null : [next.offset, next.skip, next.given].join("."),
     total,
-    records: rows.map((record) => toShownRecord(table, record, { origin, names: shown })),
-  });
+    records: rows.map((record) => toShownRecord(parts, table, record, own)),
+  };
+  const { named } = selected.value;
+  if (named === undefined || rows.length > 0) return success(page);
+  const nearest = await resolveReference(parts, { table, text: named, field: namingFields(table)[0] ?? "name" });
+  const isHint = !nearest.ok && nearest.error.reason === "invalid_input";
+  return success(isHint ? { ...page, hint: nearest.error.message } : page);
 }
 
 /** The fields to ask for, each known for the table. */
@@ -398,39 +361,28 @@ export async function chosenFields(
   table: string,
   given: readonly string[] | undefined,
 ): Answer<readonly string[]> {
-  const known = knownTable(table);
-  if (given === undefined && known?.name === table) return success(known.summaryFields);
-  const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
   if (given === undefined) {
-    const present = new Set(columns.value.columns.map(({ name }) => name));
-    const summary = known?.summaryFields.filter((name) => present.has(name)) ?? textColumns(columns.value);
-    return success([
-      ...summary,
-      ...known === undefined ? ["state", "sys_updated_on"].filter((name) => present.has(name)) : [],
-    ]);
+    const known = knownTable(table);
+    if (known?.name === table) return success(known.summaryFields);
+    const columns = await columnsOf(parts, table);
+    if (!columns.ok) return columns;
+    const wanted = known?.summaryFields ?? [...textColumns(columns.value), "state", "sys_updated_on"];
+    return success(wanted.filter((name) => columns.value.columns.some((column) => column.name === name)));
   }
   if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
-  const paths: string[] = [];
-  for (const name of given) {
-    const found = await findColumn(parts, columns.value, name);
-    if (!found.ok) return found;
-    if (mayShowField(found.value.owner.table, found.value.column.name)) paths.push(found.value.path);
-  }
-  return success(paths);
+  const found = await findColumns(parts, table, given);
+  if (!found.ok) return found;
+  const shown = found.value.filter(({ owner, column }) => mayShowField(owner.table, column.name));
+  return success(shown.map(({ path }) => path));
 }
 
 async function orderOf(parts: DeskParts, table: string, orderBy: string): Answer<readonly string[]> {
-  if (orderBy === "") return success(["ORDERBYDESCsys_updated_on"]);
-  const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
-  const terms: string[] = [];
-  for (const part of orderBy.split(",").map((each) => each.trim()).slice(0, maxOrders)) {
-    const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
-    const found = await findColumn(parts, columns.value, name);
-    if (!found.ok) return found;
-    const isDescending = part.startsWith("-") || /^desc/i.test(direction);
-    terms.push(`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`);
-  }
-  return success(terms);
+  if (orderBy === "") return success([newestFirst]);
+  const asked = orderBy.split(",").slice(0, maxOrders).map((part) => {
+    const [, minus, name = "", direction = ""] =
+      /^(-?)\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part.trim()) ?? [];
+    return { name, sign: minus === "-" || /^desc/i.test(direction) ? "ORDERBYDESC" : "ORDERBY" };
+  });
+  const found = await findColumns(parts, table, asked.map(({ name }) => name));
+  return found.ok ? success(found.value.map(({ path }, at) => `${asked[at]?.sign ?? "ORDERBY"}${path}`)) : found;
 }

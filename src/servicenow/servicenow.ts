@@ -7,16 +7,25 @@ import { parseInstanceUrl } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
 import { createTableAccess } from "./table_access.ts";
 import { defaultTables } from "./tables.ts";
-import { createCallAs } from "./calls.ts";
-import { describeFailure, type ServicenowFailure } from "./failure.ts";
-import { createDesk } from "./desk.ts";
-import { createFetchOnce, createSend, createTransport, type Fetch } from "./transport.ts";
-import type { InstanceSignIn } from "../oauth/mod.ts";
+import { type Caller, createCallAs } from "./calls.ts";
+import { type Answer, describeFailure, type ServicenowFailure } from "./failure.ts";
+import { createFetchOnce, createTransport, type Fetch } from "./transport.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
-import { askWhoAmI, createServicenowLinks } from "./links.ts";
+import { askWhoAmI, createServicenowLinks, type ServicenowLinks } from "./links.ts";
 import { createRecordReader } from "./resources.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
+import { createDeskParts, type DeskParts } from "./table_api.ts";
+import { describeTable } from "./choices.ts";
+import { readItem } from "./catalog_item.ts";
+import { orderFromCatalog } from "./order.ts";
+import { addNote, createRecord, updateRecord } from "./write_record.ts";
+import { decideApproval } from "./decide_approval.ts";
+import { countRecords } from "./count.ts";
+import { getRecord } from "./get_record.ts";
+import { attachFile, fetchNamedFile } from "./record_files.ts";
+import { searchRecords } from "./search.ts";
+import type { InstanceSignIn } from "../oauth/mod.ts";
 
 /** What an instance is used with. */
 export interface ServicenowOptions {
@@ -67,9 +76,7 @@ export function createServicenow(options: ServicenowOptions) {
   const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });
   const store = createLinkStore({ instance, storage, secrets, log });
   const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, ...times });
-  const send = createSend({ transport, clock, random, pause, ...times });
-  const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });
-  const reader = createRecordReader({ callAs, instance });
+  const callAs = createCallAs({ links, transport, admit, clock, elapsed, random, pause, ...times });
   const access = createTableAccess(options.tables ?? defaultTables);
   const signIn: InstanceSignIn = {
     origin: instance.origin,
@@ -77,24 +84,60 @@ export function createServicenow(options: ServicenowOptions) {
     health: links.health,
     unlink: links.unlink,
     ...createLinkFlow({
-      instance,
-      client,
-      storage,
-      secrets,
-      links,
-      tokenEndpoint,
+      ...{ instance, client, storage, secrets, links, tokenEndpoint, clock },
       whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
-      clock,
     }),
   };
   return {
     links,
     signIn,
-    reader,
+    reader: createRecordReader({ callAs, instance }),
     linking: createLinking({ links, storage, log, linkUrl, ...times }),
     desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure: ServicenowFailure) => describeFailure(failure, linkUrl),
     /** Closes what it holds open; it is not used afterwards. */
     close: () => fetchOnce.close(),
+  };
+}
+
+// The jobs of a service desk. Each call is one person's, and ends in time for ServiceNow's own agents.
+
+/** ServiceNow's agents give up after 30 s. */
+const jobMs = 24_000;
+
+function createDesk(
+  { links, jobMs: limitMs = jobMs, ...place }: Parameters<typeof createDeskParts>[0] & {
+    readonly links: ServicenowLinks;
+    readonly jobMs?: number;
+  },
+) {
+  const partsFor = createDeskParts(place);
+  const { elapsed } = place;
+
+  /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
+  const job =
+    <Request, T>(work: (parts: DeskParts, request: Request) => Answer<T>) =>
+    async (request: Request, { subject, signal }: Caller): Answer<T> => {
+      const access = await links.access(subject, { signal });
+      if (!access.ok) return access;
+      const { account } = access.value;
+      const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
+      return await work(partsFor(person), request);
+    };
+
+  return {
+    tables: place.access.names,
+    search: job(searchRecords),
+    count: job(countRecords),
+    get: job(getRecord),
+    describe: job(describeTable),
+    fetchFile: job(fetchNamedFile),
+    describeItem: job(readItem),
+    order: job(orderFromCatalog),
+    create: job(createRecord),
+    update: job(updateRecord),
+    addNote: job(addNote),
+    decide: job(decideApproval),
+    attach: job(attachFile),
   };
 }

@@ -1,15 +1,14 @@
 /** The Table API: rows of one table, read and written in a person's own name. */
 import * as z from "zod";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
-import { failure, success } from "../lib/result.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import type { Answer } from "./failure.ts";
-import { isStoredSysId, recordSchema, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./answers.ts";
-import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/time.ts";
+import { isStoredSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import type { TableAccess } from "./table_access.ts";
+import { failure, success } from "../lib/result.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import type { Clock } from "../lib/time.ts";
 
 /**
  * Where `rel="next"` leads (RFC 8288 §3). Only the offset is taken from it: the address is never followed, and has to
@@ -34,7 +33,7 @@ function toCount(text: string | null): number | null {
 interface RowsRequest {
   /** An encoded query of this server's own making. */
   readonly query: string;
-  readonly fields?: readonly string[];
+  readonly fields?: readonly string[] | undefined;
   readonly limit: number;
   readonly offset?: number;
   /** Stored values alone, for what is not shown. */

@@ -6,19 +6,18 @@ interface KnownTable {
   readonly name: string;
   readonly label: string;
   /** What else agents call it. */
-  readonly aliases?: readonly string[];
-  readonly numberPrefix?: string;
+  readonly aliases: readonly string[];
+  /** Of the numbers of its records; empty where they have names. */
+  readonly numberPrefix: string;
   /** Tables that it extends, nearest first. */
-  readonly parents?: readonly string[];
+  readonly parents: readonly string[];
   /** Fields in which words are looked for. */
   readonly textFields: readonly string[];
   /** What a list shows of a record. */
   readonly summaryFields: readonly string[];
-  /** The field by which people name a record that has no number. */
-  readonly nameField?: string;
-  /** What else its name is made of, for a record that ties others together. */
-  readonly nameEnds?: readonly string[];
-  readonly nameSeparator?: string;
+  /** What the name of a record without a number is made of, and what stands between. */
+  readonly nameFields: readonly string[];
+  readonly nameSeparator: string;
 }
 
 /** Lines of `name: value`, as the lists of this part are written. */
@@ -29,201 +28,88 @@ export function namedLines(text: string): readonly (readonly [name: string, valu
   });
 }
 
-const taskText = ["number", "short_description", "description"];
-const work = ["state", "assignment_group", "assigned_to"];
-const ticket = { parents: ["task"], textFields: [...taskText, "cmdb_ci.name"] };
-const title = ["number", "short_description"];
+/** A line each: `table: label; other names; prefix of numbers, or fields of the name; where else words are looked for`. */
+const tables = `
+  incident: Incident; ; INC; description cmdb_ci.name
+  problem: Problem; ; PRB; description cmdb_ci.name
+  problem_task: Problem task; ; PTASK; description cmdb_ci.name
+  change_request: Change request; change; CHG; description cmdb_ci.name
+  change_task: Change task; ; CTASK; description cmdb_ci.name
+  sc_request: Request; request; REQ; description
+  sc_req_item: Requested item; requested_item ritm; RITM; description cat_item.name
+  sc_task: Catalog task; catalog_task; SCTASK; description
+  task: Task of any kind; ; TASK; description
+  sysapproval_approver: Approval; approval; sysapproval approver; sysapproval.number sysapproval.short_description
+  kb_knowledge: Knowledge article; knowledge article kb; KB; text
+  kb_knowledge_base: Knowledge base; ; title; title description
+  kb_category: Knowledge category; ; label; label
+  sc_cat_item: Catalog item; catalog catalog_item; name; name short_description
+  sc_category: Catalog category; ; title; title
+  sc_catalog: Service catalog; ; title; title
+  cmdb_ci: Configuration item; ci configuration_item; name; name short_description asset_tag serial_number
+  cmdb_rel_ci: Relation of configuration items; ; parent type child; parent.name child.name
+  task_sla: SLA of a task; sla; task sla; task.number sla.name
+  sys_user: Person; user person people; name; name user_name email title
+  sys_user_group: Group; group; name; name description
+  sys_user_grmember: Member of a group; group_member member; user group; user.name group.name
+  cmn_rota_member: Member of an on-call rota; on_call rota; member roster; member.name roster.rota.group.name
+  core_company: Company; ; name; name
+  cmn_department: Department; ; name; name
+  cmn_location: Location; ; name; name
+`;
+/** What a list shows, beside number and title; of other tables the fields in which words are looked for. */
+const summaries = `
+  incident: state priority caller_id assignment_group assigned_to sys_updated_on
+  problem: state assignment_group assigned_to priority cmdb_ci sys_updated_on
+  problem_task: state assignment_group assigned_to problem sys_updated_on
+  change_request: type state assignment_group assigned_to risk cmdb_ci start_date end_date sys_updated_on
+  change_task: state assignment_group assigned_to change_request sys_updated_on
+  sc_request: request_state stage approval requested_for opened_at sys_updated_on
+  sc_req_item: cat_item request stage state assignment_group assigned_to approval sys_updated_on
+  sc_task: state assignment_group assigned_to request_item sys_updated_on
+  task: sys_class_name priority state assignment_group assigned_to sys_updated_on
+  sysapproval_approver: sysapproval sysapproval.short_description state approver sys_created_on
+  kb_knowledge: workflow_state kb_knowledge_base author published sys_updated_on
+  kb_knowledge_base: title description owner
+  kb_category: label parent_id
+  sc_cat_item: name short_description category price active
+  sc_category: title parent
+  cmdb_ci: name sys_class_name operational_status support_group owned_by location
+  cmdb_rel_ci: parent parent.sys_class_name type child child.sys_class_name
+  task_sla: task task.short_description task.assigned_to sla stage has_breached percentage planned_end_time
+  sys_user: name user_name email title department manager active
+  sys_user_group: name description manager email
+  sys_user_grmember: user group
+  cmn_rota_member: member roster order from to
+`;
+const nameSeparators: Readonly<Record<string, string>> = { sysapproval_approver: ", approver ", cmdb_rel_ci: " " };
 
-export const knownTables: readonly KnownTable[] = [
-  {
-    name: "incident",
-    label: "Incident",
-    numberPrefix: "INC",
-    ...ticket,
-    summaryFields: [...title, "state", "priority", "caller_id", "assignment_group", "assigned_to", "sys_updated_on"],
-  },
-  {
-    name: "problem",
-    label: "Problem",
-    numberPrefix: "PRB",
-    ...ticket,
-    summaryFields: [...title, ...work, "priority", "cmdb_ci", "sys_updated_on"],
-  },
-  {
-    name: "problem_task",
-    label: "Problem task",
-    numberPrefix: "PTASK",
-    ...ticket,
-    summaryFields: [...title, ...work, "problem", "sys_updated_on"],
-  },
-  {
-    name: "change_request",
-    label: "Change request",
-    aliases: ["change"],
-    numberPrefix: "CHG",
-    ...ticket,
-    summaryFields: [...title, "type", ...work, "risk", "cmdb_ci", "start_date", "end_date", "sys_updated_on"],
-  },
-  {
-    name: "change_task",
-    label: "Change task",
-    numberPrefix: "CTASK",
-    ...ticket,
-    summaryFields: [...title, ...work, "change_request", "sys_updated_on"],
-  },
-  {
-    name: "sc_request",
-    label: "Request",
-    aliases: ["request"],
-    numberPrefix: "REQ",
-    parents: ["task"],
-    textFields: taskText,
-    summaryFields: [...title, "request_state", "stage", "approval", "requested_for", "opened_at", "sys_updated_on"],
-  },
-  {
-    name: "sc_req_item",
-    label: "Requested item",
-    aliases: ["requested_item", "ritm"],
-    numberPrefix: "RITM",
-    parents: ["task"],
-    textFields: [...taskText, "cat_item.name"],
-    summaryFields: [...title, "cat_item", "request", "stage", ...work, "approval", "sys_updated_on"],
-  },
-  {
-    name: "sc_task",
-    label: "Catalog task",
-    aliases: ["catalog_task"],
-    numberPrefix: "SCTASK",
-    parents: ["task"],
-    textFields: taskText,
-    summaryFields: [...title, ...work, "request_item", "sys_updated_on"],
-  },
-  {
-    name: "task",
-    label: "Task of any kind",
-    numberPrefix: "TASK",
-    textFields: taskText,
-    summaryFields: [...title, "sys_class_name", "priority", ...work, "sys_updated_on"],
-  },
-  {
-    name: "sysapproval_approver",
-    label: "Approval",
-    aliases: ["approval"],
-    textFields: ["sysapproval.number", "sysapproval.short_description"],
-    summaryFields: ["sysapproval", "sysapproval.short_description", "state", "approver", "sys_created_on"],
-    nameField: "sysapproval",
-    nameEnds: ["approver"],
-    nameSeparator: ", approver ",
-  },
-  {
-    name: "kb_knowledge",
-    label: "Knowledge article",
-    aliases: ["knowledge", "article", "kb"],
-    numberPrefix: "KB",
-    textFields: ["number", "short_description", "text"],
-    summaryFields: [...title, "workflow_state", "kb_knowledge_base", "author", "published", "sys_updated_on"],
-  },
-  {
-    name: "kb_knowledge_base",
-    label: "Knowledge base",
-    textFields: ["title", "description"],
-    summaryFields: ["title", "description", "owner"],
-    nameField: "title",
-  },
-  {
-    name: "kb_category",
-    label: "Knowledge category",
-    textFields: ["label"],
-    summaryFields: ["label", "parent_id"],
-    nameField: "label",
-  },
-  {
-    name: "sc_cat_item",
-    label: "Catalog item",
-    aliases: ["catalog", "catalog_item"],
-    textFields: ["name", "short_description"],
-    summaryFields: ["name", "short_description", "category", "price", "active"],
-    nameField: "name",
-  },
-  {
-    name: "sc_category",
-    label: "Catalog category",
-    textFields: ["title"],
-    summaryFields: ["title", "parent"],
-    nameField: "title",
-  },
-  { name: "sc_catalog", label: "Service catalog", textFields: ["title"], summaryFields: ["title"], nameField: "title" },
-  {
-    name: "cmdb_ci",
-    label: "Configuration item",
-    aliases: ["ci", "configuration_item"],
-    textFields: ["name", "short_description", "asset_tag", "serial_number"],
-    summaryFields: ["name", "sys_class_name", "operational_status", "support_group", "owned_by", "location"],
-    nameField: "name",
-  },
-  {
-    name: "cmdb_rel_ci",
-    label: "Relation of configuration items",
-    textFields: ["parent.name", "child.name"],
-    summaryFields: ["parent", "parent.sys_class_name", "type", "child", "child.sys_class_name"],
-    nameField: "parent",
-    nameEnds: ["type", "child"],
-    nameSeparator: " ",
-  },
-  {
-    name: "task_sla",
-    label: "SLA of a task",
-    aliases: ["sla"],
-    textFields: ["task.number", "sla.name"],
-    summaryFields: [
-      ...["task", "task.short_description", "task.assigned_to", "sla", "stage", "has_breached", "percentage"],
-      "planned_end_time",
-    ],
-    nameField: "task",
-    nameEnds: ["sla"],
-  },
-  {
-    name: "sys_user",
-    label: "Person",
-    aliases: ["user", "person", "people"],
-    textFields: ["name", "user_name", "email", "title"],
-    summaryFields: ["name", "user_name", "email", "title", "department", "manager", "active"],
-    nameField: "name",
-  },
-  {
-    name: "sys_user_group",
-    label: "Group",
-    aliases: ["group"],
-    textFields: ["name", "description"],
-    summaryFields: ["name", "description", "manager", "email"],
-    nameField: "name",
-  },
-  {
-    name: "sys_user_grmember",
-    label: "Member of a group",
-    aliases: ["group_member", "member"],
-    textFields: ["user.name", "group.name"],
-    summaryFields: ["user", "group"],
-    nameField: "user",
-    nameEnds: ["group"],
-  },
-  {
-    name: "cmn_rota_member",
-    label: "Member of an on-call rota",
-    aliases: ["on_call", "rota"],
-    textFields: ["member.name", "roster.rota.group.name"],
-    summaryFields: ["member", "roster", "order", "from", "to"],
-    nameField: "member",
-    nameEnds: ["roster"],
-  },
-  { name: "core_company", label: "Company", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
-  { name: "cmn_department", label: "Department", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
-  { name: "cmn_location", label: "Location", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
-];
+const summaryOf: ReadonlyMap<string, string> = new Map(namedLines(summaries));
+export const knownTables: readonly KnownTable[] = namedLines(tables).map(([name, described]) => {
+  const [label = "", aliases = "", named = "", searched = ""] = described.split("; ");
+  const isNumbered = /^[A-Z]+$/.test(named);
+  const title = isNumbered ? ["number", "short_description"] : [];
+  return {
+    name,
+    label,
+    aliases: namesIn(aliases),
+    numberPrefix: isNumbered ? named : "",
+    parents: isNumbered && name !== "task" && name !== "kb_knowledge" ? ["task"] : [],
+    textFields: [...title, ...namesIn(searched)],
+    summaryFields: [...title, ...namesIn(summaryOf.get(name) ?? searched)],
+    nameFields: isNumbered ? [] : namesIn(named),
+    nameSeparator: nameSeparators[name] ?? ": ",
+  };
+});
+
+/** Names with blanks between them. */
+export function namesIn(text: string): readonly string[] {
+  return text.split(" ").filter((name) => name !== "");
+}
 
 const byName: ReadonlyMap<string, KnownTable> = new Map(knownTables.map((table) => [table.name, table]));
 const byAlias: ReadonlyMap<string, string> = new Map(
-  knownTables.flatMap(({ name, label, aliases = [] }) =>
+  knownTables.flatMap(({ name, label, aliases }) =>
     [label.toLowerCase().replaceAll(" ", "_"), ...aliases].flatMap((alias) =>
       [[alias, name], [`${alias}s`, name]] as const
     )
@@ -236,8 +122,8 @@ export function knownTable(name: string): KnownTable | undefined {
 
 /** The fields that a record's name is made of. */
 export function namingFields(table: string): readonly string[] {
-  const { nameField = "name", nameEnds = [] } = knownTable(table) ?? {};
-  return [nameField, ...nameEnds];
+  const { nameFields = [] } = knownTable(table) ?? {};
+  return nameFields.length === 0 ? ["name"] : nameFields;
 }
 
 /** The table that a caller means: its own name, its label, or what people call it. */
@@ -250,16 +136,12 @@ export function tableNameOf(text: string): string {
 /** The table whose numbers start so; any other number is a task's. */
 export function tableOfNumber(number: string): string {
   const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];
-  return knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
+  return prefix === "" ? "task" : knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
 }
 
-const platformTablesOffered: ReadonlySet<string> = new Set([
-  "sys_user",
-  "sys_user_group",
-  "sys_user_grmember",
-  "sysapproval_approver",
-  "sysapproval_group",
-]);
+const platformTablesOffered = namesIn(
+  "sys_user sys_user_group sys_user_grmember sysapproval_approver sysapproval_group",
+);
 
 const platformPrefix =
   /^(sys|v_|oauth|ecc_|wf_|sp_|ldap_|saml|sso_|digest_|x509_|clone_|ha_|db_|discovery_|mid_|cert_)/;
@@ -272,29 +154,20 @@ const refusedWord =
  */
 export function isRefusedTable(table: string): boolean {
   return !/^[a-z][a-z0-9_]{1,79}$/.test(table) ||
-    (!platformTablesOffered.has(table) && (platformPrefix.test(table) || refusedWord.test(table)));
+    (!platformTablesOffered.includes(table) && (platformPrefix.test(table) || refusedWord.test(table)));
 }
 
 /** What `SERVICENOW_TABLES` is when it is not set: the tables of IT service management. */
-export const defaultTables: readonly string[] = [
-  ...["incident", "problem", "problem_task", "change_request", "change_task"],
-  ...["sc_request", "sc_req_item", "sc_task", "sc_cat_item", "sysapproval_approver", "kb_knowledge"],
-  ...["cmdb_ci", "cmdb_ci_*", "cmdb_rel_ci", "task_sla", "cmn_rota_member"],
-];
+export const defaultTables = namesIn(
+  "incident problem problem_task change_request change_task sc_request sc_req_item sc_task sc_cat_item " +
+    "sysapproval_approver kb_knowledge cmdb_ci cmdb_ci_* cmdb_rel_ci task_sla cmn_rota_member",
+);
 
 /** Read to name what a record refers to, whatever the setting says. */
-export const lookupTables: readonly string[] = [
-  "sys_user",
-  "sys_user_group",
-  "sys_user_grmember",
-  "core_company",
-  "cmn_department",
-  "cmn_location",
-  "kb_knowledge_base",
-  "kb_category",
-  "sc_category",
-  "sc_catalog",
-];
+export const lookupTables = namesIn(
+  "sys_user sys_user_group sys_user_grmember core_company cmn_department cmn_location " +
+    "kb_knowledge_base kb_category sc_category sc_catalog",
+);
 
 /** Parses the setting: names of tables, or the start of some followed by `*`; `*` alone is every table not refused. */
 export function parseTableList(text: string): Result<readonly string[], string> {
@@ -315,7 +188,7 @@ export function parseTableList(text: string): Result<readonly string[], string> 
 /** Other names for a table's records: its label, its parent tables, and the tables that extend it. */
 export function relatedTables(name: string): readonly string[] {
   const { label, parents = [] } = knownTable(name) ?? {};
-  const extending = knownTables.filter((each) => each.parents?.includes(name) === true);
+  const extending = knownTables.filter((each) => each.parents.includes(name));
   const group = name.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [];
   return [
     ...(label === undefined ? [] : [label]),

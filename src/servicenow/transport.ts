@@ -1,8 +1,8 @@
 /** Sends requests to the one configured instance, and tokens and records to no other host. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { declaredLength, readBounded } from "../lib/request_text.ts";
-import type { Clock, Pause } from "../lib/time.ts";
+import { declaredLength, readBounded, retryAfterMs } from "../lib/request_text.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Answer, Outcome, ServicenowFailure, UnavailableCause } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 
@@ -140,14 +140,6 @@ function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Ou
   return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
 }
 
-/** `Retry-After` in seconds, be it a number or a date (RFC 9110 §10.2.3); `null` when absent or neither. */
-function retryAfterSeconds(headers: Headers, clock: Clock): number | null {
-  const text = headers.get("retry-after")?.trim() ?? "";
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? null : Math.max(0, Math.ceil((date - clock()) / 1_000));
-}
-
 function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
   const brokenOff = (): CutFile => new CutFile({ reason: "unavailable", because: "broken_off" });
   async function* pieces(): AsyncGenerator<Uint8Array> {
@@ -193,7 +185,7 @@ export type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthoriz
 
 /** The JSON of one answer. */
 export const maxReplyBytes = 1_048_576;
-const defaultRetryAfterSeconds = 60;
+const defaultRetryAfterMs = 60_000;
 const maxQuotedCharacters = 500;
 
 const errorEnvelope = z.object({
@@ -221,7 +213,7 @@ export function checkStatus(
       return failure({
         reason: "rate_limited",
         by: "servicenow",
-        retryAfterSeconds: retryAfterSeconds(reply.headers, clock) ?? defaultRetryAfterSeconds,
+        retryAfterSeconds: Math.ceil((retryAfterMs(reply.headers, clock()) ?? defaultRetryAfterMs) / 1_000),
       });
     default:
       return status >= 500
@@ -253,48 +245,4 @@ function quoteError(reply: UpstreamReply): string {
     .trim();
   if (words === "") return `ServiceNow answered with status ${reply.status}.`;
   return words.length > maxQuotedCharacters ? `${words.slice(0, maxQuotedCharacters)}…` : words;
-}
-
-interface SendOptions {
-  readonly transport: Transport;
-  readonly clock: Clock;
-  /** Between 0 and 1, as `Math.random`. */
-  readonly random: () => number;
-  readonly pause: Pause;
-  /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
-  readonly retryDelayMs?: number;
-}
-
-/** Sends a request and gives its successful answer. */
-export type Send = (
-  request: UpstreamRequest,
-  call: { readonly accessToken: string; readonly signal: AbortSignal },
-) => Promise<Result<UpstreamReply, UpstreamFailure>>;
-
-const maxReadAttempts = 3;
-/** A longer `Retry-After` is reported to the caller. */
-const maxRetryAfterSeconds = 3;
-const firstRetryDelayMs = 250;
-
-/** A request and its retries. Only reads are sent again, until `signal` ends the call. */
-export function createSend({ transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions): Send {
-  return async (request, { accessToken, signal }) => {
-    const attempts = request.method === "GET" ? maxReadAttempts : 1;
-    for (let attempt = 1;; attempt++) {
-      const answer = await transport(request, { accessToken, signal });
-      const outcome = answer.ok ? checkStatus(answer.value, request, clock) : answer;
-      if (outcome.ok || attempt >= attempts || !isPassing(outcome.error)) return outcome;
-      const asked = answer.ok ? retryAfterSeconds(answer.value.headers, clock) : null;
-      if (asked !== null && asked > maxRetryAfterSeconds) return outcome;
-      const backoffMs = retryDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
-      await pause(Math.max((asked ?? 0) * 1_000, backoffMs), signal);
-      if (signal.aborted) return outcome;
-    }
-  };
-}
-
-/** Whether the same request may succeed in a moment. A time-out is not retried: it has used up the time of the call. */
-function isPassing(error: UpstreamFailure): boolean {
-  if (error.reason === "rate_limited") return true;
-  return error.reason === "unavailable" && ["unreachable", "broken_off", "server_error"].includes(error.because);
 }

@@ -1,17 +1,20 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import type { DeskParts } from "./table_api.ts";
-import { oneLine, storedValue } from "./field_values.ts";
-import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
-import { choicesOfColumn, listChoices } from "./choices.ts";
-import { columnsOf, type TableColumns } from "./columns.ts";
-import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } from "./resolve_values.ts";
-import { failure, success } from "../lib/result.ts";
+import { oneLine, type RecordFields, storedValue } from "./field_values.ts";
+import { type ChangeReport, planChange } from "./change_report.ts";
+import {
+  type GivenValue,
+  maxTextCharacters,
+  parseValueLines,
+  type ResolvedValue,
+  resolveValues,
+} from "./resolve_values.ts";
+import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
+import { choicesOfColumn, fieldsOfState, listChoices, nextStates } from "./choices.ts";
+import { columnsOf, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
-import { findRecord, type FoundRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
-import { planChange } from "./change_report.ts";
-import { fieldsOfState, nextStates } from "./states.ts";
-import { namedColumn, unknownColumn } from "./columns_by_name.ts";
+import { failure, success } from "../lib/result.ts";
 
 // Fields that a record is known to need before the instance accepts a change.
 

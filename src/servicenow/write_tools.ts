@@ -2,28 +2,28 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
-import { shortened } from "./change_report.ts";
-import type { Answer } from "./failure.ts";
+import { type ChangeReport, type FieldChange, shortened } from "./change_report.ts";
 import { oneLine } from "./field_values.ts";
-import type { ChangeReport, FieldChange, OrderReport } from "./answers.ts";
+import type { OrderReport } from "./order.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
+  answerWith,
   callerOf,
   defineWritingTool,
-  dryRunParameter,
+  dryRun,
   given,
-  idParameter,
   indented,
+  invalidArguments,
   joinOutcomes,
   listedIds,
   maxListedRecords,
-  optionalTable,
   type Reader,
   recordNames,
-  toFailureOutcome,
+  recordParameters,
   tooManyRecords,
   toTextOutcome,
-  unlistedText,
+  unlistedTexts,
+  writing,
 } from "./outcome_tool.ts";
 import { knownTable } from "./tables.ts";
 
@@ -40,15 +40,14 @@ function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"]
   return isUnknown ? `NOT known whether taken: ${name} ${wanted}; ${shown}` : `NOT taken: ${name} ${wanted}; ${shown}`;
 }
 
-/** What a person reads who decides about a change: all that would be sent, by the fields' labels. */
-function effectLines({ table, name, title, changes, notes }: ChangeReport): readonly string[] {
-  const what = name === null ? `A new ${knownTable(table)?.label.toLowerCase() ?? table}` : name;
-  const about = title === "" || title === name ? "" : ` (${title})`;
-  return [`${what}${about}:`, ...changes.map((change) => changeLine({ ...change, name: change.label })), ...notes];
-}
-
-function reportLines(report: ChangeReport): readonly string[] {
+/** What a person reads who decides about a change: all that would be sent, by the fields' labels. To the caller it is short. */
+function reportLines(report: ChangeReport, reader: Reader): readonly string[] {
   const { dryRun, table, name, title, link, changes, notTaken, alsoChanged, notes, version } = report;
+  if (reader === "person") {
+    const what = name === null ? `A new ${knownTable(table)?.label.toLowerCase() ?? table}` : name;
+    const about = title === "" || title === name ? "" : ` (${title})`;
+    return [`${what}${about}:`, ...changes.map((change) => changeLine({ ...change, name: change.label })), ...notes];
+  }
   const isUnknown = notTaken.every(({ isUnknown: each }) => each);
   const refusal = isUnknown
     ? ": it is NOT known whether everything was taken"
@@ -74,15 +73,9 @@ function reportLines(report: ChangeReport): readonly string[] {
 }
 
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
-async function answerWithReport(
-  servicenow: ServicenowRecords,
-  answer: Answer<ChangeReport>,
-  reader: Reader,
-): Promise<ToolOutcome> {
-  const made = await answer;
-  if (!made.ok) return toFailureOutcome(servicenow, made.error);
-  const { dryRun, name, changes, notTaken, madeFrom } = made.value;
-  const lines = reader === "person" ? effectLines(made.value) : reportLines(made.value);
+function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
+  const { dryRun, name, changes, notTaken, madeFrom } = report;
+  const lines = reportLines(report, reader);
   return !dryRun && name !== null && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
     ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
     : toTextOutcome(lines, madeFrom);
@@ -95,38 +88,25 @@ const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().descri
 ).meta({ written: "values" });
 
 /** Understood and not listed; each stands for one of `values`. */
-const valueParameters = {
-  short_description: unlistedText(),
-  description: unlistedText(),
-  urgency: unlistedText(),
-  impact: unlistedText(),
-  category: unlistedText(),
-  state: unlistedText(),
-  priority: unlistedText(),
-  assigned_to: unlistedText(),
-  assignment_group: unlistedText(),
-  close_code: unlistedText(),
-  close_notes: unlistedText(),
-};
-
-type Values =
-  & { readonly values?: string | undefined }
-  & {
-    readonly [Name in keyof typeof valueParameters]?: string | undefined;
-  };
+const valueNames = [
+  ...["short_description", "description", "urgency", "impact", "category", "state", "priority"] as const,
+  ...["assigned_to", "assignment_group", "close_code", "close_notes"] as const,
+];
+const valueParameters = unlistedTexts(valueNames);
 
 /** All values as one text. */
-function valuesOf(input: Values, mayBeEmpty = false): Result<string, string> {
-  const own = Object.keys(valueParameters) as (keyof typeof valueParameters)[];
-  const entries = own.flatMap((name) => given(input[name]) === undefined ? [] : [[name, input[name]] as const]);
+function valuesOf(
+  input: { readonly values?: string | undefined } & z.output<z.ZodObject<typeof valueParameters>>,
+  mayBeEmpty = false,
+): Result<string, string> {
+  const entries = valueNames.filter((name) => given(input[name]) !== undefined).map((name) => [name, input[name]]);
   const text = given(input.values) ?? "";
   if (entries.length === 0) return text === "" && !mayBeEmpty ? failure("values parameter is required") : success(text);
   if (text === "") return success(JSON.stringify(Object.fromEntries(entries)));
   return failure(`give ${entries.map(([name]) => name).join(", ")} in values too`);
 }
 
-const annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
-const scopes = ["servicenow:write"];
+const { annotations } = writing;
 
 /** `servicenow_create`: a new record by labels. */
 function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
@@ -135,27 +115,22 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     title: "Create a ServiceNow record",
     description:
       "Creates a record in the user's name. Search first: it may be there already. Catalog: servicenow_order.",
-    scopes,
-    annotations,
     aliases: otherNames({ table: "table_name", values: "data fields record" }),
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
       values: valuesParameter,
       from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
       ...valueParameters,
     }),
   }, async (input, context, reader) => {
     const values = valuesOf(input, given(input.from) !== undefined);
     if (!values.ok) return invalidArguments(values.error);
     const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
-    return await answerWithReport(servicenow, servicenow.desk.create(request, callerOf(context)), reader);
+    const made = servicenow.desk.create(request, callerOf(context));
+    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
   });
-}
-
-function invalidArguments(message: string): ToolOutcome {
-  return { ok: false, code: "servicenow_invalid_input", message };
 }
 
 /** `servicenow_update`: changes fields of a record by labels: assigns, resolves, closes. */
@@ -165,15 +140,13 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     title: "Update a ServiceNow record",
     description:
       "Changes fields of a record: assign, resolve, close, reopen, reschedule. Answers what ServiceNow took.",
-    scopes,
     annotations: { ...annotations, destructiveHint: true, idempotentHint: true },
     aliases: otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }),
     input: z.object({
-      id: idParameter(),
-      table: optionalTable(),
+      ...recordParameters,
       values: valuesParameter.describe("As in servicenow_create"),
       if_version: z.string().optional().describe("Version that you read: refuses if it has changed since"),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
       ...valueParameters,
     }),
   }, async (input, context, reader) => {
@@ -181,8 +154,10 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     if (!values.ok) return invalidArguments(values.error);
     const { dry_run: dryRun, if_version: ifVersion } = input;
     const request = { table: given(input.table), values: values.value, ifVersion };
-    const update = (id: string, dryRun: boolean) =>
-      answerWithReport(servicenow, servicenow.desk.update({ ...request, id, dryRun }, callerOf(context)), reader);
+    const update = (id: string, dryRun: boolean) => {
+      const made = servicenow.desk.update({ ...request, id, dryRun }, callerOf(context));
+      return answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+    };
     const ids = listedIds(input.id);
     if (ids.length === 1) return await update(input.id, dryRun);
     if (ids.length > maxListedRecords) return tooManyRecords;
@@ -204,8 +179,6 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_add_note",
     title: "Add a note to a ServiceNow record",
     description: "Writes into a record's journal, permanently.",
-    scopes,
-    annotations,
     aliases: {
       ...otherNames({ ...recordNames, text: "note comment message body content" }),
       audience: {
@@ -216,15 +189,15 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     },
     knownAs: "servicenow_add_comment servicenow_add_work_note",
     input: z.object({
-      id: idParameter(),
-      table: optionalTable(),
+      ...recordParameters,
       audience: z.enum(["team", "caller"]).describe("caller: the customer reads it and is notified"),
       text: z.string(),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
     }),
   }, async ({ id, table, audience, text, dry_run: dryRun }, context, reader) => {
     const request = { id, table: given(table), audience, text, dryRun };
-    return await answerWithReport(servicenow, servicenow.desk.addNote(request, callerOf(context)), reader);
+    const made = servicenow.desk.addNote(request, callerOf(context));
+    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
   });
 }
 
@@ -236,8 +209,6 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_order",
     title: "Order from the ServiceNow catalog",
     description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
-    scopes,
-    annotations,
     aliases: otherNames({ item: "item_name catalog_item", answers: "variables values" }),
     places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
@@ -247,13 +218,12 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
       }),
       quantity: z.int().min(1).max(maxQuantity).default(1),
       action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
     }),
   }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
     const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
-    const report = await servicenow.desk.order(request, callerOf(context));
-    if (!report.ok) return toFailureOutcome(servicenow, report.error);
-    return toTextOutcome(orderLines(report.value, reader), report.value.madeFrom);
+    const made = servicenow.desk.order(request, callerOf(context));
+    return await answerWith(servicenow, made, (report) => toTextOutcome(orderLines(report, reader), report.madeFrom));
   });
 }
 
@@ -311,7 +281,6 @@ function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     description:
       "Gives the user's own decision, or as a delegate. What waits: servicenow_search sysapproval_approver, approver=me, " +
       "state=Requested.",
-    scopes,
     annotations: { ...annotations, destructiveHint: true },
     aliases: {
       ...otherNames({ id: recordNames.id, comment: "comments reason" }),
@@ -322,11 +291,12 @@ function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
       id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
       decision: z.enum(["approve", "reject"]),
       comment: z.string().optional().describe("Required to reject"),
-      dry_run: dryRunParameter(),
+      dry_run: dryRun,
     }),
   }, async ({ id, decision, comment, dry_run: dryRun }, context, reader) => {
     const request = { id, decision, comment: given(comment), dryRun };
-    return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)), reader);
+    const made = servicenow.desk.decide(request, callerOf(context));
+    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
   });
 }
 
