@@ -32,13 +32,13 @@ import {
   callerOf,
   defineWritingTool,
   dryRun,
-  given,
   recordNames,
   recordParameters,
   toFailureOutcome,
   toTextOutcome,
   writing,
 } from "./outcome_tool.ts";
+import { given } from "./tables.ts";
 
 /** What came of a file, or the tool's failure. */
 type Done<T> = Promise<{ readonly ok: true; readonly value: T } | Extract<ToolOutcome, { readonly ok: false }>>;

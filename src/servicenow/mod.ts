@@ -9,9 +9,8 @@
  *
  * Everything but the names of tables is loaded only when an instance is configured.
  */
-export { listOf } from "./outcome_tool.ts";
+export { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
 export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
-export { relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
 export type { Transport, UpstreamRequest } from "./transport.ts";
 
 /** Records, linked accounts and sign-in of one instance. */

@@ -57,16 +57,6 @@ export function callerOf({ principal, signal }: ToolContext): Caller {
   return { subject: principal.subject, signal };
 }
 
-/** `undefined` for an absent or empty parameter: some platforms send "" for what a user left out. */
-export function given(text: string | undefined): string | undefined {
-  return text === undefined || text.trim() === "" ? undefined : text.trim();
-}
-
-/** A comma-separated parameter as a list, without empty entries; `undefined` when it is absent or empty. */
-export function listOf(text: string | undefined): readonly string[] | undefined {
-  return given(text)?.split(",").map((name) => name.trim()).filter((name) => name !== "");
-}
-
 /** Records of one call. */
 export const maxListedRecords = 10;
 

@@ -12,11 +12,9 @@ import {
   answerWith,
   callerOf,
   contentWarning,
-  given,
   indented,
   joinOutcomes,
   listedIds,
-  listOf,
   maxListedRecords,
   recordNames,
   recordParameters,
@@ -25,6 +23,7 @@ import {
   toTextOutcome,
   unlistedTexts,
 } from "./outcome_tool.ts";
+import { given, listOf } from "./tables.ts";
 import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 

@@ -11,7 +11,6 @@ import {
   callerOf,
   defineWritingTool,
   dryRun,
-  given,
   indented,
   invalidArguments,
   joinOutcomes,
@@ -25,7 +24,7 @@ import {
   unlistedTexts,
   writing,
 } from "./outcome_tool.ts";
-import { knownTable } from "./tables.ts";
+import { given, knownTable } from "./tables.ts";
 
 function changeLine({ name, before, after }: Pick<FieldChange, "name" | "before" | "after">): string {
   const now = after === "" ? "(empty)" : after;
