@@ -156,6 +156,9 @@ export function createGuard(options: {
       return entry.outcome;
     }
     cache.delete(header);
+    const parsed = parseAuthorization(header); // a token with fewer scopes than before goes on with those that are left
+    const again = "token" in parsed ? await verify(request, header, parsed) : null;
+    if (again?.kind === "principal") return again;
     return refuse(request, await verifier.whyEnded(entry.outcome.principal));
   };
   const judge = (

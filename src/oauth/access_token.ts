@@ -14,7 +14,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
-import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
+import { type Holder, holderOf, type UserDirectory } from "./manage_users.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
 const claimsSchema = z.lazy(() =>
@@ -154,19 +154,19 @@ type TokenProblem =
   | "disabled_user";
 
 /**
- * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
- * or reset since.
+ * Who holds a verified access token that is alive: not expired nor revoked, its grant still stored, and its user not
+ * disabled or reset since.
  */
 export function createLivenessCheck(
   storage: Storage,
   users: UserDirectory,
   clock: Clock,
-): (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean> {
+): (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<Holder | null> {
   return async ({ grantId, tokenId, expiresAt }) => {
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
     // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
-    if (expiresAt <= clock()) return false;
-    return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
+    if (expiresAt <= clock()) return null;
+    return grant === null || revoked !== null ? null : await holderOf(users, grant.value);
   };
 }
 
@@ -175,29 +175,37 @@ export type Verifier = ReturnType<typeof createVerifier>;
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export function createVerifier(
-  { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
+  { storage, users, signingKeys, accessTokens, holderOfToken, log, timers }: {
     readonly storage: Storage;
     readonly log: Log;
     readonly timers?: Timers | undefined;
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
-    readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
+    readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
   },
 ) {
-  const isLive = async (principal: Principal): Promise<boolean> => {
+  const holderNow = async (principal: Principal): Promise<Holder | null> => {
     if (principal.clientId !== operatorClientId) {
       // A key that was withdrawn ends the tokens that were verified before, too.
-      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return false;
-      return await isLiveToken(principal);
+      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return null;
+      return await holderOfToken(principal);
     }
     const token = await operatorTokens.read(storage, principal.tokenId);
-    return token !== null && await users.isLiveToken(token.value);
+    return token === null ? null : await users.holderOfToken(token.value);
+  };
+  const isLive = async (principal: Principal): Promise<boolean> => {
+    const holder = await holderNow(principal);
+    return holder !== null && (holder.mayGrant === null || principal.scopes.isSubsetOf(holder.mayGrant));
   };
   const whyEnded = async ({ subject }: Principal): Promise<"disabled_user" | "revoked_token"> =>
     await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
-  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> =>
-    await isLive(principal) ? success(principal) : failure(await whyEnded(principal));
+  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
+    const holder = await holderNow(principal);
+    if (holder === null) return failure(await whyEnded(principal));
+    const { mayGrant } = holder;
+    return success(mayGrant === null ? principal : { ...principal, scopes: principal.scopes.intersection(mayGrant) });
+  };
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
@@ -235,7 +243,7 @@ export function createVerifier(
     async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {
       return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
     },
-    /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
+    /** Whether the token that gave this principal is still good, for all of its scopes. */
     isLive,
     whyEnded,
     /** Tells when `isLive` turns false. */

@@ -27,15 +27,15 @@ export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
  * request to one: calls need none of it, and a start does not wait for it.
  */
 export function createAuthorizationServer(options: AuthorizationServerOptions) {
-  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow } = options;
+  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow, company } = options;
   const { agreedClock = createAgreedClock(clock, timers) } = options;
-  const users = createUserDirectory(storage, options.ownerPasswordHash);
+  const users = createUserDirectory(storage, options);
   const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
-  const isLiveToken = createLivenessCheck(storage, users, clock);
-  const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, isLiveToken };
+  const holderOfToken = createLivenessCheck(storage, users, clock);
+  const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
     name: keyof Endpoints["named"],
@@ -67,11 +67,16 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
         at("servicenowCallback", ["/servicenow/callback"], forUsers),
         at("servicenowLink", ["/servicenow/link"], forUsers),
       ]),
+      ...(company === undefined ? [] : [
+        at("company", ["/oauth/company"], forUsers),
+        at("companyCallback", ["/oauth/callback"], forUsers),
+        at("companyLink", ["/oauth/company/link"], forUsers),
+      ]),
     ],
     /** For the pages of the console. */
     forConsole: load,
     /** For the resource server's guard. */
-    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, isLiveToken }),
+    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, holderOfToken }),
     /** Who holds the credential in a request, for rate limits. */
     credentialKey: async (request: Request): Promise<string | null> => await (await load()).credentialKey(request),
     /** A client's name and redirect hosts; `null` if it is unknown. */
@@ -84,7 +89,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
       };
     },
     /** Whether users can sign in. */
-    isSetUp: async (): Promise<boolean> => servicenow?.signsPeopleIn === true || await users.hasOwner(),
+    isSetUp: async (): Promise<boolean> =>
+      servicenow?.signsPeopleIn === true || (company?.allow.length ?? 0) > 0 || await users.hasOwner(),
     /**
      * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
      * `isShared`, one that another instance printed stays good.

@@ -204,7 +204,9 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       return errorPage(issuer, reason);
     };
     if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
-    if (options.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");
+    if (options.signInElsewhere === undefined && options.company === undefined && !await users.hasOwner()) {
+      return deadEnd("not_set_up");
+    }
     const parameters = toParameters(url.searchParams);
     // No honest client sends repeated parameters or control characters, and parsers disagree about them.
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {

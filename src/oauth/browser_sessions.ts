@@ -19,6 +19,8 @@ const browserSessionSchema = z.lazy(() =>
     /** The account's credential hash at sign-in: a changed passphrase ends the session. */
     credentialHash: z.string(),
     signedInAt: z.number(),
+    /** They signed in at the company's provider; `sid` is their session there, where it names one. */
+    company: z.object({ sid: z.string().nullable() }).optional(),
   })
 );
 
@@ -98,6 +100,8 @@ export interface Browser {
 export interface SignedIn {
   readonly account: Account;
   readonly signedInAt: number;
+  /** They signed in at the company's provider. */
+  readonly byCompany: boolean;
 }
 
 export type Browsers = ReturnType<typeof createBrowsers>;
@@ -149,13 +153,27 @@ export function createBrowsers(options: {
       if (session === null) return null;
       const account = await users.find(session.value.userId);
       if (account === null || account.credentialHash !== session.value.credentialHash) return null;
-      return { account, signedInAt: session.value.signedInAt };
+      const byCompany = session.value.company !== undefined;
+      if (byCompany && account.company === null) return null; // unlinked since, or another provider is asked
+      return { account, signedInAt: session.value.signedInAt, byCompany };
     },
     /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
-    async signIn(request: Request, account: Account, browser: Browser = identify(request)): Promise<string> {
+    async signIn(
+      request: Request,
+      account: Account,
+      { browser = identify(request), company }: {
+        readonly browser?: Browser;
+        readonly company?: { readonly sid: string | null };
+      } = {},
+    ): Promise<string> {
       const cookie = randomSecret();
       const now = clock();
-      const session = { userId: account.id, credentialHash: account.credentialHash, signedInAt: now };
+      const session = {
+        userId: account.id,
+        credentialHash: account.credentialHash,
+        signedInAt: now,
+        ...company === undefined ? {} : { company },
+      };
       const previous = cookies.readSession(request);
       await storage.commit({
         puts: [

@@ -4,7 +4,7 @@ import { refreshTokenLifetimeSeconds } from "./context.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
 import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, showSignIn } from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
-import { showConsent } from "./consent_page.ts";
+import { grantableScopes, showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
 import type { InstanceSignIn } from "./servicenow_port.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
@@ -36,7 +36,8 @@ import { logStep } from "./refusal.ts";
 /** The scopes that this person approved in this request, if their credential is still the same. */
 function approvedScopes({ request: { approved } }: Pending, { account }: SignedIn): readonly string[] | null {
   if (approved?.userId !== account.id || approved.credentialHash !== account.credentialHash) return null;
-  return approved.scopes;
+  const scopes = grantableScopes(approved.scopes, account);
+  return scopes.length === 0 ? null : scopes;
 }
 
 /** Whether these scopes need a linked account that the person lacks. */
@@ -255,7 +256,7 @@ async function signedInByPage(
   if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
     return null;
   }
-  return { account, signedInAt: waiting.request.signInAfter };
+  return { account, signedInAt: waiting.request.signInAfter, byCompany: account.company !== null };
 }
 
 interface Decision {
@@ -284,7 +285,8 @@ async function decide(
         : await answer(options, decision, { form, scopes: approved });
     case "allow": {
       const ticked = new Set(form.getAll("scope"));
-      const scopes = pending.request.scopes.filter((name) => ticked.has(name)); // only what was requested
+      const grantable = grantableScopes(pending.request.scopes, signedIn.account); // only what was requested
+      const scopes = grantable.filter((name) => ticked.has(name));
       if (scopes.length === 0) {
         const problem = "Tick at least one box, or choose Deny.";
         return await showConsent(options, pending, signedIn, { problem, ticked: scopes });

@@ -2,6 +2,7 @@
 import type { SignedIn } from "./browser_sessions.ts";
 import { type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import { type InteractionOptions, pathsOf, proofOf, type Waiting } from "./interaction.ts";
+import type { Account } from "./manage_users.ts";
 import type { Client } from "./records.ts";
 import { nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
@@ -24,7 +25,8 @@ export async function showConsent(
 ): Promise<Response> {
   const { client, request, handle } = waiting;
   const { lifetimes, servicenow } = options;
-  const { scopes, redirectUri, resource } = request;
+  const { redirectUri, resource } = request;
+  const scopes = grantableScopes(request.scopes, account);
   const paths = pathsOf(options.issuer);
   const workspace = scopes.some((name) => name.startsWith("files:")) ? options.workspaceOf?.(account.id) : undefined;
   const servicenowAccount = servicenow === undefined || !usesServicenow(scopes)
@@ -32,6 +34,7 @@ export async function showConsent(
     : await servicenow.instance.status(account.id);
   const { name, caution } = destination(redirectUri, client);
   const choices = scopeCatalogue.filter((scope) => scopes.includes(scope.name));
+  const beyond = scopeCatalogue.filter(({ name }) => request.scopes.includes(name) && !scopes.includes(name));
   const title = `${client.name} wants access`;
   return pageResponse({
     title,
@@ -73,9 +76,13 @@ export async function showConsent(
         <fieldset>
           <legend>This lets it</legend>
           ${choices.map((scope) => scopeChoice(scope, scopes, ticked ?? scopes))}
+          ${beyond.length > 0 &&
+            html`<p class="hint">Your groups do not let you allow this: ${
+              beyond.map(({ words }) => words).join("; ")
+            }.</p>`}
         </fieldset>
         <div class="actions">
-          <button type="submit" name="decision" value="allow">Allow</button>
+          ${choices.length > 0 && html`<button type="submit" name="decision" value="allow">Allow</button>`}
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>
         </div>
       </form>
@@ -100,6 +107,11 @@ export async function showConsent(
       </details>
     `,
   });
+}
+
+/** What of the requested scopes the person may grant, as their groups are now. */
+export function grantableScopes(requested: readonly string[], { mayGrant }: Account): readonly string[] {
+  return mayGrant === null ? requested : requested.filter((name) => mayGrant.has(name));
 }
 
 // Enter in a box presses the form's first submit button (HTML, "Implicit submission"). This one closes the dialog that

@@ -13,6 +13,7 @@ import { authorizationCodes, clients, signInLinks } from "./records.ts";
 import { createTokenEndpoint, findRefreshToken, grantTypeNames, judgeRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
+import { loadOnce } from "../lib/program.ts";
 import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
@@ -38,7 +39,7 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly signingKeys: SigningKeys;
   readonly accessTokens: AccessTokens;
   readonly directory: ClientDirectory;
-  readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
+  readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
 }
 
 export type Endpoints = ReturnType<typeof createEndpoints>;
@@ -57,6 +58,13 @@ export function createEndpoints(options: SharedParts) {
     findClient: (id: string) => directory.find(id, "pages"),
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
+  const { company } = options;
+  const loadCompany = loadOnce(async () => {
+    if (company === undefined) throw new TypeError("No provider is configured");
+    return (await import("./company_sign_in.ts")).createCompanySignIn({ ...interaction, company, passwords, throttle });
+  });
+  const byCompany = (name: "visit" | "callback" | "link"): Endpoint => async (request, peer) =>
+    await (await loadCompany())[name](request, peer);
   const absent: Endpoint = () => new Response(null, { status: 404 }); // has no route
   return {
     named: {
@@ -78,6 +86,9 @@ export function createEndpoints(options: SharedParts) {
       signOut: createSignOutEndpoint(interaction),
       setUp: createSetUpEndpoint({ ...interaction, passwords }),
       invitation: createInvitationEndpoint({ ...interaction, passwords }),
+      company: byCompany("visit"),
+      companyCallback: byCompany("callback"),
+      companyLink: byCompany("link"),
       servicenowCallback: servicenow === undefined
         ? absent
         : createServicenowCallback({ ...interaction, instance: servicenow.instance }),

@@ -4,7 +4,7 @@ import { present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
+import { companyPath, type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
 import { type Browser, csrfToken, readOwnForm, type SignedIn } from "./browser_sessions.ts";
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
@@ -32,6 +32,8 @@ export interface Visitor {
   readonly isAdministrator: boolean;
   /** Milliseconds since the epoch. */
   readonly signedInAt: number;
+  /** They signed in at the company's provider, and confirm there what asks for it. */
+  readonly byCompany: boolean;
   /** The value of each form's `csrf` field. */
   readonly csrf: string;
   /** Sees what others do, and there are others. */
@@ -66,11 +68,12 @@ export type Visits = ReturnType<typeof createVisits>;
 /** Makes {@link Visits}. */
 export function createVisits(options: SignInOptions) {
   const { browsers, secrets, log, users } = options;
-  const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
+  const visitorOf = async ({ account, signedInAt, byCompany }: SignedIn, browser: Browser): Promise<Visitor> => ({
     userId: account.id,
     name: account.displayName,
     isAdministrator: account.isAdministrator,
     signedInAt,
+    byCompany,
     csrf: csrfToken(secrets, browser),
     seesOthers: account.isAdministrator && await users.hasNamedUsers(),
   });
@@ -86,7 +89,7 @@ export function createVisits(options: SignInOptions) {
     if (outcome?.ok) {
       const cookie = await browsers.signIn(request, outcome.account);
       logStep({ log, peer }, "sign_in", { outcome: "signed_in", user: outcome.user });
-      const signedIn = { account: outcome.account, signedInAt: options.clock() };
+      const signedIn = { account: outcome.account, signedInAt: options.clock(), byCompany: false };
       return success({ visitor: await visitorOf(signedIn, browser), form, cookies: [cookie] });
     }
     if (outcome !== null) {
@@ -120,7 +123,8 @@ export function createVisits(options: SignInOptions) {
     async readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>> {
       const form = await readOwnForm(options, request, browsers.identify(request));
       if (!form.ok) return failure(errorPage(options.issuer, form.error));
-      if (await browsers.signedIn(request) === null && options.signInElsewhere === undefined) {
+      const isAskedHere = options.signInElsewhere === undefined && options.company === undefined;
+      if (isAskedHere && await browsers.signedIn(request) === null) {
         return await signInWithForm({ request, form: form.value, page, peer });
       }
       const entered = await enter(request, page);
@@ -140,6 +144,8 @@ export function createVisits(options: SignInOptions) {
       log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
       return failure(refusalOf(outcome));
     },
+    /** Where someone signs in at the company's provider once more, and then comes back to the page. */
+    confirmPath: (page: ConsolePage): string => companyPath(options.issuer, { next: page, again: "1" }),
     /** Whether people sign in at another system, where no passphrase can be asked for. */
     signInIsElsewhere: options.signInElsewhere !== undefined,
   };
@@ -218,7 +224,11 @@ export function createAdministration(
     },
     /** The scopes that this installation offers. */
     scopes: options.scopes ?? usualScopes,
-    users: () => listUsers(options),
+    /** The users, and what the company's provider makes of them. */
+    async users() {
+      const listed = await listUsers(options);
+      return listed.map((user) => ({ ...user, ...options.users.companyOf(user) }));
+    },
     async change(
       name: string,
       change: UserChange,

@@ -3,7 +3,7 @@ import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
-import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
+import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
@@ -50,8 +50,8 @@ export async function listAccess(
 ): Promise<AccessList> {
   const found = await storedGrantsOf(storage, userId);
   const subjects = foundOnce(users);
-  const isLive = await Promise.all(found.map((grant) => isLiveGrant(subjects, grant)));
-  const living = found.filter((_, index) => isLive[index]);
+  const holders = await Promise.all(found.map((grant) => holderOf(subjects, grant)));
+  const living = found.filter((_, index) => holders[index] !== null);
   const tokens = await tokensOf({ storage, users }, userId);
   return {
     grants: living.map((grant) => ({ ...grant, renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt })).sort((
@@ -108,8 +108,8 @@ async function tokensOf(
 ): Promise<OperatorTokenSummary[]> {
   const stored = await operatorTokens.list(storage, { limit: maxRead });
   const own = stored.flatMap(({ value }) => userId === null || value.userId === userId ? [value] : []);
-  const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
-  return own.filter((_, index) => areLive[index]).map(summariseToken)
+  const holders = await Promise.all(own.map((token) => users.holderOfToken(token)));
+  return own.filter((_, index) => holders[index] !== null).map(summariseToken)
     .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
 }
 

@@ -32,7 +32,12 @@ export interface Pending extends Waiting {
 /** Where the pages live, relative to whatever host the browser used. */
 export function pathsOf(
   issuer: string,
-): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | "grants" | "servicenowLink", string>> {
+): Readonly<
+  Record<
+    "home" | "signIn" | "signOut" | "consent" | "setUp" | "grants" | "servicenowLink" | "company" | "companyLink",
+    string
+  >
+> {
   const base = basePathOf(issuer);
   return {
     home: `${base}/`,
@@ -42,6 +47,8 @@ export function pathsOf(
     grants: `${base}/oauth/grants`,
     setUp: `${base}/setup`,
     servicenowLink: `${base}/servicenow/link`,
+    company: `${base}/oauth/company`,
+    companyLink: `${base}/oauth/company/link`,
   };
 }
 
@@ -65,26 +72,35 @@ export function proofOf({ secrets }: InteractionOptions, { handle, request }: Wa
 }
 
 /** A page that a user signs in for: of their account, or of the console. */
-export type AccountPage = "grants" | "servicenowLink" | ConsolePage;
+export type AccountPage = "grants" | "servicenowLink" | "companyLink" | ConsolePage;
 
 /** `console`, or one of the pages below it. */
 export type ConsolePage = `console${string}`;
 
 /** The page that a text names; the texts come back from forms and visits. */
 export function accountPageIn(text: string | null): AccountPage | null {
-  if (text === "grants" || text === "servicenowLink") return text;
+  if (text === "grants" || text === "servicenowLink" || text === "companyLink") return text;
   return text !== null && /^console(\/[a-z]{1,20})?$/.test(text) ? text as ConsolePage : null;
+}
+
+function isOwnPage(page: AccountPage): page is Exclude<AccountPage, ConsolePage> {
+  return page === "grants" || page === "servicenowLink" || page === "companyLink";
 }
 
 /** Where a page is. */
 export function pathOfPage(issuer: string, page: AccountPage): string {
   const paths = pathsOf(issuer);
-  return page === "grants" || page === "servicenowLink" ? paths[page] : `${paths.home}${page}`;
+  return isOwnPage(page) ? paths[page] : `${paths.home}${page}`;
 }
 
 /** Where a waiting request goes on. */
 export function pathOfRequest(issuer: string, handle: string): string {
   return `${pathsOf(issuer).consent}?${new URLSearchParams({ request: handle })}`;
+}
+
+/** Where a browser sets out for the company's provider. */
+export function companyPath(issuer: string, query: Readonly<Record<string, string>>): string {
+  return `${pathsOf(issuer).company}?${new URLSearchParams(query)}`;
 }
 
 /** Why a user signs in: a waiting request, or a page about their account. */
@@ -119,8 +135,17 @@ export async function showSignIn(
       })
       : await options.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
   }
-  if (!await options.users.hasOwner()) return errorPage(options.issuer, "not_set_up");
+  const { company, issuer } = options;
+  const hasOwner = await options.users.hasOwner();
+  if (!hasOwner && company === undefined) return errorPage(issuer, "not_set_up");
+  const asked = purpose.kind === "request" ? { request: purpose.waiting.handle } : { next: purpose.next };
+  const choose = asOther ? { choose: "1" } : {};
   return signInPage({
+    ...company === undefined || purpose.kind === "account" && purpose.next === "companyLink" || link !== undefined
+      ? {}
+      : {
+        company: { host: new URL(company.issuer).host, path: companyPath(issuer, { ...asked, ...choose }), hasOwner },
+      },
     action: purpose.kind === "account"
       ? `${signIn}?${new URLSearchParams({ next: purpose.next, ...link === undefined ? {} : { link } })}`
       : signIn,
@@ -131,7 +156,7 @@ export async function showSignIn(
     ],
     purpose: purpose.kind === "request"
       ? { kind: "request", clientName: purpose.waiting.client.name }
-      : { kind: purpose.next === "grants" || purpose.next === "servicenowLink" ? purpose.next : "console" },
+      : { kind: isOwnPage(purpose.next) ? purpose.next : "console" },
     askUserName: asOther || await options.users.hasNamedUsers(),
     ...shown,
   });
@@ -143,7 +168,9 @@ interface SignInPage {
   readonly hidden: readonly (readonly [name: string, value: string])[];
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }
-    | { readonly kind: "grants" | "servicenowLink" | "console" | "act" };
+    | { readonly kind: "grants" | "servicenowLink" | "companyLink" | "console" | "act" };
+  /** The company's provider, where people sign in; the passphrase then is for those who have one. */
+  readonly company?: { readonly host: string; readonly path: string; readonly hasOwner: boolean };
   readonly askUserName: boolean;
   readonly userName?: string;
   readonly problem?: string;
@@ -162,6 +189,9 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
       return html`Sign in to see what your agents do, and to decide what they may do.`;
     case "act":
       return html`You were signed out. Sign in, and what you asked for is done.`;
+    case "companyLink":
+      return html`First sign in with the passphrase that you have here, so that this server knows whose account it
+        links. You sign in to your company account after that.`;
     case "servicenowLink":
       return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
         after that.`;
@@ -169,11 +199,11 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
 }
 
 export function signInPage(page: SignInPage): Response {
-  const { problem, status, retryAfterSeconds, cookies } = page;
+  const { problem, status, retryAfterSeconds, cookies, company } = page;
   const described = problem === undefined ? html`` : html`
     aria-invalid="true" aria-describedby="problem"
   `;
-  const focus = html`autofocus`;
+  const focus = company === undefined ? html`autofocus` : null;
   const focusName = page.askUserName && (page.userName ?? "") === "" ? focus : null;
   const userName = page.askUserName
     ? html`
@@ -184,7 +214,17 @@ export function signInPage(page: SignInPage): Response {
     `
     // Hidden: password managers store the passphrase under it.
     : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
-  const title = page.purpose.kind === "servicenowLink" ? "Link your ServiceNow account" : "Sign in";
+  const title = titles[page.purpose.kind] ?? "Sign in";
+  const form = html`
+    <form method="post" action="${page.action}">
+      ${page.hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+      ${userName}
+      <label class="field" for="passphrase">Passphrase</label>
+      <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
+        maxlength="1024" ${focusName === null ? focus : null}${described}>
+      <div class="actions"><button type="submit">Sign in</button></div>
+    </form>
+  `;
   return pageResponse({
     title,
     ...present({ status, retryAfterSeconds, cookies }),
@@ -192,16 +232,32 @@ export function signInPage(page: SignInPage): Response {
       <h1>${title}</h1>
       <p class="quiet">${purposeWords(page.purpose)}</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
-      <form method="post" action="${page.action}">
-        ${page.hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-        ${userName}
-        <label class="field" for="passphrase">Passphrase</label>
-        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
-          maxlength="1024" ${focusName === null ? focus : null}${described}>
-        <div class="actions"><button type="submit">Sign in</button></div>
-      </form>
+      ${company === undefined ? form : byCompany(company, form, problem !== undefined)}
       ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
         with the command <code>users reset NAME</code>.</p>`}
     `,
   });
+}
+
+const titles: Readonly<Partial<Record<SignInPage["purpose"]["kind"], string>>> = {
+  servicenowLink: "Link your ServiceNow account",
+  companyLink: "Link your company account",
+};
+
+/** The way to the provider first, and the passphrase for those who have one. A link: a form could not leave this site. */
+function byCompany(
+  { host, path, hasOwner }: NonNullable<SignInPage["company"]>,
+  form: Html,
+  isTried: boolean,
+): Html {
+  return html`
+    <p><a class="button" href="${path}" ${isTried ? null : html`autofocus`}>Sign in with your company account</a></p>
+    <p class="hint">You are sent to <span class="mono">${host}</span>, and come back here.</p>
+    ${hasOwner && html`
+      <details ${isTried && html`open`}>
+        <summary>Use a passphrase</summary>
+        ${form}
+      </details>
+    `}
+  `;
 }

@@ -7,13 +7,14 @@ import { type Client, revokedTokens, revokeGrant } from "./records.ts";
 import { findRefreshToken, judgeRefreshToken, refreshEndsAt } from "./token.ts";
 import { jsonResponse, noStore, refuseLogged, wrongMethod } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
-import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
+import { holderOf, type UserDirectory } from "./manage_users.ts";
+import { withinLimit } from "./scope.ts";
 
 interface TokenOptions extends AuthorizationServerOptions {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
   readonly users: UserDirectory;
-  readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
+  readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
 }
 
 /** A client's question about a token, or the refusal. */
@@ -57,18 +58,19 @@ export function createIntrospectEndpoint(options: TokenOptions): Endpoint {
 }
 
 async function describeAccessToken(
-  { issuer, accessTokens, isLiveToken }: TokenOptions,
+  { issuer, accessTokens, holderOfToken }: TokenOptions,
   client: Client,
   token: string,
 ): Promise<Record<string, unknown>> {
   const verified = await accessTokens.verify(token);
   if (!verified.ok || verified.value.clientId !== client.id) return inactive;
   const claims = verified.value;
-  if (!await isLiveToken(claims)) return inactive;
+  const holder = await holderOfToken(claims);
+  if (holder === null) return inactive;
   return {
     active: true,
     token_type: "Bearer",
-    scope: claims.scopes.join(" "),
+    scope: withinLimit(claims.scopes, holder.mayGrant).join(" "),
     client_id: claims.clientId,
     sub: claims.subject,
     aud: claims.audience,
@@ -89,10 +91,11 @@ async function describeRefreshToken(
   const grant = found.stored.value;
   const verdict = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
   if (verdict.kind !== "current" && verdict.kind !== "grace") return inactive;
-  if (!await isLiveGrant(users, grant)) return inactive;
+  const holder = await holderOf(users, grant);
+  if (holder === null) return inactive;
   return {
     active: true,
-    scope: grant.scopes.join(" "),
+    scope: withinLimit(grant.scopes, holder.mayGrant).join(" "),
     client_id: grant.clientId,
     sub: grant.subject,
     iss: issuer,

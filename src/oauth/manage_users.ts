@@ -1,13 +1,14 @@
 /** The operator's commands on users: add, list, disable, enable, reset. They work while the server runs. */
-import type { AdministrationOptions } from "./context.ts";
+import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { deleteOperatorTokensOf } from "./operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
-import { hashSecret, randomId } from "../lib/secrets.ts";
+import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
 import {
   conflict,
   deleteGrants,
   type Grant,
+  noPassphrase,
   type OperatorToken,
   ownerId,
   retryOnConflict,
@@ -17,6 +18,7 @@ import {
   type User,
   users,
 } from "./records.ts";
+import { type Rights, rightsOf } from "./company/policy.ts";
 import type { Storage, VersionCheck } from "../storage/mod.ts";
 
 /** A refused command: the argument and the remedy, for the terminal. */
@@ -157,46 +159,91 @@ export interface Account {
   readonly passwordHash: string;
   /** The owner, or named by the owner: for the console. */
   readonly isAdministrator: boolean;
+  /** What the company's provider said last; `null` for people of this server alone. */
+  readonly company: NonNullable<User["company"]> | null;
+  /** The most that they may grant, with what it implies; `null` for anything. */
+  readonly mayGrant: ReadonlySet<string> | null;
   /** Changes with the passphrase: sessions, codes and grants hold on to it and end with it. */
   readonly credentialHash: string;
   /** For a commit that must not overtake a change of this user. */
   readonly unchanged: VersionCheck;
 }
 
-/** Whether a stored grant is alive: its user may sign in and has not changed the passphrase since. */
-export async function isLiveGrant(users: Pick<UserDirectory, "find">, grant: Grant): Promise<boolean> {
-  return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
+/** Who stands behind a grant or a token, as far as its scopes are concerned. */
+export type Holder = Pick<Account, "mayGrant">;
+
+/** Who holds a stored grant that is alive: its user may sign in and has not changed the passphrase since. */
+export async function holderOf(users: Pick<UserDirectory, "find">, grant: Grant): Promise<Holder | null> {
+  if (grant.kind === "client") return { mayGrant: null };
+  const account = await users.find(grant.subject);
+  return account?.credentialHash === grant.credentialHash ? account : null;
+}
+
+/** Who someone is at the company's provider, and what their groups there give them here. */
+export interface CompanyStanding {
+  readonly linked: NonNullable<User["company"]> | null;
+  readonly rights: Rights;
+}
+
+const companyPrefix = "company:";
+
+/** The id of someone who comes from the company's provider, made of who they are there. No chosen name has a colon. */
+export function companyUserId(issuer: string, subject: string): string {
+  return companyPrefix + sha256Of(`${issuer}\n${subject}`).toHex().slice(0, 24);
 }
 
 /** Looks up accounts. */
 export type UserDirectory = ReturnType<typeof createUserDirectory>;
 
-/** Users in storage; `ownerPasswordHash` replaces the owner's stored passphrase. */
-export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined) {
+/** Users in storage. Groups limit everyone who signs in at the company's provider but the owner. */
+export function createUserDirectory(
+  storage: Storage,
+  { ownerPasswordHash, ownerPassphrase = true, company }: Pick<
+    AuthorizationServerOptions,
+    "ownerPasswordHash" | "ownerPassphrase" | "company"
+  >,
+) {
   const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
-  const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({
-    id,
-    displayName: stored?.value.displayName ?? id,
-    unchanged: { key: users.key(id), version: stored?.version ?? null },
-    passwordHash,
-    isAdministrator: id === ownerId || stored?.value.administrator === true,
-    // A stored passphrase changes with the epoch, and may be rehashed without it.
-    credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
-  });
+  const companyOf = ({ id, company: from }: Pick<User, "id" | "company">): CompanyStanding => {
+    const linked = from?.issuer === company?.issuer ? from ?? null : null;
+    const limits = linked === null || id === ownerId ? null : company?.groups ?? null;
+    return { linked, rights: rightsOf(limits, linked?.groups ?? []) };
+  };
+  const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => {
+    const { linked, rights } = companyOf(stored?.value ?? { id });
+    return {
+      id,
+      displayName: stored?.value.displayName ?? id,
+      unchanged: { key: users.key(id), version: stored?.version ?? null },
+      // Who signs in at the provider has no passphrase any more: the provider decides alone. Only the owner keeps it.
+      passwordHash: (id === ownerId ? ownerPassphrase : linked === null) ? passwordHash : noPassphrase,
+      isAdministrator: id === ownerId || stored?.value.administrator === true || rights.administrator,
+      company: linked,
+      mayGrant: rights.scopes,
+      // A stored passphrase changes with the epoch, and may be rehashed without it.
+      credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
+    };
+  };
+  /** Disabled, or made at a provider that is not the one that is asked now. */
+  const isShutOut = ({ id, disabled, company: from }: User): boolean =>
+    disabled || (id.startsWith(companyPrefix) && from?.issuer !== company?.issuer);
   return {
-    /** The account, or `null` when there is none or it is disabled. */
+    /** What the company's provider makes of a stored user. */
+    companyOf,
+    /** The account, or `null` when there is none, it is disabled, or its provider is not asked any more. */
     async find(id: string): Promise<Account | null> {
       const stored = await users.read(storage, id);
-      if (stored?.value.disabled) return null;
+      if (stored !== null && isShutOut(stored.value)) return null;
       if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
       return stored === null ? null : account(id, stored.value.passwordHash, stored);
     },
     isDisabled: async (id: string): Promise<boolean> => (await users.read(storage, id))?.value.disabled === true,
-    /** Whether a token made at the command line may act for its user; the owner may have some before set-up. */
-    async isLiveToken({ userId, userEpoch }: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean> {
+    /** Who holds a token made at the command line, if it may act for them; the owner may have some before set-up. */
+    async holderOfToken({ userId, userEpoch }: Pick<OperatorToken, "userId" | "userEpoch">): Promise<Holder | null> {
       const stored = await users.read(storage, userId);
-      if (stored === null) return userId === ownerId;
-      return !stored.value.disabled && (userEpoch === undefined || userEpoch === stored.value.epoch);
+      if (stored === null) return userId === ownerId ? { mayGrant: null } : null;
+      if (isShutOut(stored.value) || (userEpoch !== undefined && userEpoch !== stored.value.epoch)) return null;
+      return account(userId, stored.value.passwordHash, stored);
     },
     /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
     async keepHash({ id, passwordHash: outdated, unchanged }: Account, passwordHash: string): Promise<void> {

@@ -60,7 +60,7 @@ export const authorizationServerSettings = {
     env: "OIDC_ALLOW",
     parse: parseAllow,
     help: "who may sign in, separated by semicolons: group:NAME, @example.com, ada@example.com, sub:SUBJECT, or *; " +
-      "without it, people who linked an account",
+      "without it, the owner's linked account alone",
   }),
   companyGroups: optional({
     env: "OIDC_GROUPS",

@@ -326,6 +326,14 @@ const userSchema = z.lazy(() =>
     administrator: z.boolean().optional(),
     createdAt: z.number(),
     passwordChangedAt: z.number(),
+    /** Who they are at the company's provider, and what it said last. */
+    company: z.object({
+      issuer: z.string(),
+      subject: z.string(),
+      /** Those of their groups that the settings name. */
+      groups: z.array(z.string()),
+      checkedAt: z.number(),
+    }).optional(),
   })
 );
 
@@ -334,8 +342,11 @@ export type User = z.output<typeof userSchema>;
 /** `["user", id]` */
 export const users = defineRecordFamily("user", userSchema);
 
+/** `["company_person", SHA-256 of issuer and subject]`: whose account here an account at the provider is. */
+export const companyPeople = defineRecordFamily("company_person", z.lazy(() => z.object({ userId: z.string() })));
+
 /** The id of the user who set this server up. */
 export const ownerId = "owner";
 
-/** The `passwordHash` of users who sign in at the ServiceNow instance: no passphrase has this hash. */
+/** The `passwordHash` of users who sign in elsewhere: no passphrase has this hash. */
 export const noPassphrase = "";

@@ -33,6 +33,11 @@ export function scopeProblem(text: string): string | null {
   return `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`;
 }
 
+/** What is left of these scopes where a person may grant no more than `limit`, with what they imply; `null`: all. */
+export function withinLimit(scopes: readonly string[], limit: ReadonlySet<string> | null): string[] {
+  return limit === null ? [...scopes] : knownScopes(effectiveScopes(scopes).intersection(limit));
+}
+
 /** Whether everything in `requested` is covered by `granted`, what it implies included. */
 export function isWithinScopes(requested: readonly string[], granted: readonly string[]): boolean {
   const effective = effectiveScopes(granted);

@@ -32,8 +32,8 @@ import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
 import type { Storage } from "../storage/mod.ts";
 import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
-import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
-import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
+import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
+import { isWithinScopes, knownScopes, parseScope, withinLimit } from "./scope.ts";
 
 /** A grant type's success response (RFC 6749 §5.1). */
 interface IssuedTokens {
@@ -194,7 +194,9 @@ async function redeem(
     address,
     refresh: refresh?.family ?? null,
   };
-  const { token } = await accessTokens.issue(grant, grant.scopes);
+  const scopes = withinLimit(grant.scopes, account.mayGrant);
+  if (scopes.length === 0) return failure("user_not_active");
+  const { token } = await accessTokens.issue(grant, scopes);
   const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
   const committed = await storage.commit({
     // The user too: a passphrase change ends everything that was approved under the old one.
@@ -210,7 +212,7 @@ async function redeem(
     subject: grant.subject,
     accessToken: token,
     refreshToken: refresh?.token ?? null,
-    scopes: grant.scopes,
+    scopes,
   });
 }
 
@@ -288,9 +290,11 @@ function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
           const scopes = narrowedScopes(stored.value, parameters);
           if (scopes === null) return failure("scope_exceeds_grant");
           if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-          if (!await isLiveGrant(options.users, stored.value)) return failure("user_not_active");
+          const holder = await holderOf(options.users, stored.value);
+          const left = withinLimit(scopes, holder?.mayGrant ?? null);
+          if (holder === null || left.length === 0) return failure("user_not_active");
           const generation = verdict.kind === "grace" ? verdict.generation : null;
-          return await answer(options, { stored, family, client, scopes, generation, address });
+          return await answer(options, { stored, family, client, scopes: left, generation, address });
         }
       }
     });

@@ -159,6 +159,19 @@ function confirmBody(
   `;
 }
 
+/** Asks for a new sign-in at the company's provider. What was posted is not done afterwards: the person decides again. */
+function companyBody(words: string, path: string): Html {
+  return html`
+    <p>To ${words}, sign in to your company account again. You come back to this page: then press the button once more.
+      Nothing was changed yet.</p>
+    <p><a class="button" href="${path}">Sign in again</a></p>
+  `;
+}
+
+function pageOf({ name }: Section): "console" | `console/${string}` {
+  return name === "" ? "console" : `console/${name}`;
+}
+
 interface ConsoleOptions {
   readonly issuer: string;
   readonly visits: Visits;
@@ -251,6 +264,10 @@ export function createConsole(options: ConsoleOptions) {
     { request, peer, visitor, form }: Posted,
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
     if (clock() - visitor.signedInAt < confirmedMs) return { cookies: [] };
+    if (visitor.byCompany) {
+      const body = companyBody(words, visits.confirmPath(pageOf(section)));
+      return await framed(section, visit, { body, alone: true });
+    }
     if (visits.signInIsElsewhere) {
       return await refuse(
         section,
@@ -288,7 +305,7 @@ export function createConsole(options: ConsoleOptions) {
   };
 
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {
-    const page = section.name === "" ? "console" as const : `console/${section.name}` as const;
+    const page = pageOf(section);
     if (request.method === "POST") {
       const posted = await visits.readForm(request, page, peer);
       if (!posted.ok) return posted.error;

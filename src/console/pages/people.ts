@@ -64,7 +64,9 @@ export function peopleSection(
         cursorOf: ({ id }) => id,
       });
       const rows = shown.map((user) => [
-        html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>`,
+        html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>${
+          companyLine(user)
+        }`,
         stateOf(user),
         ago(user.createdAt, visit.now),
         actionsFor(user, visit, signInIsElsewhere),
@@ -105,13 +107,27 @@ export function peopleSection(
   };
 }
 
-function stateOf({ id, disabled, administrator }: User): Html {
-  if (disabled) return html`<span class="badge bad">Disabled</span>`;
-  if (id === ownerId) return html`<span class="badge good">Owner</span>`;
-  return administrator ? html`<span class="badge good">Administrator</span>` : html`<span class="badge">Person</span>`;
+/** Where someone comes from, and what their groups there let them allow. */
+function companyLine({ id, linked, rights: { scopes } }: User): Html | null {
+  if (linked === null) return null;
+  const groups = linked.groups.length === 0 ? "" : `, in ${linked.groups.join(", ")}`;
+  const limit = scopes === null || id === ownerId ? "" : `; may allow ${[...scopes].join(", ") || "nothing"}`;
+  return html`<br><span class="quiet">Company account${groups}${limit}</span>`;
 }
 
-function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInIsElsewhere: boolean): Html {
+function stateOf({ id, disabled, administrator, rights }: User): Html {
+  if (disabled) return html`<span class="badge bad">Disabled</span>`;
+  if (id === ownerId) return html`<span class="badge good">Owner</span>`;
+  return administrator || rights.administrator
+    ? html`<span class="badge good">Administrator</span>`
+    : html`<span class="badge">Person</span>`;
+}
+
+function actionsFor(
+  { id, disabled, administrator, linked, rights }: User,
+  visit: Visit,
+  signInIsElsewhere: boolean,
+): Html {
   if (id === ownerId || id === visit.visitor.userId) {
     return html`<span class="quiet">Change this from the command line</span>`;
   }
@@ -119,9 +135,9 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
     actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", name: `${label} ${id}` });
   return html`<div class="row">
     ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
-    ${!signInIsElsewhere && !disabled && button("reset", "Reset passphrase")}
+    ${!signInIsElsewhere && !disabled && linked === null && button("reset", "Reset passphrase")}
     ${
-    visit.visitor.userId === ownerId && !disabled &&
+    visit.visitor.userId === ownerId && !disabled && !rights.administrator &&
     (administrator ? button("demote", "End administrator") : button("promote", "Make administrator"))
   }
   </div>`;

@@ -3,7 +3,7 @@ import { effectiveScopes } from "../../lib/scopes.ts";
 import type { AllowRule, CompanySettings, GroupRights } from "./settings.ts";
 
 /** What the provider says of a person. */
-interface Claims {
+export interface Claims {
   readonly subject: string;
   /** Lower case, and verified by the provider; `null` otherwise. */
   readonly email: string | null;
@@ -30,6 +30,16 @@ export function isAllowed(rules: readonly AllowRule[], { subject, email, domain,
   });
 }
 
+/** Whether a decision depends on groups. */
+export function needsGroups({ allow, groups }: Pick<CompanySettings, "allow" | "groups">): boolean {
+  return groups !== null || allow.some(({ kind }) => kind === "group");
+}
+
+/** Whether a decision depends on a verified address. */
+export function needsEmail({ allow }: Pick<CompanySettings, "allow">): boolean {
+  return allow.some(({ kind }) => kind === "email" || kind === "domain");
+}
+
 /** Those of a person's groups that the settings name: no other is stored. */
 export function namedGroups(
   { allow, groups }: Pick<CompanySettings, "allow" | "groups">,
@@ -43,7 +53,7 @@ export function namedGroups(
 }
 
 /** What members of these groups may do: `scopes` with what they imply, `null` for any. */
-interface Rights {
+export interface Rights {
   readonly scopes: ReadonlySet<string> | null;
   readonly administrator: boolean;
 }

@@ -16,7 +16,7 @@ import type { CompanySettings } from "./settings.ts";
 const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** Why the provider gave no answer that can be used. `said`: its own error code, or the issuer that it names. */
-interface ProviderProblem {
+export interface ProviderProblem {
   readonly reason:
     | "unreachable"
     | "timed_out"
@@ -35,7 +35,7 @@ interface ProviderProblem {
 }
 
 /** Whether the provider is away, and not of another opinion. */
-function isOutage({ reason }: ProviderProblem): boolean {
+export function isOutage({ reason }: ProviderProblem): boolean {
   return reason !== "refused" && reason !== "other_issuer";
 }
 
@@ -67,7 +67,7 @@ const metadataSchema = z.lazy(() =>
 );
 
 /** What the provider publishes about itself (OpenID Connect Discovery §3). */
-type ProviderMetadata = z.output<typeof metadataSchema>;
+export type ProviderMetadata = z.output<typeof metadataSchema>;
 
 /** https, or http on this machine; nothing that a browser runs. */
 function isSafeUrl(text: string): boolean {
@@ -87,7 +87,7 @@ const tokenAnswerSchema = z.lazy(() =>
 type TokenAnswer = z.output<typeof tokenAnswerSchema>;
 
 /** Why a token of the provider is refused, whatever its kind. */
-type TokenFault =
+export type TokenFault =
   | "malformed_token"
   | "symmetric_or_unsigned"
   | "wrong_type"
@@ -98,7 +98,7 @@ type TokenFault =
   | "not_yet_valid";
 
 /** A token whose signature and issuer are right and whose time is now. Audience and the rest are the caller's to judge. */
-interface VerifiedToken {
+export interface VerifiedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
 }
@@ -120,7 +120,9 @@ const staleMs = 86_400_000;
 /** After a failure, and before keys are fetched for a signature that fits none, so that no flood of them is passed on. */
 const retryMs = 10_000;
 /** How far clocks may be apart. */
-const clockToleranceSeconds = 60;
+export const clockToleranceSeconds = 60;
+
+export type Provider = ReturnType<typeof createProvider>;
 
 export function createProvider(
   { company, fetch, clock, timers }: {

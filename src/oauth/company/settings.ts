@@ -12,7 +12,7 @@ export interface CompanySettings {
   readonly clientId: string;
   /** The client secret, or a private key as PEM or JWK. */
   readonly clientSecret: string;
-  /** Empty: nobody but people who linked an account. */
+  /** Empty: only the owner, once linked. */
   readonly allow: readonly AllowRule[];
   /** `null`: groups limit nothing. */
   readonly groups: GroupRights | null;

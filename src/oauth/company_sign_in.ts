@@ -1,0 +1,460 @@
+/**
+ * Signing in at the company's provider: `/oauth/company` sends a browser there, `/oauth/callback` accepts it back. Only
+ * the browser that was sent may return (CVE-2026-27124), once, and its user still has to consent.
+ */
+import * as z from "zod";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import { parseJson } from "../lib/json.ts";
+import { type Html, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { hashSecret, randomSecret } from "../lib/secrets.ts";
+import type { Timers } from "../lib/time.ts";
+import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
+import { authorizationUrl, type CompanyPerson, type IdentityFault, redeemCode } from "./company/identity.ts";
+import { createProvider, type Provider, type ProviderProblem } from "./company/provider.ts";
+import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
+import { deadEnd, errorPage, messagePage, methodNotAllowedPage } from "./error_page.ts";
+import { accountPageIn, findPending, pathOfPage, pathOfRequest, pathsOf, showSignIn } from "./interaction.ts";
+import type { Account } from "./manage_users.ts";
+import { defineRecordFamily, ownerId } from "./records.ts";
+import { logStep } from "./refusal.ts";
+import { maxQueryCharacters, toParameters } from "./request_body.ts";
+import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
+
+/** What the endpoints need besides what all browser endpoints share. */
+export interface CompanyOptions extends SignInOptions {
+  readonly company: NonNullable<AuthorizationServerOptions["company"]>;
+  readonly timers: Timers;
+}
+
+const purposeSchema = z.lazy(() =>
+  z.object({
+    /** The handle of the authorization request that goes on afterwards, or the page. */
+    request: z.string().optional(),
+    page: z.string().optional(),
+    /** A new sign-in is asked for, whatever session there is at the provider. */
+    fresh: z.boolean(),
+    /** Who links an account. */
+    linkTo: z.string().optional(),
+    /** Who confirms something: no other person may come back. */
+    mustBe: z.string().optional(),
+  })
+);
+
+type Purpose = z.output<typeof purposeSchema>;
+
+const visitSchema = z.lazy(() =>
+  z.object({
+    /** SHA-256 of the cookie of the browser that was sent. */
+    browserHash: z.string(),
+    /** Sealed: it may hold the handle of a waiting request. */
+    purpose: z.string(),
+    startedAt: z.number(),
+  })
+);
+
+/** `["company_visit", SHA-256 of the state]`, expiring. */
+const companyVisits = defineRecordFamily("company_visit", visitSchema);
+
+const visitLifetimeMs = 600_000;
+const sealPurpose = "company-visit";
+
+/** Why someone does not come in. */
+type CompanyRefusal =
+  | IdentityFault
+  | ProviderProblem["reason"]
+  | "malformed"
+  | "unknown_state"
+  | "other_browser"
+  | "other_issuer_answered"
+  | "denied"
+  | "not_allowed"
+  | "disabled"
+  | "other_person"
+  | "linked_elsewhere";
+
+interface Refused {
+  readonly reason: CompanyRefusal;
+  /** The provider's own word. */
+  readonly said?: string | undefined;
+  /** Where the person goes on. */
+  readonly next?: string | undefined;
+}
+
+/** The endpoints, and the provider behind them. */
+export function createCompanySignIn(options: CompanyOptions) {
+  const { company, clock, timers } = options;
+  const provider = createProvider({ company, fetch: company.fetch, clock, timers });
+  return {
+    provider,
+    visit: createVisitEndpoint(options, provider),
+    callback: createCallback(options, provider),
+    link: createLinkEndpoint(options, provider),
+  };
+}
+
+/** The nonce and the PKCE verifier, derived from the state under our key: neither is stored. */
+function secretsOf({ secrets }: CompanyOptions, state: string) {
+  return {
+    nonce: secrets.authenticate("company-nonce", state),
+    codeVerifier: secrets.authenticate("company-code-verifier", state),
+  };
+}
+
+/** This server's redirect address at the provider. */
+export function callbackUrl(issuer: string): string {
+  return `${issuer}/oauth/callback`;
+}
+
+async function beginVisit(
+  options: CompanyOptions,
+  provider: Provider,
+  { browser, purpose, choose = false }: {
+    readonly browser: Browser;
+    readonly purpose: Purpose;
+    readonly choose?: boolean;
+  },
+): Promise<Result<string, ProviderProblem>> {
+  const { storage, clock, secrets, company: { clientId }, issuer } = options;
+  const metadata = await provider.metadata();
+  if (!metadata.ok) return metadata;
+  const state = randomSecret();
+  const stateHash = hashSecret(state);
+  const { nonce, codeVerifier } = secretsOf(options, state);
+  const sealed = await secrets.seal(sealPurpose, JSON.stringify(purpose), stateHash);
+  const visit = { browserHash: browser.hash, purpose: sealed, startedAt: clock() };
+  await storage.commit({ puts: [companyVisits.put(stateHash, visit, clock() + visitLifetimeMs)] });
+  return success(authorizationUrl(metadata.value, {
+    ...{ clientId, state, nonce, redirectUri: callbackUrl(issuer), codeChallenge: hashSecret(codeVerifier) },
+    prompt: purpose.fresh ? "login" : choose ? "select_account" : null,
+  }));
+}
+
+/** Sends a browser to the provider, on behalf of a request that waits, or of a page. */
+function createVisitEndpoint(options: CompanyOptions, provider: Provider): Endpoint {
+  const { browsers, issuer } = options;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
+    const browser = browsers.identify(request);
+    const { search, searchParams } = new URL(request.url);
+    if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
+    if (browser.isNew) return errorPage(issuer, "cookie_missing");
+    const purpose = await purposeOf(options, request, { browser, asked: searchParams });
+    if (purpose === null) return errorPage(issuer, "request_gone");
+    const url = await beginVisit(options, provider, { browser, purpose, choose: searchParams.has("choose") });
+    return url.ok
+      ? redirectResponse(302, url.value)
+      : refuse(options, peer, { ...url.error, next: pathOfPurpose(issuer, purpose) });
+  };
+}
+
+async function purposeOf(
+  options: CompanyOptions,
+  request: Request,
+  { browser, asked }: { readonly browser: Browser; readonly asked: URLSearchParams },
+): Promise<Purpose | null> {
+  const handle = asked.get("request");
+  if (handle !== null) {
+    const pending = await findPending(options, handle, browser);
+    return pending === null ? null : { request: handle, fresh: pending.request.signInAfter > 0 };
+  }
+  const page = accountPageIn(asked.get("next")) ?? "grants";
+  const signedIn = asked.has("again") ? await options.browsers.signedIn(request) : null;
+  return signedIn?.account.company ? { page, fresh: true, mustBe: signedIn.account.id } : { page, fresh: false };
+}
+
+function pathOfPurpose(issuer: string, { request, page }: Purpose): string {
+  return request === undefined
+    ? pathOfPage(issuer, accountPageIn(page ?? null) ?? "grants")
+    : pathOfRequest(issuer, request);
+}
+
+function createCallback(options: CompanyOptions, provider: Provider): Endpoint {
+  const { browsers, issuer, log } = options;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
+    const { search, searchParams } = new URL(request.url);
+    if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
+    const browser = browsers.identify(request);
+    const visit = await takeVisit(options, searchParams, browser);
+    if (!visit.ok) return refuse(options, peer, { reason: visit.error });
+    const { purpose } = visit.value;
+    const next = pathOfPurpose(issuer, purpose);
+    const person = await personOf(options, provider, searchParams, visit.value);
+    if (!person.ok) return refuse(options, peer, { ...person.error, next });
+    const account = await accountOf(options, request, purpose, person.value);
+    if (!account.ok) return refuse(options, peer, { reason: account.error, next });
+    const { id } = account.value;
+    if (purpose.linkTo !== undefined) {
+      log.write("audit", "company_link", { outcome: "linked", user: id, address: peer.address });
+      return seeOther(next);
+    }
+    const cookie = await browsers.signIn(request, account.value, { browser, company: { sid: person.value.sid } });
+    logStep({ log, peer }, "company_sign_in", { outcome: "signed_in", user: id });
+    return seeOther(next, [cookie]);
+  };
+}
+
+interface TakenVisit {
+  readonly state: string;
+  readonly purpose: Purpose;
+  readonly startedAt: number;
+}
+
+/** The visit that a response belongs to, used up; of two responses, the first wins. */
+async function takeVisit(
+  { storage, secrets }: CompanyOptions,
+  parameters: URLSearchParams,
+  browser: Browser,
+): Promise<Result<TakenVisit, CompanyRefusal>> {
+  const state = parameters.get("state");
+  if (state === null || !toParameters(parameters).ok) return failure("malformed");
+  const stateHash = hashSecret(state);
+  const visit = await companyVisits.read(storage, stateHash);
+  if (visit === null) return failure("unknown_state");
+  if (!browser.hashes.includes(visit.value.browserHash)) return failure("other_browser"); // login CSRF
+  if (await storage.consume(visit.key) === null) return failure("unknown_state");
+  const opened = await secrets.open(sealPurpose, visit.value.purpose, stateHash);
+  const purpose = purposeSchema.safeParse(parseJson(opened ?? ""));
+  if (!purpose.success) return failure("unknown_state"); // sealed under a key that is gone
+  return success({ state, purpose: purpose.data, startedAt: visit.value.startedAt });
+}
+
+/** Who comes back. */
+async function personOf(
+  options: CompanyOptions,
+  provider: Provider,
+  parameters: URLSearchParams,
+  { state, purpose, startedAt }: TakenVisit,
+): Promise<Result<CompanyPerson, Refused>> {
+  const { company, issuer } = options;
+  const metadata = await provider.metadata();
+  if (!metadata.ok) return metadata;
+  const named = parameters.get("iss"); // RFC 9207 §2.4: the answer of another server is for no one (mix-up)
+  const isNamed = named !== null || metadata.value.authorization_response_iss_parameter_supported === true;
+  if (isNamed && named !== company.issuer) return failure({ reason: "other_issuer_answered" });
+  const error = parameters.get("error");
+  if (error !== null) return failure({ reason: "denied", said: error.replace(/[^a-z_]/g, "").slice(0, 40) });
+  const code = parameters.get("code");
+  if (code === null) return failure({ reason: "malformed" });
+  const person = await redeemCode({ provider, company }, code, {
+    ...secretsOf(options, state),
+    redirectUri: callbackUrl(issuer),
+    signedInSince: purpose.fresh ? Math.floor(startedAt / 1_000) : null,
+  });
+  if (person.ok) return person;
+  return failure(typeof person.error === "string" ? { reason: person.error } : person.error);
+}
+
+/** Whose account that is here. */
+async function accountOf(
+  options: CompanyOptions,
+  request: Request,
+  { linkTo, mustBe }: Purpose,
+  person: CompanyPerson,
+): Promise<Result<Account, CompanyRefusal>> {
+  if (linkTo !== undefined) {
+    const signedIn = await options.browsers.signedIn(request);
+    if (signedIn?.account.id !== linkTo) return failure("other_person");
+    const linked = await linkPerson(options, linkTo, person);
+    return linked.ok ? success(signedIn.account) : linked;
+  }
+  const admitted = await admitPerson(options, person);
+  return admitted.ok && mustBe !== undefined && admitted.value.id !== mustBe ? failure("other_person") : admitted;
+}
+
+/** `/oauth/company/link`: someone who has a passphrase here links an account at the provider, signing in to both. */
+function createLinkEndpoint(options: CompanyOptions, provider: Provider): Endpoint {
+  const { browsers, issuer, log } = options;
+  const { companyLink } = pathsOf(issuer);
+  return async (request, peer) => {
+    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
+    const browser = browsers.identify(request);
+    const signedIn = await browsers.signedIn(request);
+    if (signedIn === null) {
+      const purpose = { kind: "account", browser, next: "companyLink" } as const;
+      return request.method === "GET"
+        ? await showSignIn(options, purpose, { cookies: browser.cookies })
+        : seeOther(companyLink);
+    }
+    const { account } = signedIn;
+    if (request.method === "GET") return linkPage(options, account, browser);
+    const form = await readOwnForm(options, request, browser);
+    if (!form.ok) return errorPage(issuer, form.error);
+    const passphrase = form.value.get("passphrase") ?? "";
+    const judged = await verifyPassphrase(options, {
+      browser,
+      userName: account.id,
+      passphrase,
+      address: peer.address,
+    });
+    if (!judged.ok) {
+      log.write("audit", "company_link", { outcome: "refused", reason: judged.reason, user: judged.user });
+      const { retryAfterSeconds: wait } = judged;
+      return linkPage(options, account, browser, wait === null ? "The passphrase is wrong." : tooManyAttempts(wait));
+    }
+    if (form.value.get("action") === "unlink") {
+      const outcome = account.id === ownerId && await unlinkOwner(options) ? "unlinked" : "not_linked";
+      log.write("audit", "company_link", { outcome, user: account.id, address: peer.address });
+      return seeOther(companyLink);
+    }
+    const purpose = { page: "companyLink", fresh: false, linkTo: account.id };
+    const url = await beginVisit(options, provider, { browser, purpose, choose: true });
+    return url.ok ? goThere(url.value) : refuse(options, peer, { ...url.error, next: companyLink });
+  };
+}
+
+/** A redirect cannot answer a form: see `goToInstancePage`. */
+function goThere(url: string): Response {
+  const response = pageResponse({
+    title: "To your company's sign-in",
+    body: html`
+      <h1>Sign in to your company account</h1>
+      <p>You are being redirected. If nothing happens, <a href="${url}">continue at ${new URL(url).host}</a>.</p>
+    `,
+  });
+  response.headers.set("refresh", `0; url=${url}`);
+  return response;
+}
+
+function linkPage(
+  { issuer, secrets, company }: CompanyOptions,
+  { id, displayName, company: linked }: Account,
+  browser: Browser,
+  problem?: string,
+): Response {
+  const paths = pathsOf(issuer);
+  const title = linked === null ? "Link your company account" : "Your company account";
+  const form = (action: string, label: string): Html =>
+    html`
+      <form method="post" action="${paths.companyLink}">
+        <input type="hidden" name="csrf" value="${csrfToken(secrets, browser)}">
+        <label class="field" for="passphrase">Passphrase</label>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
+          maxlength="1024">
+        <div class="actions"><button type="submit" name="action" value="${action}">${label}</button></div>
+      </form>
+    `;
+  return pageResponse({
+    title,
+    cookies: browser.cookies,
+    status: problem === undefined ? 200 : 403,
+    body: html`
+      <h1>${title}</h1>
+      ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
+      <p class="quiet">Signed in here as <strong>${displayName}</strong>.</p>
+      <dl class="facts">
+        <div>
+          <dt>Company sign-in</dt>
+          <dd class="mono">${new URL(company.issuer).host}</dd>
+        </div>
+        <div>
+          <dt>Account</dt>
+          <dd>${linked === null ? "Not linked" : "Linked"}</dd>
+        </div>
+      </dl>
+      ${linked === null && html`
+        <p>From then on you sign in with your company account${id === ownerId
+          ? ". Your passphrase remains for when it cannot be reached."
+          : ", and no longer with your passphrase."}</p>
+        ${form("link", "Link your company account")}
+      `}
+      ${linked !== null && id === ownerId && form("unlink", "Unlink")}
+      <p class="hint">See also your <a href="${paths.grants}">Access page</a>.</p>
+    `,
+  });
+}
+
+const startAgain = "Start again from the application.";
+const away = deadEnd(
+  "Your company's sign-in cannot be reached",
+  "Try again in a minute. Tell the operator of this server if it persists: the log gives the reason.",
+  503,
+);
+const untrusted = deadEnd(
+  "Your company's sign-in sent a response that cannot be trusted",
+  `Nothing was changed. ${startAgain} Tell the operator of this server if it persists: the log gives the reason.`,
+);
+const clocks = deadEnd(
+  "Two clocks disagree",
+  "This server's clock and that of your company's sign-in are more than a minute apart. Tell the operator of this server.",
+);
+const notAnew = deadEnd(
+  "Your company's sign-in did not ask you again",
+  "This needs a new sign-in, and your company did not confirm that there was one. Nothing was changed.",
+);
+
+const problems: Readonly<Record<CompanyRefusal, ReturnType<typeof deadEnd>>> = {
+  unreachable: away,
+  timed_out: away,
+  server_error: away,
+  unexpected_status: away,
+  not_json: away,
+  too_large: away,
+  malformed_answer: away,
+  other_issuer: away,
+  refused: deadEnd(
+    "Your company did not confirm the sign-in",
+    `${startAgain} Tell the operator of this server if it persists: the log gives the reason.`,
+  ),
+  malformed_token: untrusted,
+  symmetric_or_unsigned: untrusted,
+  wrong_type: untrusted,
+  bad_signature: untrusted,
+  wrong_issuer: untrusted,
+  wrong_audience: untrusted,
+  wrong_nonce: untrusted,
+  wrong_at_hash: untrusted,
+  other_subject: untrusted,
+  no_id_token: untrusted,
+  other_issuer_answered: untrusted,
+  expired: clocks,
+  not_yet_valid: clocks,
+  no_auth_time: notAnew,
+  not_signed_in_anew: notAnew,
+  groups_left_out: deadEnd(
+    "You are in too many groups",
+    "Your company's sign-in left your groups out, so what you may do is not known. Ask the operator of this server to have it send the groups of this application only.",
+  ),
+  malformed: deadEnd("The response from your company's sign-in cannot be read", startAgain, 400),
+  unknown_state: deadEnd(
+    "This sign-in is no longer open",
+    `It was already completed, or took too long. ${startAgain}`,
+  ),
+  other_browser: deadEnd(
+    "This sign-in was started in another browser",
+    `Nothing was changed. If you did not start this, close the page. If you did: ${startAgain}`,
+  ),
+  denied: deadEnd(
+    "Your company's sign-in did not let you in",
+    "You declined, or your account may not use this application there. Nothing was changed.",
+  ),
+  not_allowed: deadEnd(
+    "Your company account may not use this server",
+    "Ask the operator of this server to let you in.",
+  ),
+  disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
+  other_person: deadEnd(
+    "You signed in as someone else",
+    "Nothing was changed. Sign in with the account that you use here.",
+  ),
+  linked_elsewhere: deadEnd(
+    "This company account belongs to someone here already",
+    "An account here has one company account. Nothing was changed.",
+  ),
+};
+
+/** Logs why someone does not come in, and says it; the log gets the provider's word, and neither gets a code or a token. */
+function refuse({ log, company, issuer }: CompanyOptions, peer: Peer, { reason, said, next }: Refused): Response {
+  const provider = new URL(company.issuer).host;
+  const fields = { outcome: "refused", reason, provider, ...(said === undefined ? {} : { said }) };
+  logStep({ log, peer }, "company_sign_in", fields);
+  const { status, title, advice } = problems[reason];
+  return messagePage({
+    status,
+    title,
+    paragraphs: [advice],
+    more: html`<p class="hint"><a href="${next ?? pathsOf(issuer).grants}">Back to sign-in</a></p>`,
+  });
+}
