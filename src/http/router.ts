@@ -7,8 +7,7 @@ import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
 import { notFoundPage } from "./home.ts";
-import { inHttpSpan, type Tracer } from "../lib/tracer.ts";
-import { traceContextOf } from "../mcp/mod.ts";
+import { inHttpSpan, traceContextOf, type Tracer } from "../lib/tracer.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
@@ -346,7 +345,7 @@ const knownMethods: ReadonlySet<string> = new Set(
 export function traceRequests(tracer: Tracer): RouteObserver {
   return {
     async around(request, route, answer) {
-      const parent = traceContextOf(undefined, { header: (name) => request.headers.get(name) });
+      const parent = traceContextOf(undefined, (name) => request.headers.get(name));
       const isKnown = knownMethods.has(request.method);
       const name = isKnown ? request.method : "HTTP";
       const span = tracer.begin({

@@ -50,26 +50,31 @@ export interface Tracer {
 /** A tracer that does nothing. */
 export const noTracer: Tracer = { exports: false, begin: () => null };
 
-/** Runs `work` in a span that ends when it does; what it throws fails the span. Without spans, only runs it. */
-export function inSpan<T>(
+/**
+ * Runs `work` in a span that ends when it does. What it throws fails the span, and what it gives where `failureOf` says
+ * so; `null` is no failure. Without spans, only runs it.
+ */
+export async function inSpan<T>(
   tracer: Tracer,
   start: SpanStart,
-  work: () => Promise<T>,
-  typeOf: (error: unknown) => string,
+  work: () => T | Promise<T>,
+  typeOf: (error: unknown) => string | null,
+  failureOf: (result: T) => string | null = () => null,
 ): Promise<T> {
   const span = tracer.exports ? tracer.begin(start) : null;
-  if (span === null) return work();
-  return span.run(work).then(
-    (result) => {
-      span.end();
-      return result;
-    },
-    (error) => {
-      span.fail(typeOf(error));
-      span.end();
-      throw error;
-    },
-  );
+  if (span === null) return await work();
+  let failed: string | null = null;
+  try {
+    const result = await span.run(work);
+    failed = failureOf(result);
+    return result;
+  } catch (error) {
+    failed = typeOf(error);
+    throw error;
+  } finally {
+    if (failed !== null) span.fail(failed);
+    span.end();
+  }
 }
 
 /** Sends a request, or answers one, in a span that has its status; a status from `failsFrom` on fails the span. */
@@ -89,4 +94,49 @@ export async function inHttpSpan(
   } finally {
     span.end();
   }
+}
+
+// W3C Trace Context: which distributed trace a request belongs to.
+
+const traceParent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const maxTraceParentLength = 512;
+
+/**
+ * The caller's context, from `_meta` of the request (MCP 2026-07-28, SEP-414) or else from the headers; `undefined`
+ * without a valid `traceparent`, as if none had been sent (Trace Context §3.2.2). `tracestate` counts only beside it.
+ */
+export function traceContextOf(
+  meta: Readonly<Record<string, unknown>> | undefined,
+  header: (name: string) => string | null,
+): TraceContext | undefined {
+  const inHeader = header("traceparent");
+  return parseTraceContext(meta?.["traceparent"], meta?.["tracestate"], true) ??
+    (inHeader === null ? undefined : parseTraceContext(inHeader, header("tracestate"), false));
+}
+
+function parseTraceContext(text: unknown, state: unknown, inMessage: boolean): TraceContext | undefined {
+  const found = typeof text !== "string" || text.length > maxTraceParentLength ? null : traceParent.exec(text);
+  if (found === null) return undefined;
+  const [, version, traceId = "", spanId = "", flags = "", more] = found;
+  if (version === "00" && more !== undefined) return undefined; // later versions may say more, this one may not
+  if (more !== undefined && !isPrintable(more)) return undefined;
+  const context = { traceId, spanId, flags, traceparent: found[0], inMessage };
+  return typeof state === "string" && isTraceState(state) ? { ...context, tracestate: state } : context;
+}
+
+/** Visible ASCII only: the text goes into a header of requests to other systems. */
+function isPrintable(text: string): boolean {
+  return /^[\x21-\x7e]*$/.test(text);
+}
+
+// Trace Context §3.3.1.3; keys by Level 2, which takes a digit at the beginning too
+const stateMember = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+const maxStateMembers = 32;
+const maxStateLength = 4_096; // 512 have to be passed on at least (§3.3.1.5)
+
+/** Whether a `tracestate` is well-formed. One that is not is dropped whole, and the `traceparent` stays (§3.3). */
+function isTraceState(text: string): boolean {
+  if (text.length > maxStateLength) return false;
+  const members = text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")).filter((it) => it !== "");
+  return members.length > 0 && members.length <= maxStateMembers && members.every((member) => stateMember.test(member));
 }

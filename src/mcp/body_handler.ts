@@ -32,7 +32,7 @@ import type { Principal } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import { sessionNotFound } from "./notice_streams.ts";
-import { answerPublicInitialize, noteInitialized } from "./initialize.ts";
+import { answerPublicInitialize, noteInitialized } from "./methods.ts";
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;

@@ -9,7 +9,7 @@ import type { Services } from "./limits.ts";
 import type { CallWatch, InFlight } from "./in_flight.ts";
 import type { Tasks } from "./tasks.ts";
 import type { FrameReader, StreamTable } from "./streams.ts";
-import { errorText, mcpErrorCode, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
+import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type RpcRequest } from "./jsonrpc.ts";
 import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions } from "./question.ts";
 import type { ResultType, Revision, ServerInfo } from "./revision.ts";
 import type { ChangeHub, ScopeNotices } from "./notices.ts";
@@ -18,6 +18,7 @@ import type { ToolRegistry } from "./registry.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
+import { isObject } from "../lib/json.ts";
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
 
@@ -181,29 +182,12 @@ export interface Call extends PublicCall {
   readonly isSingle: boolean;
   /** Gives the answer, where that begins before the response is there. */
   readonly beginAnswer: (answer: McpAnswer) => void;
-  /** The way for messages that precede the response; made when first needed. */
-  outlet: Outlet | null;
+  /** Gives the call's answer where it may have begun: itself, or what is left of the stream, to which it was added. */
+  finish: ((answer: McpAnswer) => McpAnswer) | null;
   /** The tool's arguments by its own names, once they were understood. */
   input?: unknown;
   /** Scopes that the call required, and that reading its result therefore requires if it becomes a task. */
   scopes: readonly string[];
-}
-
-/** The way for what a call sends before its response. */
-export interface Outlet {
-  /** Whether the answer has begun. */
-  readonly isStreaming: boolean;
-  /** Sends a message; `false` when the answer cannot be a stream, the client is gone, or an expendable one was dropped. */
-  send(text: string, mayBeLost: boolean): boolean;
-  /**
-   * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing begins
-   * where the client reads JSON and the call outlives its connection: there, errors keep their own status.
-   */
-  begin(): void;
-  /** Ends the connection of the stream where the client can come back. */
-  release(): void;
-  /** The call's answer: itself, or what is left of the stream, to which the response was added. */
-  finish(answer: McpAnswer): McpAnswer;
 }
 
 /** A successful answer around a result that is already JSON text; its type matters only where revisions have types. */
@@ -226,11 +210,27 @@ export function answerError(call: PublicCall, code: number, message: string, dat
   };
 }
 
+/** The refusal of params that are not as the method takes them. */
+export function answerInvalid(call: PublicCall, message: string, data?: unknown): JsonAnswer {
+  return answerError(call, rpcErrorCode.invalidParams, message, data);
+}
+
+/** The request's params; none where they are no object. */
+export function paramsOf({ request: { params } }: PublicCall): Readonly<Record<string, unknown>> {
+  return isObject(params) ? params : {};
+}
+
 /** The refusal of a call whose client did not declare what it needs (MCP 2026-07-28, basic: error codes). */
 export function answerMissingCapability(call: PublicCall, abilities: readonly ClientAbility[]): JsonAnswer {
   const data = { requiredCapabilities: encodeRequiredCapabilities(abilities) };
   const message = `Missing required client capability: ${abilities.join(", ")}`;
   return answerError(call, mcpErrorCode.missingClientCapability, message, data);
+}
+
+/** Refuses a client that did not declare the extension on this request. */
+export function requireTasks(call: Call): JsonAnswer | null {
+  const hasTasks = call.revision.capabilitiesOf(call.request, call.session).has("tasks");
+  return hasTasks ? null : answerMissingCapability(call, ["tasks"]);
 }
 
 /** The answer to a call that lost the database on its way, or for which the machine lacks something. */

@@ -1,20 +1,23 @@
 /** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
+import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Call, McpAnswer, Outlet } from "./call.ts";
+import { type Call, type McpAnswer, paramsOf } from "./call.ts";
 import {
   type Answer,
   type Answers,
   type AskFailure,
   type ClientAbility,
+  parseAnswer,
   type Question,
   type Questions,
 } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
-import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
 import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { LiveTask } from "./live_task.ts";
 import { type MessageStream, openMessageStream } from "./streams.ts";
+import { createDigest } from "../lib/secrets.ts";
+import { isObject } from "../lib/json.ts";
 
 // The way for what a call sends before its response is there: messages, of which the first turns the answer into a
 // stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
@@ -26,12 +29,10 @@ function outlivesConnection({ revision, exchange }: Call): boolean {
   return !revision.disconnectCancels && exchange.canComeBack;
 }
 
-/** The outlet of a call; `onGone` is called when its client drops the stream. */
-function outletOf(call: Call, onGone: () => void): Outlet {
-  return call.outlet ??= createOutlet(call, onGone);
-}
+type Outlet = ReturnType<typeof createOutlet>;
 
-function createOutlet(call: Call, onGone: () => void): Outlet {
+/** Made when first needed; `onGone` is called when the client drops the stream. */
+function createOutlet(call: Call, onGone: () => void) {
   const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
   let begun: { readonly answer: BegunAnswer; readonly stream: MessageStream } | null = null;
   let isFinished = false;
@@ -53,28 +54,35 @@ function createOutlet(call: Call, onGone: () => void): Outlet {
     return start("stream", stream);
   };
 
+  call.finish = (final) => {
+    isFinished = true;
+    if (begun === null) return final;
+    const { answer, stream } = begun;
+    // A cancelled call gets no response, but a body of JSON has to be JSON.
+    if ("body" in final && (call.outcome !== "cancelled" || answer.kind === "late_json")) {
+      stream.push(final.body, false);
+    }
+    stream.end();
+    return answer;
+  };
   return {
+    /** Whether the answer has begun. */
     get isStreaming() {
       return begun !== null;
     },
-    send: (text, mayBeLost) => open()?.push(text, mayBeLost) ?? false,
+    /** `false` when the answer cannot be a stream, the client is gone, or an expendable message was dropped. */
+    send: (text: string, mayBeLost: boolean): boolean => open()?.push(text, mayBeLost) ?? false,
+    /**
+     * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing
+     * begins where the client reads JSON and the call outlives its connection: there, errors keep their own status.
+     */
     begin() {
       if (open() !== null || begun !== null || isFinished || !call.isSingle || outlivesConnection(call)) return;
       const { timers } = call.runtime;
       start("late_json", openMessageStream({ maxFrames: 1, resumeId: null, detachedMs: 0, onClosed, timers }));
     },
+    /** Ends the connection of the stream where the client can come back. */
     release: () => open()?.release(),
-    finish(final) {
-      isFinished = true;
-      if (begun === null) return final;
-      const { answer, stream } = begun;
-      // A cancelled call gets no response, but a body of JSON has to be JSON.
-      if ("body" in final && (call.outcome !== "cancelled" || answer.kind === "late_json")) {
-        stream.push(final.body, false);
-      }
-      stream.end();
-      return answer;
-    },
   };
 }
 
@@ -98,14 +106,18 @@ export class CallInterrupted extends Error {
  */
 export class CallContext implements ToolContext {
   readonly principal: Principal;
+  /** Fulfilled when the client cancels the call or is gone. */
+  readonly whenCancelled = Promise.withResolvers<void>();
+  /** Fulfilled when the call was handed out as a task. */
+  readonly whenHandedOut = Promise.withResolvers<LiveTask>();
+  interruption: Interruption | null = null;
+  /** Whether the client cancelled the call, or is gone. */
+  cancelled = false;
+  task: LiveTask | null = null;
   readonly #call: Call;
+  #outlet: Outlet | undefined;
   #controller: AbortController | undefined;
   #abortReason: DOMException | undefined;
-  #whenCancelled: PromiseWithResolvers<void> | undefined;
-  #whenHandedOut: PromiseWithResolvers<LiveTask> | undefined;
-  #task: LiveTask | null = null;
-  #interruption: Interruption | null = null;
-  #cancelled = false;
   #ended = false;
   #progress = -Infinity;
   #stopWaiting: (() => void) | undefined;
@@ -119,33 +131,8 @@ export class CallContext implements ToolContext {
     this.principal = call.principal;
   }
 
-  get interruption(): Interruption | null {
-    return this.#interruption;
-  }
-
-  /** Whether the client cancelled the call, or is gone. */
-  get cancelled(): boolean {
-    return this.#cancelled;
-  }
-
-  get task(): LiveTask | null {
-    return this.#task;
-  }
-
-  /** Fulfilled when the client cancels the call or is gone. */
-  get whenCancelled(): Promise<void> {
-    this.#whenCancelled ??= Promise.withResolvers();
-    return this.#whenCancelled.promise;
-  }
-
-  /** Fulfilled when the call was handed out as a task. */
-  get whenHandedOut(): Promise<LiveTask> {
-    this.#whenHandedOut ??= Promise.withResolvers();
-    return this.#whenHandedOut.promise;
-  }
-
   get outlet(): Outlet {
-    return outletOf(this.#call, () => this.#onGone());
+    return this.#outlet ??= createOutlet(this.#call, () => this.#onGone());
   }
 
   get signal(): AbortSignal {
@@ -164,7 +151,7 @@ export class CallContext implements ToolContext {
 
   get answerNow(): AbortSignal {
     const { runtime: { timers, stopping }, exchange: { profile: { answerWithinMs } } } = this.#call;
-    if (answerWithinMs === null || this.#task !== null) return stopping;
+    if (answerWithinMs === null || this.task !== null) return stopping;
     if (this.#answerNow === undefined) {
       const controller = new AbortController();
       this.#answerNow = AbortSignal.any([controller.signal, stopping]);
@@ -177,7 +164,7 @@ export class CallContext implements ToolContext {
   progress(update: ProgressUpdate): void {
     if (this.#ended || !(update.progress > this.#progress)) return; // it must grow (MCP, basic/patterns/progress)
     this.#progress = update.progress;
-    if (this.#task !== null) return this.#task.describe(cutMessage(update));
+    if (this.task !== null) return this.task.describe(cutMessage(update));
     const progressToken = metaOf(this.#call.request.params)?.["progressToken"];
     if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
     if (String(progressToken).length > maxProgressTokenCharacters) return; // each notice would repeat it
@@ -185,7 +172,7 @@ export class CallContext implements ToolContext {
   }
 
   log(level: LoggingLevel, data: unknown, logger?: string): void {
-    if (this.#ended || this.#task !== null) return; // SEP-2663: tasks have no log messages
+    if (this.#ended || this.task !== null) return; // SEP-2663: tasks have no log messages
     const minimum = this.#call.revision.logLevelOf(this.#call.request, this.#call.session);
     if (minimum === null || logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
     const params = logger === undefined ? { level, data } : { level, logger, data };
@@ -207,7 +194,7 @@ export class CallContext implements ToolContext {
       if (!this.supports(ability)) missing.add(ability);
     }
     if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
-    if (this.#task !== null) return await this.#task.ask(questions);
+    if (this.task !== null) return await this.task.ask(questions);
     const { revision, session, runtime } = this.#call;
     if (!revision.asksInResults) {
       if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
@@ -221,7 +208,7 @@ export class CallContext implements ToolContext {
   }
 
   async handOut({ required = false }: { readonly required?: boolean } = {}): Promise<void> {
-    if (this.#task !== null || this.#ended) return;
+    if (this.task !== null || this.#ended) return;
     if (!this.supports("tasks")) {
       if (required) this.#interrupt({ kind: "missing_capability", abilities: ["tasks"] });
       return;
@@ -232,9 +219,8 @@ export class CallContext implements ToolContext {
       await task.settle(null); // the call was answered while the task was stored: no client knows its id
       return;
     }
-    this.#task = task;
-    this.#whenHandedOut ??= Promise.withResolvers();
-    this.#whenHandedOut.resolve(task);
+    this.task = task;
+    this.whenHandedOut.resolve(task);
   }
 
   release(): void {
@@ -249,11 +235,10 @@ export class CallContext implements ToolContext {
 
   /** The client cancels the call or is gone. */
   cancel(): void {
-    if (this.#ended || this.#cancelled) return;
-    this.#cancelled = true;
+    if (this.#ended || this.cancelled) return;
+    this.cancelled = true;
     this.abort(new DOMException("The caller cancelled the call or is gone", "AbortError"));
-    this.#whenCancelled ??= Promise.withResolvers();
-    this.#whenCancelled.resolve();
+    this.whenCancelled.resolve();
   }
 
   /** Ends the call: what happens to the connection from here on is no cancellation. */
@@ -267,7 +252,7 @@ export class CallContext implements ToolContext {
   #onDisconnected(): void {
     if (this.#ended) return;
     if (!outlivesConnection(this.#call)) this.#onGone();
-    else if (this.#call.outlet?.isStreaming !== true) {
+    else if (this.#outlet?.isStreaming !== true) {
       const { timers, limits } = this.#call.runtime;
       this.#stopWaiting = timers.after(limits.resumeWindowMs, () => this.#onGone());
     }
@@ -275,11 +260,11 @@ export class CallContext implements ToolContext {
 
   /** A task outlives its connection: only `tasks/cancel` cancels it. */
   #onGone(): void {
-    if (this.#task === null || this.#task.cancelRequested) this.cancel();
+    if (this.task === null || this.task.cancelRequested) this.cancel();
   }
 
   #interrupt(interruption: Interruption): never {
-    this.#interruption ??= interruption;
+    this.interruption ??= interruption;
     throw new CallInterrupted();
   }
 }
@@ -300,4 +285,83 @@ function abilityFor(question: Question): ClientAbility {
     case "roots/list":
       return "roots";
   }
+}
+
+// MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come.
+// What a modern call carries from one round of questions to the next: the answers so far, sealed and bound to the
+// principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
+// requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
+
+const purpose = "mcp-request-state";
+const shape = z.lazy(() => z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) }));
+
+/** Seals the answers given so far. */
+export function sealRequestState(call: Call, answers: Readonly<Record<string, unknown>>): Promise<string> {
+  const { secretBox, clock, limits } = call.runtime;
+  const expiresAt = clock() + limits.requestStateLifetimeMs;
+  return secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call));
+}
+
+/** The answers out of a state; `null` when it is altered, expired, someone else's or another request's. */
+async function openRequestState(call: Call, state: unknown): Promise<Readonly<Record<string, unknown>> | null> {
+  const { secretBox, clock } = call.runtime;
+  const text = typeof state === "string" ? await secretBox.open(purpose, state, contextOf(call)) : null;
+  if (text === null) return null;
+  const { expiresAt, answers } = shape.parse(JSON.parse(text));
+  return expiresAt > clock() ? answers : null;
+}
+
+/** What the state is bound to: who asks, and for what. */
+function contextOf(call: Call): string {
+  const { request: { method }, principal: { subject, clientId } } = call;
+  const { name, uri, arguments: input } = paramsOf(call);
+  const digest = createDigest().update(JSON.stringify([method, name ?? uri, sorted(input ?? {})]));
+  return JSON.stringify([subject, clientId, digest.digest("base64url")]);
+}
+
+/** The same value with the keys of its objects in order: a client may write them in another one when it retries. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+}
+
+type FoundAnswers<Key extends string> =
+  | { readonly kind: "answered"; readonly answers: Answers<Key> }
+  | {
+    readonly kind: "input_required";
+    /** Questions without an answer yet. */
+    readonly questions: Questions;
+    /** All answers so far, to be carried to the next round. */
+    readonly answers: Readonly<Record<string, unknown>>;
+  }
+  | { readonly kind: "bad_answers"; readonly message: string };
+
+/** Looks for answers in `inputResponses` and, from earlier rounds, in `requestState`. */
+async function findAnswers<Key extends string>(
+  call: Call,
+  questions: Questions<Key>,
+  answeredBefore: Readonly<Record<string, Answer>>,
+): Promise<FoundAnswers<Key>> {
+  const { inputResponses = {}, requestState } = paramsOf(call);
+  const bad = (message: string) => ({ kind: "bad_answers", message } as const);
+  if (!isObject(inputResponses)) return bad("inputResponses must be an object");
+  const earlier = requestState === undefined ? {} : await openRequestState(call, requestState);
+  if (earlier === null) {
+    return bad("requestState is not valid for this request: leave it out, and the questions come again");
+  }
+  const answers: Record<string, Answer> = {};
+  const open: Record<string, Question> = {};
+  for (const [key, question] of Object.entries<Question>(questions)) {
+    const given = Object.hasOwn(inputResponses, key) ? inputResponses[key] : earlier[key];
+    if (given === undefined) {
+      open[key] = question;
+      continue;
+    }
+    const answer = parseAnswer(question, given);
+    if (answer === null) return bad(`inputResponses.${key} is no answer to ${question.method}`);
+    answers[key] = answer;
+  }
+  if (Object.keys(open).length === 0) return { kind: "answered", answers: answers as Answers<Key> };
+  return { kind: "input_required", questions: open, answers: { ...earlier, ...answeredBefore, ...answers } };
 }

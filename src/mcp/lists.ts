@@ -4,9 +4,7 @@ import type { SecretBox } from "../lib/secrets.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { answerError, answerResult, type Call, type McpAnswer } from "./call.ts";
-import { isObject } from "../lib/json.ts";
-import { rpcErrorCode } from "./jsonrpc.ts";
+import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
 import type { PromptRegistry } from "./prompt.ts";
 import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
@@ -164,8 +162,8 @@ export function createLists({ tools, prompts, resources: families }: {
     async resources(call) {
       const { secretBox, limits } = call.runtime;
       const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
-      const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
-      if (page === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
+      const page = await resourcesPage(secretBox, allowed, call.principal, paramsOf(call)["cursor"], limits.pageSize);
+      if (page === null) return answerInvalid(call, invalidCursor);
       return answerResult(call, resultText(call, "resources", page.entries, page.nextCursor));
     },
   };
@@ -222,8 +220,8 @@ function createKeptList<Entry>(
 
   return async (call) => {
     const { entries: visible, texts } = viewOf(call);
-    const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursorOf(call));
-    if (start === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
+    const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, paramsOf(call)["cursor"]);
+    if (start === null) return answerInvalid(call, invalidCursor);
     const key = textKey(call, start);
     let text = texts.get(key);
     if (text === undefined) texts.set(key, text = await render(call, visible, start));
@@ -244,8 +242,4 @@ function resultText(
   const end = profile.endsListsWithEmptyCursor ? "" : undefined;
   const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
   return JSON.stringify(revision.withCacheHint({ [name]: entries, nextCursor: nextCursor ?? end }, hint));
-}
-
-function cursorOf({ request: { params } }: Call): unknown {
-  return isObject(params) ? params["cursor"] : undefined;
 }

@@ -1,7 +1,6 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
 import {
   answerError,
-  answerResult,
   answerUnavailable,
   type Call,
   type McpAnswer,
@@ -9,13 +8,7 @@ import {
   resultFormOf,
   type Runtime,
 } from "./call.ts";
-import { complete, getPrompt, readResource, watchResource } from "./content_methods.ts";
-import { answerDiscover, answerInitialize, noteInitialized, setLogLevel } from "./initialize.ts";
-import { listen } from "./notice_streams.ts";
-import { createLists } from "./lists.ts";
-import { cancelTask, getTask, updateTask } from "./task_methods.ts";
-import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.ts";
-import type { Session } from "./session.ts";
+import { tooManyCalls } from "./tool_call.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import {
@@ -23,69 +16,18 @@ import {
   errorText,
   isRpcId,
   kindOfMessage,
+  metaOf,
   type RpcCall,
   rpcErrorCode,
   type RpcRequest,
   type RpcResponse,
 } from "./jsonrpc.ts";
-import { traceContextOf } from "./trace_context.ts";
-import type { Span, TraceContext, Tracer } from "../lib/tracer.ts";
+import { type Span, type TraceContext, traceContextOf, type Tracer } from "../lib/tracer.ts";
 import { isObject } from "../lib/json.ts";
 import type { Revision } from "./revision.ts";
+import { noteInitialized } from "./methods.ts";
 
-// The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has.
-
-/** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
-
-/**
- * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
- * basic/utilities/ping).
- */
-const counted = (serve: Handler): Handler => async (call) => await refuseRate(call) ?? await serve(call);
-
-/** One that tells what there is, and so gives nothing while calls are stopped. */
-const stoppable = (serve: Handler): Handler =>
-  counted((call) => {
-    const refusal = call.runtime.callWatch.refusal(call.principal);
-    return refusal === null ? serve(call) : refuseStopped(call, refusal);
-  });
-
-/**
- * Builds the table. Methods of features that the server does not have are left out. `follow` tells a session's own
- * stream what the session watches.
- */
-export function createMethodTable(
-  { features, ...offered }: Runtime,
-  follow: (session: Session) => void,
-): ReadonlyMap<string, Handler> {
-  const lists = createLists(offered);
-  const table = new Map<string, Handler>([
-    ["initialize", answerInitialize],
-    ["server/discover", answerDiscover],
-    ["ping", (call) => answerResult(call, "{}")],
-    ["tools/list", counted(lists.tools)],
-    ["tools/call", callTool],
-    ["logging/setLevel", counted(setLogLevel)],
-    ["subscriptions/listen", stoppable(listen)],
-    ["tasks/get", counted(getTask)],
-    ["tasks/update", stoppable(updateTask)],
-    ["tasks/cancel", counted(cancelTask)],
-  ]);
-  if (features.prompts) {
-    table.set("prompts/list", counted(lists.prompts));
-    table.set("prompts/get", getPrompt);
-  }
-  if (features.resources) {
-    table.set("resources/list", stoppable(lists.resources));
-    table.set("resources/templates/list", counted(lists.templates));
-    table.set("resources/read", readResource);
-    table.set("resources/subscribe", (call) => watchResource(call, true, follow));
-    table.set("resources/unsubscribe", (call) => watchResource(call, false, follow));
-  }
-  if (features.prompts || features.resources) table.set("completion/complete", stoppable(complete));
-  return table;
-}
 
 const maxMethodCharacters = 100;
 
@@ -104,7 +46,7 @@ export function createRequestObserver(
   return async (call, principal, serve) => {
     const started = timers.elapsed();
     const { request, exchange } = call;
-    const parent = traceContextOf(request.params, exchange);
+    const parent = traceContextOf(metaOf(request.params), (name) => exchange.header(name));
     const span = beginRequestSpan(tracer, call, { parent, isKnownMethod: isKnownMethod(request.method) });
     let answer: McpAnswer;
     try {
@@ -218,7 +160,7 @@ export function createMessageHandler(
         exchange.profile,
         revision.capabilitiesOf(request, session).has("structured_content"),
       ),
-      outlet: null,
+      finish: null,
       tool: null,
       scopes: [],
       outcome: "ok",
@@ -226,7 +168,7 @@ export function createMessageHandler(
       change: null,
     };
     const served = observe(call, call.principal, () => dispatch(call));
-    const finished = served.then((answer) => call.outlet === null ? answer : call.outlet.finish(answer));
+    const finished = served.then((answer) => call.finish?.(answer) ?? answer);
     return await Promise.race([finished, begun]);
   };
 

@@ -11,7 +11,7 @@
 export type { AuditEntry, Exchange, McpAnswer, PublicExchange, TakeAudit } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
-export { clientIdentity } from "./initialize.ts";
+export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
@@ -46,4 +46,3 @@ export {
   type ToolOutcome,
 } from "./tool.ts";
 export { tooManyCalls } from "./tool_call.ts";
-export { traceContextOf } from "./trace_context.ts";

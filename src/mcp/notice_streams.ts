@@ -4,13 +4,21 @@
  */
 import type { Principal } from "../lib/principal.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
-import { answerError, type Call, type Exchange, type McpAnswer, type Runtime } from "./call.ts";
+import {
+  answerError,
+  answerInvalid,
+  type Call,
+  type Exchange,
+  type McpAnswer,
+  paramsOf,
+  requireTasks,
+  type Runtime,
+} from "./call.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch, noticesOf, watchFamilies } from "./resource.ts";
 import type { Session } from "./session.ts";
-import { requireTasks } from "./task_methods.ts";
 import type { TaskView } from "./task_store.ts";
 
 type ListName = typeof listNames[number];
@@ -201,9 +209,9 @@ const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 
 /** Opens the stream: first the acknowledgement of what will be told, then the notices, at the end a result. */
 export async function listen(call: Call): Promise<McpAnswer> {
-  const { request: { id, params }, exchange, principal, runtime } = call;
-  const wanted = isObject(params) ? params["notifications"] : undefined;
-  if (!isObject(wanted)) return answerError(call, rpcErrorCode.invalidParams, "params.notifications must be an object");
+  const { request: { id }, exchange, principal, runtime } = call;
+  const { notifications: wanted } = paramsOf(call);
+  if (!isObject(wanted)) return answerInvalid(call, "params.notifications must be an object");
   if (!exchange.acceptsStream) {
     const words = "subscriptions/listen needs a client that accepts text/event-stream";
     return answerError(call, rpcErrorCode.invalidRequest, words);

@@ -5,17 +5,17 @@
 import { unavailability } from "../lib/system_fault.ts";
 import {
   answerError,
+  answerInvalid,
   answerMissingCapability,
   answerResult,
   answerUnavailable,
   type Call,
   type McpAnswer,
 } from "./call.ts";
-import { CallContext, CallInterrupted, type Interruption } from "./call_context.ts";
+import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
 import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import { atMost, createPause } from "../lib/time.ts";
 import { nextTurn } from "../lib/turns.ts";
-import { sealRequestState } from "./answers_in_request.ts";
 import type { LiveTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -103,8 +103,8 @@ async function settle<Outcome>(
   const answer = await Promise.race([
     done,
     timedOut.then(() => null),
-    context.whenCancelled.then(cancelled),
-    context.whenHandedOut,
+    context.whenCancelled.promise.then(cancelled),
+    context.whenHandedOut.promise,
   ]);
   stopTimers();
   if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
@@ -145,7 +145,7 @@ async function answerInterruption<Outcome>(
         : work.fail("missing_capability", `This needs a client that supports: ${abilities.join(", ")}`);
     }
     case "bad_answers":
-      return answerError(call, rpcErrorCode.invalidParams, interruption.message);
+      return answerInvalid(call, interruption.message);
     case "too_many_tasks":
       return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
   }
@@ -186,7 +186,7 @@ function answerTask(
   });
   const end = Promise.race([
     done.then((answer) => context.cancelled ? null : answer),
-    context.whenCancelled.then(() => null),
+    context.whenCancelled.promise.then(() => null),
     expired.then(() => answerError(call, rpcErrorCode.internalError, "The task took too long")),
   ]);
   const started = timers.elapsed();

@@ -5,33 +5,33 @@ import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./
 import { fold, parseToolInput } from "./tool_input.ts";
 import type { Profile } from "./profile.ts";
 import type { Revision } from "./revision.ts";
-import { answerError, answerResult, type Call, logCrash, type McpAnswer } from "./call.ts";
+import { answerError, answerInvalid, answerResult, type Call, logCrash, type McpAnswer } from "./call.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject, parseJson } from "../lib/json.ts";
-import { runToolInSpan } from "./trace_context.ts";
+import { inSpan, type Tracer } from "../lib/tracer.ts";
+import { CallInterrupted } from "./call_context.ts";
 import { runInContext } from "./run_in_context.ts";
 
 /** Answers `tools/call`. */
 export async function callTool(call: Call): Promise<McpAnswer> {
   const { tools } = call.runtime;
   const params = call.request.params;
-  if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
+  if (!isObject(params)) return answerInvalid(call, "params must be an object");
   const { name } = params;
   const input = argumentsOf(params);
-  if (typeof name !== "string") return answerError(call, rpcErrorCode.invalidParams, "params.name must be a string");
+  if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
   const registered = tools.get(name);
   const profile = registered?.tool.profile;
   if (registered === undefined || (profile !== undefined && profile !== call.exchange.profile.name)) {
     const nearest = nearestTool(name, tools, call.principal);
     const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
-    return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}${remedy}`);
+    return answerInvalid(call, `Unknown tool: ${name}${remedy}`);
   }
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
-  if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
-  return await refuseRate(call) ?? await runTool(registered, input, call);
+  return await refuseCall(call, tool.scopes) ?? await runTool(registered, input, call);
 }
 
 /** As they are, or as JSON text; none where they are left out. */
@@ -42,7 +42,7 @@ function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>
 
 async function runTool(registered: RegisteredTool, input: unknown, call: Call): Promise<McpAnswer> {
   const { tool } = registered;
-  if (!isObject(input)) return answerError(call, rpcErrorCode.invalidParams, "params.arguments must be an object");
+  if (!isObject(input)) return answerInvalid(call, "params.arguments must be an object");
   if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
     if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
@@ -52,11 +52,15 @@ async function runTool(registered: RegisteredTool, input: unknown, call: Call): 
   if (!parsed.ok) {
     return call.revision.invalidInputIsToolError
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
-      : answerError(call, rpcErrorCode.invalidParams, parsed.error);
+      : answerInvalid(call, parsed.error);
   }
   call.input = parsed.value;
   return await runInContext<ToolOutcome>(call, {
-    run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
+    run(context) {
+      const { tracer } = call.runtime;
+      const run = () => tool.run(parsed.value as never, context);
+      return tracer.exports ? inToolSpan(tracer, tool.name, run) : run();
+    },
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
         ? answerOutcome(call, registered, withNotes(outcome, notes))
@@ -64,6 +68,18 @@ async function runTool(registered: RegisteredTool, input: unknown, call: Call): 
     crash: (error, words) => answerCrash(call, registered, error, words),
     fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
   });
+}
+
+/** The span lasts as long as the tool works, even after the call became a task. */
+function inToolSpan(tracer: Tracer, name: string, run: () => ToolOutcome | Promise<ToolOutcome>): Promise<ToolOutcome> {
+  const attributes = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name };
+  return inSpan(
+    tracer,
+    { name: `execute_tool ${name}`, kind: "internal", attributes },
+    run,
+    (error) => error instanceof CallInterrupted ? null : "internal_error",
+    (outcome) => outcome.ok ? null : outcome.code,
+  );
 }
 
 /** The scopes that a `tools/call` needs and the principal lacks, without running anything; none for other calls. */
@@ -246,6 +262,11 @@ export async function refuseRate(call: Call): Promise<McpAnswer | null> {
   call.outcome = "rate_limited";
   call.code = "rate_limited";
   return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+}
+
+/** Refuses a call whose token lacks scopes, or that comes too soon; `null` when it may run. */
+export async function refuseCall(call: Call, scopes: readonly string[]): Promise<McpAnswer | null> {
+  return hasScopes(call.principal, scopes) ? await refuseRate(call) : refuseScopes(call, scopes);
 }
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { traceContextOf } from "../../src/mcp/trace_context.ts";
+import { traceContextOf } from "../../src/lib/tracer.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
@@ -7,7 +7,7 @@ const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";
 
 function contextOf(meta: object | undefined, headers: Record<string, string>) {
-  return traceContextOf(meta === undefined ? undefined : { _meta: meta }, { header: (name) => headers[name] ?? null });
+  return traceContextOf(meta && { ...meta }, (name) => headers[name] ?? null);
 }
 
 Deno.test("traceContextOf() takes what Trace Context §3.2.2 calls valid, and nothing else", () => {

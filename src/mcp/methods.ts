@@ -1,0 +1,379 @@
+/** The methods of the protocol, of both eras, but for lists, streams and `tools/call`. */
+import { didYouMean } from "../lib/closest_word.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
+import type { Log } from "../lib/log.ts";
+import { isObject } from "../lib/json.ts";
+import { answerError, answerInvalid, answerResult, logCrash, paramsOf, requireTasks } from "./call.ts";
+import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
+import { createLists } from "./lists.ts";
+import { listen } from "./notice_streams.ts";
+import type { Prompt, PromptOutcome } from "./prompt.ts";
+import { parseClientCapabilities, tasksExtension } from "./question.ts";
+import { canonicalUri, familyOf, noticesOf, type ResourceFamily, type ResourceOutcome } from "./resource.ts";
+import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
+import { runInContext } from "./run_in_context.ts";
+import type { Session } from "./session.ts";
+import { callTool, encodeBlock, refuseCall, refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
+
+/** One that only looks into memory answers without a promise. */
+type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
+
+/**
+ * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
+ * basic/utilities/ping).
+ */
+const counted = (serve: Handler): Handler => async (call) => await refuseRate(call) ?? await serve(call);
+
+/** One that tells what there is, and so gives nothing while calls are stopped. */
+const stoppable = (serve: Handler): Handler =>
+  counted((call) => {
+    const refusal = call.runtime.callWatch.refusal(call.principal);
+    return refusal === null ? serve(call) : refuseStopped(call, refusal);
+  });
+
+/**
+ * Builds the table of methods; a revision's own list says which of them it has. Methods of features that the server does
+ * not have are left out. `follow` tells a session's own stream what the session watches.
+ */
+export function createMethodTable(
+  { features, ...offered }: Runtime,
+  follow: (session: Session) => void,
+): ReadonlyMap<string, Handler> {
+  const lists = createLists(offered);
+  const table = new Map<string, Handler>([
+    ["initialize", answerInitialize],
+    ["server/discover", answerDiscover],
+    ["ping", (call) => answerResult(call, "{}")],
+    ["tools/list", counted(lists.tools)],
+    ["tools/call", callTool],
+    ["logging/setLevel", counted(setLogLevel)],
+    ["subscriptions/listen", stoppable(listen)],
+    ["tasks/get", counted(getTask)],
+    ["tasks/update", stoppable(updateTask)],
+    ["tasks/cancel", counted(cancelTask)],
+  ]);
+  if (features.prompts) {
+    table.set("prompts/list", counted(lists.prompts));
+    table.set("prompts/get", getPrompt);
+  }
+  if (features.resources) {
+    table.set("resources/list", stoppable(lists.resources));
+    table.set("resources/templates/list", counted(lists.templates));
+    table.set("resources/read", readResource);
+    table.set("resources/subscribe", (call) => watchResource(call, true, follow));
+    table.set("resources/unsubscribe", (call) => watchResource(call, false, follow));
+  }
+  if (features.prompts || features.resources) table.set("completion/complete", stoppable(complete));
+  return table;
+}
+
+// The openings: `initialize` of the legacy era, `server/discover` of the modern one.
+
+/** The capabilities of a server: only what it can do; `announces`: whether this client has a stream for notices. */
+function encodeServerCapabilities(
+  { features: { prompts, resources: hasResources }, resources }: Runtime,
+  announces: boolean,
+): Readonly<Record<string, unknown>> {
+  const { ofLists, ofResources } = noticesOf(resources);
+  return {
+    tools: { listChanged: announces },
+    logging: {},
+    ...(prompts ? { prompts: { listChanged: announces } } : {}),
+    ...(hasResources ? { resources: { listChanged: announces && ofLists, subscribe: announces && ofResources } } : {}),
+    ...(prompts || hasResources ? { completions: {} } : {}),
+  };
+}
+
+/**
+ * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
+ * only where it is of use: for clients that read streams.
+ */
+async function answerInitialize(call: Call): Promise<JsonAnswer> {
+  const { request: { params }, exchange, principal, runtime } = call;
+  const { name } = clientIdentity(params);
+  const profile = runtime.noteClient(principal, name, exchange.acceptsStream) ?? exchange.profile;
+  const hasSession = profile.streams && exchange.acceptsStream;
+  const { revision, answer } = openWith(call, principal, hasSession);
+  if (!hasSession) return answer;
+  const capabilities = parseClientCapabilities(paramsOf(call)["capabilities"]);
+  return { ...answer, sessionId: await runtime.sessions.begin(principal, revision, capabilities) };
+}
+
+/** The same for a caller without a token, which gets no session: it starts over once it has signed in. */
+export function answerPublicInitialize(call: PublicCall): JsonAnswer {
+  return openWith(call, null, false).answer;
+}
+
+function openWith(call: PublicCall, principal: Principal | null, hasSession: boolean) {
+  const { request: { params }, exchange, runtime } = call;
+  const { protocolVersion } = paramsOf(call);
+  const asked = typeof protocolVersion === "string" ? protocolVersion : null;
+  const revision = (asked === null ? undefined : legacyRevisions.get(asked)) ?? latestLegacyRevision;
+  const client = clientIdentity(params);
+  runtime.log.write("info", "client_initialized", {
+    requestId: exchange.requestId,
+    subject: principal?.subject ?? null,
+    client: client.name,
+    clientVersion: client.version,
+    asked: asked?.slice(0, 40),
+    answered: revision.version,
+  });
+  const result = {
+    protocolVersion: revision.version,
+    capabilities: encodeServerCapabilities(runtime, hasSession),
+    serverInfo: revision.encodeServerInfo(runtime.serverInfo),
+    instructions: runtime.instructions(principal),
+  };
+  return { revision, answer: answerResult(call, JSON.stringify(result)) };
+}
+
+/** Answers `notifications/initialized`. */
+export function noteInitialized(log: Log, { requestId, profile }: PublicExchange): McpAnswer {
+  log.write("debug", "client_ready", { requestId });
+  return { kind: "accepted", status: profile.initializedStatus };
+}
+
+/** Answers `server/discover`: every modern client can subscribe to notices and take tasks. */
+function answerDiscover(call: Call): JsonAnswer {
+  const { revision, principal, runtime } = call;
+  const hint: CacheHint = { ttlMs: runtime.limits.listTtlMs, cacheScope: "private" };
+  const extensions = Object.fromEntries([tasksExtension, ...runtime.features.extensions].map((id) => [id, {}]));
+  const result = {
+    supportedVersions: [revision.version],
+    capabilities: { ...encodeServerCapabilities(runtime, true), extensions },
+    instructions: runtime.instructions(principal),
+  };
+  return answerResult(call, JSON.stringify(revision.withCacheHint(result, hint)));
+}
+
+/** The client's name and version out of the params of `initialize`, cut for the log; `null` where it does not say. */
+export function clientIdentity(params: unknown) {
+  const info = isObject(params) ? params["clientInfo"] : undefined;
+  const { name, version } = isObject(info) ? info : {};
+  return {
+    name: typeof name === "string" ? name.slice(0, 100) : null,
+    version: typeof version === "string" ? version.slice(0, 100) : null,
+  };
+}
+
+/** `logging/setLevel` of the legacy era. Without a session no messages are sent, and nothing is stored. */
+async function setLogLevel(call: Call): Promise<McpAnswer> {
+  const { level } = paramsOf(call);
+  if (!isLoggingLevel(level)) return answerInvalid(call, `params.level must be one of: ${logLevels.join(", ")}`);
+  if (call.session === null) return answerResult(call, "{}");
+  const refusal = await refuseRate(call); // a write counts like a call
+  if (refusal !== null) return refusal;
+  await call.runtime.sessions.setLogLevel(call.session, level);
+  return answerResult(call, "{}");
+}
+
+// Resources.
+
+/** The words of a resource or prompt that cannot be given. */
+function faultsOf(call: Call, kind: "resource" | "prompt", name: string) {
+  return {
+    crash(error: unknown, words: string | null): McpAnswer {
+      logCrash(call, kind, name, error);
+      return answerError(call, rpcErrorCode.internalError, words ?? "Internal server error");
+    },
+    fail: (_code: string, message: string): McpAnswer => answerInvalid(call, message),
+  };
+}
+
+/** Reads a resource. An address of no family, or of none of its resources, is an error of the protocol. */
+async function readResource(call: Call): Promise<McpAnswer> {
+  const { uri } = paramsOf(call);
+  if (typeof uri !== "string") return answerInvalid(call, "params.uri must be a string");
+  const family = familyOf(call.runtime.resources, uri);
+  if (family === undefined) return notFound(call, uri);
+  return await refuseCall(call, family.scopes) ?? await readAdmitted(family, uri, call);
+}
+
+function readAdmitted(family: ResourceFamily, uri: string, call: Call): Promise<McpAnswer> {
+  return runInContext<ResourceOutcome>(call, {
+    ...faultsOf(call, "resource", family.name),
+    run: (context) => family.read(uri, context),
+    encode(outcome) {
+      if (outcome === null) return notFound(call, uri);
+      if ("refusal" in outcome) return answerInvalid(call, outcome.refusal, { uri });
+      const result = call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint);
+      return answerResult(call, JSON.stringify(result));
+    },
+  });
+}
+
+function notFound(call: Call, uri: string): McpAnswer {
+  return answerError(call, call.revision.resourceNotFoundCode, "Resource not found", { uri });
+}
+
+/**
+ * Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. That is a write,
+ * so it counts like a call.
+ */
+async function watchResource(call: Call, wanted: boolean, follow: (session: Session) => void): Promise<McpAnswer> {
+  const { session, principal, runtime: { limits, resources, sessions, callWatch } } = call;
+  const { uri } = paramsOf(call);
+  if (typeof uri !== "string") return answerInvalid(call, "params.uri must be a string");
+  if (session === null) {
+    const words = "Subscriptions need a session: send initialize, and its Mcp-Session-Id with this request";
+    return answerError(call, rpcErrorCode.invalidRequest, words);
+  }
+  const family = familyOf(resources, uri);
+  if (family === undefined) return notFound(call, uri);
+  if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+  if (wanted && !noticesOf(resources).ofResources) {
+    // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
+    return answerError(call, rpcErrorCode.methodNotFound, "This server gives no notices of changes to resources");
+  }
+  if (wanted && family.watch === undefined) {
+    return answerInvalid(call, "There are no notices of changes to this resource", { uri });
+  }
+  const refusal = await refuseRate(call);
+  if (refusal !== null) return refusal;
+  const stopped = wanted ? callWatch.refusal(principal) : null;
+  if (stopped !== null) return refuseStopped(call, stopped);
+  // whether anything is there is not asked: an address of a judged place answers like any other
+  if (wanted && await family.mayWatch?.(uri, principal) === false) {
+    return answerInvalid(call, "The owner of this server does not allow this.", { uri });
+  }
+  const own = canonicalUri(resources, uri);
+  const isSame = (other: string): boolean => canonicalUri(resources, other) === own;
+  if (!await sessions.setSubscription(session, uri, wanted, isSame)) {
+    const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
+    return answerError(call, rpcErrorCode.invalidRequest, words);
+  }
+  follow(session);
+  return answerResult(call, "{}");
+}
+
+// Prompts.
+
+async function getPrompt(call: Call): Promise<McpAnswer> {
+  const { name, arguments: given = {} } = paramsOf(call);
+  if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
+  const prompt = call.runtime.prompts.get(name);
+  if (prompt === undefined) return unknownPrompt(call, name);
+  return await refuseCall(call, prompt.scopes) ?? await renderPrompt(prompt, withoutNulls(given), call);
+}
+
+function withoutNulls(given: unknown): unknown {
+  return isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) : given;
+}
+
+async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise<McpAnswer> {
+  if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
+    return answerInvalid(call, "params.arguments must be an object of strings");
+  }
+  const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
+  if (absent !== undefined) return answerInvalid(call, `${absent.name} parameter is required`);
+  return await runInContext<PromptOutcome>(call, {
+    ...faultsOf(call, "prompt", prompt.name),
+    run: (context) => prompt.render(given as Record<string, string>, context),
+    encode(outcome) {
+      if (!outcome.ok) return answerInvalid(call, outcome.message);
+      const { revision, exchange: { profile } } = call;
+      const messages = outcome.messages.map(({ role, content }) => ({
+        role,
+        content: encodeBlock(content, revision, profile),
+      }));
+      return answerResult(call, JSON.stringify({ description: prompt.description, messages }));
+    },
+  });
+}
+
+function unknownPrompt(call: Call, name: string): McpAnswer {
+  const offered = call.runtime.prompts.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
+  return answerInvalid(call, `Unknown prompt: ${name}${didYouMean(name, offered.map((each) => each.name))}`);
+}
+
+// Completion.
+
+const maxValues = 100; // MCP schema, CompleteResult
+
+/** Answers with the suggestions of the prompt or the family that is asked about. */
+async function complete(call: Call): Promise<McpAnswer> {
+  const { principal, runtime: { prompts, resources } } = call;
+  const { ref, argument, context } = paramsOf(call);
+  if (!isObject(argument) || typeof argument["name"] !== "string" || typeof argument["value"] !== "string") {
+    return answerInvalid(call, "params.argument must have a name and a value");
+  }
+  const { name, value } = argument;
+  const others = (isObject(context) && isObject(context["arguments"]) ? context["arguments"] : {}) as Record<
+    string,
+    string
+  >;
+  const { type, name: prompted, uri } = isObject(ref) ? ref : {};
+  if (type === "ref/prompt" && typeof prompted === "string") {
+    const prompt = prompts.get(prompted);
+    if (prompt === undefined) return unknownPrompt(call, prompted);
+    if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
+    return answerValues(call, await prompt.complete?.(name, value, others) ?? []);
+  }
+  if (type === "ref/resource" && typeof uri === "string") {
+    const family = resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
+    if (family === undefined) {
+      const known = resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
+      return answerInvalid(call, `Unknown resource template: ${uri}${didYouMean(uri, known)}`);
+    }
+    if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
+    return answerValues(call, await family.complete?.(uri, name, value, others, principal) ?? []);
+  }
+  return answerInvalid(call, "params.ref must name a prompt or a resource template");
+}
+
+function answerValues(call: Call, values: readonly string[]): McpAnswer {
+  const completion = { values: values.slice(0, maxValues), total: values.length, hasMore: values.length > maxValues };
+  return answerResult(call, JSON.stringify({ completion }));
+}
+
+// Tasks (SEP-2663).
+
+/** Answers to a task of another instance are left in one stored value. */
+const maxResponseCharacters = 50_000;
+
+function getTask(call: Call): Promise<McpAnswer> {
+  return withTask(call, async (taskId) => {
+    const view = await call.runtime.tasks.get(call.principal, taskId);
+    return view === null ? unknownTask(call) : answerResult(call, JSON.stringify(view));
+  });
+}
+
+/** Hands in answers to a task's questions. */
+function updateTask(call: Call): Promise<McpAnswer> {
+  return withTask(call, async (taskId) => {
+    const { inputResponses } = paramsOf(call);
+    if (!isObject(inputResponses)) return answerInvalid(call, "params.inputResponses must be an object");
+    if (JSON.stringify(inputResponses).length > maxResponseCharacters) {
+      return answerInvalid(call, `params.inputResponses may have ${maxResponseCharacters} characters as JSON`);
+    }
+    const outcome = await call.runtime.tasks.update(call.principal, taskId, inputResponses);
+    switch (outcome.kind) {
+      case "accepted":
+        return answerResult(call, "{}");
+      case "unknown_task":
+        return unknownTask(call);
+      case "wrong_shape":
+        return answerInvalid(call, `inputResponses.${outcome.key} does not answer its question`);
+    }
+  });
+}
+
+/** Asks for a task's end. */
+function cancelTask(call: Call): Promise<McpAnswer> {
+  return withTask(call, async (taskId) => {
+    const isKnown = await call.runtime.tasks.cancel(call.principal, taskId);
+    return isKnown ? answerResult(call, "{}") : unknownTask(call);
+  });
+}
+
+async function withTask(call: Call, serve: (taskId: string) => Promise<McpAnswer>): Promise<McpAnswer> {
+  const refusal = requireTasks(call);
+  if (refusal !== null) return refusal;
+  const { taskId } = paramsOf(call);
+  return typeof taskId === "string" ? await serve(taskId) : answerInvalid(call, "params.taskId must be a string");
+}
+
+function unknownTask(call: Call): McpAnswer {
+  return answerInvalid(call, "Unknown task: it may have expired; call the tool again");
+}
