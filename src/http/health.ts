@@ -1,6 +1,6 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
 import { type Endpoint, onGet } from "../lib/endpoint.ts";
-import { createPause, systemTimers, type Timers } from "../lib/time.ts";
+import { atMost, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./router.ts";
 
@@ -78,15 +78,9 @@ export function createStorageProbe(
     const isFresh = last?.state === "good" && timers.elapsed() - last.since < probeLifetimeMs;
     if (last === null || (last.state !== "waits" && !isFresh)) last = begin();
     const { ended, since } = last;
-    const answered = new AbortController();
-    const late = pause(Math.max(0, since + patienceMs - timers.elapsed()), answered.signal)
-      .then(() => Promise.reject(new Error("the storage does not answer")));
-    try {
-      await Promise.race([ended, late]);
-    } finally {
-      late.catch(() => {});
-      answered.abort();
-    }
+    const left = Math.max(0, since + patienceMs - timers.elapsed());
+    const isLate = await atMost(left, ended.then(() => false), true, pause);
+    if (isLate) throw new Error("the storage does not answer");
   };
 }
 

@@ -1,6 +1,5 @@
 /** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
 import * as z from "zod";
-import type { SecretBox } from "../lib/secrets.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
@@ -14,49 +13,11 @@ const invalidCursor = "Invalid cursor: leave it out to begin with the first page
 
 const cursorPurpose = "mcp-cursor";
 
-/** A list whose entries have names. */
-interface PagedList<Entry> {
-  /** The list's name, to which its cursors are bound. */
-  readonly name: string;
-  readonly entries: readonly Entry[];
-  readonly nameOf: (entry: Entry) => string;
-}
-
-interface Page<Entry> {
-  readonly entries: readonly Entry[];
-  /** The cursor of the page after it, if there is one. */
-  readonly nextCursor: string | undefined;
-}
-
-/**
- * Where the page of a cursor begins: behind the entry that the cursor names. `null` for a cursor that is not ours, or
- * whose entry is gone. No cursor, or an empty one, means the first page.
- */
-async function pageStart<Entry>(
-  secretBox: SecretBox,
-  list: PagedList<Entry>,
-  cursor: unknown,
-): Promise<number | null> {
-  if (cursor === undefined || cursor === "") return 0;
-  const after = typeof cursor === "string" ? await secretBox.open(cursorPurpose, cursor, list.name) : null;
-  const index = after === null ? -1 : list.entries.findIndex((entry) => list.nameOf(entry) === after);
-  return index < 0 ? null : index + 1;
-}
-
-/** The page that begins at `start`. */
-async function pageAt<Entry>(
-  secretBox: SecretBox,
-  list: PagedList<Entry>,
-  start: number,
-  pageSize: number,
-): Promise<Page<Entry>> {
-  const entries = list.entries.slice(start, start + pageSize);
-  const last = entries.at(-1);
-  const hasMore = last !== undefined && start + pageSize < list.entries.length;
-  return {
-    entries,
-    nextCursor: hasMore ? await secretBox.seal(cursorPurpose, list.nameOf(last), list.name) : undefined,
-  };
+/** Where the request's cursor says to go on: `undefined` for the first page, `null` for a cursor that is not ours. */
+async function openCursor(call: Call, purpose: string, context: string): Promise<string | null | undefined> {
+  const { cursor = "" } = paramsOf(call);
+  if (cursor === "") return undefined;
+  return typeof cursor === "string" ? await call.runtime.secretBox.open(purpose, cursor, context) : null;
 }
 
 // `resources/list` in pages, over families that each list their own: a page may end in the midst of one.
@@ -65,36 +26,30 @@ const resourceCursorPurpose = "mcp-resource-cursor";
 /** The family to go on with, and where in it; without that at its beginning. */
 const sealedShape = z.lazy(() => z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]));
 
-/** The page of a cursor, or `null` when the cursor is not one of the principal's, or what it names is gone. */
-async function resourcesPage(
-  secretBox: SecretBox,
-  families: readonly ResourceFamily[],
-  principal: Principal,
-  cursor: unknown,
-  pageSize: number,
-): Promise<Page<Resource> | null> {
-  const { subject } = principal;
-  const isFirst = cursor === undefined || cursor === "";
-  const opened = isFirst || typeof cursor !== "string"
-    ? null
-    : await secretBox.open(resourceCursorPurpose, cursor, subject);
-  const [name, first] = opened === null ? [] : sealedShape.parse(JSON.parse(opened));
-  const begin = isFirst ? 0 : families.findIndex((family) => family.name === name);
-  if (begin < 0) return null;
-  const seal = (...position: z.output<typeof sealedShape>): Promise<string> =>
-    secretBox.seal(resourceCursorPurpose, JSON.stringify(position), subject);
+async function listResources(call: Call, registry: ResourceRegistry): Promise<McpAnswer> {
+  const { principal, runtime: { secretBox, limits: { pageSize } } } = call;
+  const families = registry.all().filter(({ scopes }) => hasScopes(principal, scopes));
+  const opened = await openCursor(call, resourceCursorPurpose, principal.subject);
+  const [name, first] = typeof opened === "string" ? sealedShape.parse(JSON.parse(opened)) : [];
+  const begin = opened === undefined ? 0 : families.findIndex((family) => family.name === name);
+  if (begin < 0) return answerInvalid(call, invalidCursor);
 
   const entries: Resource[] = [];
   let position = first;
+  let next: z.output<typeof sealedShape> | undefined;
   for (const family of families.slice(begin)) {
-    if (entries.length >= pageSize) return { entries, nextCursor: await seal(family.name) };
-    const page = await pageOf(family, principal, position, pageSize - entries.length);
-    if (page === null) return null;
-    entries.push(...page.resources);
-    if (page.next !== undefined) return { entries, nextCursor: await seal(family.name, page.next) };
-    position = undefined;
+    if (entries.length >= pageSize) next = [family.name];
+    else {
+      const page = await pageOf(family, principal, position, pageSize - entries.length);
+      if (page === null) return answerInvalid(call, invalidCursor); // what it names is gone
+      entries.push(...page.resources);
+      if (page.next !== undefined) next = [family.name, page.next];
+      position = undefined;
+    }
+    if (next !== undefined) break;
   }
-  return { entries, nextCursor: undefined };
+  const cursor = next && await secretBox.seal(resourceCursorPurpose, JSON.stringify(next), principal.subject);
+  return answerResult(call, resultText(call, "resources", entries, cursor));
 }
 
 async function pageOf(
@@ -159,17 +114,13 @@ export function createLists({ tools, prompts, resources: families }: {
       scopesOf: ({ scopes }) => scopes,
       encode: ({ template }) => template,
     }),
-    async resources(call) {
-      const { secretBox, limits } = call.runtime;
-      const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
-      const page = await resourcesPage(secretBox, allowed, call.principal, paramsOf(call)["cursor"], limits.pageSize);
-      if (page === null) return answerInvalid(call, invalidCursor);
-      return answerResult(call, resultText(call, "resources", page.entries, page.nextCursor));
-    },
+    resources: (call) => listResources(call, families),
   };
 }
 
+/** A list whose entries have names. */
 interface ListOptions<Entry> {
+  /** The list's name, to which its cursors are bound. */
   readonly name: string;
   readonly entries: () => readonly Entry[];
   readonly nameOf: (entry: Entry) => string;
@@ -213,24 +164,25 @@ function createKeptList<Entry>(
     return view;
   };
   const render = async (call: Call, visible: readonly Entry[], start: number): Promise<string> => {
-    const { secretBox, limits } = call.runtime;
-    const page = await pageAt(secretBox, { name, entries: visible, nameOf }, start, limits.pageSize);
-    return resultText(call, name, page.entries.map((entry) => encode(entry, call)), page.nextCursor);
+    const { secretBox, limits: { pageSize } } = call.runtime;
+    const page = visible.slice(start, start + pageSize);
+    const last = page.at(-1);
+    const hasMore = last !== undefined && start + pageSize < visible.length;
+    const next = hasMore ? await secretBox.seal(cursorPurpose, nameOf(last), name) : undefined;
+    return resultText(call, name, page.map((entry) => encode(entry, call)), next);
   };
 
   return async (call) => {
+    const { revision, resultForm, exchange: { profile } } = call;
     const { entries: visible, texts } = viewOf(call);
-    const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, paramsOf(call)["cursor"]);
-    if (start === null) return answerInvalid(call, invalidCursor);
-    const key = textKey(call, start);
+    const after = await openCursor(call, cursorPurpose, name);
+    const start = after === undefined ? 0 : visible.findIndex((entry) => nameOf(entry) === after) + 1;
+    if (after !== undefined && start === 0) return answerInvalid(call, invalidCursor); // or its entry is gone
+    const key = `${profile.name} ${revision.version} ${resultForm} ${start}`;
     let text = texts.get(key);
     if (text === undefined) texts.set(key, text = await render(call, visible, start));
     return answerResult(call, text);
   };
-}
-
-function textKey({ revision, resultForm, exchange: { profile } }: Call, start: number): string {
-  return `${profile.name} ${revision.version} ${resultForm} ${start}`;
 }
 
 function resultText(

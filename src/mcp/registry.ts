@@ -4,27 +4,14 @@ import { isObject } from "../lib/json.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */
-export interface Registry<Given, Entry> {
-  get(name: string): Entry | undefined;
-  all(): readonly Entry[];
-  /** Grows with every change: whatever was made from the list may be kept for as long as it stays the same. */
-  readonly version: number;
-  /** Adds one. Throws when its name is taken, or clients could not use it. */
-  add(given: Given): void;
-  /** Prepares one that is there anew, in its place. */
-  renew(given: Given): void;
-  /** Removes one and says whether there was one. Calls that run go on. */
-  remove(name: string): boolean;
-  /** Calls `listener` after each change, until the returned function is called. */
-  onChange(listener: () => void): () => void;
-}
+export type Registry<Given, Entry> = ReturnType<typeof createRegistry<Given, Entry>>;
 
 /** Makes a registry; `prepare` turns what is added into what is kept. */
 export function createRegistry<Given, Entry>(
   nameOf: (given: Given) => string,
   prepare: (given: Given) => Entry,
   initial: Iterable<Given>,
-): Registry<Given, Entry> {
+) {
   const byName = new Map<string, Entry>();
   const listeners = new Set<() => void>();
   let version = 0;
@@ -44,26 +31,31 @@ export function createRegistry<Given, Entry>(
   changed();
 
   return {
-    get: (name) => byName.get(name),
-    all: () => ordered,
+    get: (name: string): Entry | undefined => byName.get(name),
+    all: (): readonly Entry[] => ordered,
+    /** Grows with every change: whatever was made from the list may be kept for as long as it stays the same. */
     get version() {
       return version;
     },
-    add(given) {
+    /** Adds one. Throws when its name is taken, or clients could not use it. */
+    add(given: Given) {
       register(given);
       changed();
     },
-    renew(given) {
+    /** Prepares one that is there anew, in its place. */
+    renew(given: Given) {
       if (!byName.has(nameOf(given))) return;
       byName.set(nameOf(given), prepare(given));
       changed();
     },
-    remove(name) {
+    /** Removes one and says whether there was one. Calls that run go on. */
+    remove(name: string) {
       const removed = byName.delete(name);
       if (removed) changed();
       return removed;
     },
-    onChange(listener) {
+    /** Calls `listener` after each change, until the returned function is called. */
+    onChange(listener: () => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

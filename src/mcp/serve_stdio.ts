@@ -13,7 +13,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Exchange, McpAnswer } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
-import { atMost, pause } from "../lib/time.ts";
+import { atMost } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { McpServer } from "./mcp_server.ts";
 import type { FrameReader } from "./streams.ts";
@@ -103,37 +103,6 @@ function decode(parts: readonly Uint8Array[]): Line | null {
   }
 }
 
-/** What the opening settled. */
-interface StdioSession {
-  /** `null` before `initialize` was answered. */
-  protocolVersion: string | null;
-  /** The session that `initialize` began. */
-  id: string | null;
-}
-
-/** The exchange of one message over stdio, which has no headers: their values come from the handshake. */
-function createStdioExchange(options: {
-  readonly session: StdioSession;
-  readonly requestId: string;
-  readonly principal: Principal;
-  readonly disconnected: AbortSignal;
-}): Exchange {
-  const { session, requestId, principal, disconnected } = options;
-  return {
-    requestId,
-    principal,
-    profile: specProfile,
-    acceptsStream: true,
-    hasHeaders: false,
-    canComeBack: false,
-    disconnected,
-    header: (name) => {
-      if (name === "mcp-protocol-version") return session.protocolVersion;
-      return name === "mcp-session-id" ? session.id : null;
-    },
-  };
-}
-
 export interface StdioOptions {
   readonly mcp: McpServer;
   readonly input: ReadableStream<Uint8Array>;
@@ -165,8 +134,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const encoder = new TextEncoder();
   const writer = options.output.getWriter();
   const outputGone = new AbortController();
+  const whenGone = new Promise((resolve) => outputGone.signal.addEventListener("abort", resolve, { once: true }));
   const ended = AbortSignal.any([stop, outputGone.signal]);
-  const session: StdioSession = { protocolVersion: null, id: null };
+  /** What the opening settled. */
+  const session: { protocolVersion: string | null; id: string | null } = { protocolVersion: null, id: null };
   const flights = new Set<Flight>();
   const byId = new Map<RpcId, Flight>();
   const noticesEnd = new AbortController();
@@ -191,8 +162,20 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     cancelled.removeEventListener("abort", cancel);
   };
 
-  const exchangeUntil = (disconnected: AbortSignal): Exchange =>
-    createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
+  /** The exchange of one message. There are no headers: their values come from the handshake. */
+  const exchangeUntil = (disconnected: AbortSignal): Exchange => ({
+    requestId: options.createRequestId(),
+    principal,
+    profile: specProfile,
+    acceptsStream: true,
+    hasHeaders: false,
+    canComeBack: false,
+    disconnected,
+    header(name) {
+      if (name === "mcp-protocol-version") return session.protocolVersion;
+      return name === "mcp-session-id" ? session.id : null;
+    },
+  });
 
   /** The legacy era's server notices, which HTTP clients fetch by GET: changes of lists and resources. */
   const openNotices = async (): Promise<FrameReader | null> => {
@@ -246,7 +229,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
   mcp.drain(); // streams that only end with their client; calls go on
   const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
-  await within(finishTimeoutMs, outputGone.signal, landed);
+  await atMost(finishTimeoutMs, Promise.race([landed, whenGone]), null);
   for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
   await atMost(abortTimeoutMs, landed, null);
   if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
@@ -284,11 +267,4 @@ function refusalOf(line: Line, maxLineBytes: number): string {
 function negotiatedVersion(answer: string): string | null {
   const { result } = JSON.parse(answer) as { readonly result?: { readonly protocolVersion?: string } };
   return result?.protocolVersion ?? null;
-}
-
-/** Waits for `done`, but no longer than the time given, nor than until the signal aborts. */
-async function within(milliseconds: number, signal: AbortSignal, done: Promise<unknown>): Promise<void> {
-  const waiting = new AbortController();
-  await Promise.race([done, pause(milliseconds, AbortSignal.any([signal, waiting.signal]))]);
-  waiting.abort();
 }
