@@ -5,7 +5,7 @@
 import type { Stats } from "node:fs";
 import { nodeFs } from "../../lib/program.ts";
 import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
-import { type DiskInfo, errorCode, type Handle, isSame } from "./directory.ts";
+import { coded, type DiskInfo, errorCode, type Handle, isSame } from "./directory.ts";
 import { firstUnknown } from "../workspace/file_display.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved } from "../workspace/path.ts";
@@ -234,11 +234,6 @@ function openFile(path: string, purpose: Purpose): number {
     default:
       return -1;
   }
-}
-
-/** What the system would say where it does not get to it. */
-function coded(code: string): Error {
-  return Object.assign(new Error("not by a path"), { code });
 }
 
 /** The result of a function of node:fs that calls back. */

@@ -11,6 +11,7 @@ import type { Outcome } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
 import {
   changedMeanwhile,
+  coded,
   type DiskDirectory,
   type DiskFile,
   type DiskInfo,
@@ -20,52 +21,48 @@ import {
   toRefusal,
   versionOf,
 } from "./directory.ts";
-import { type Found, resolveInside } from "./resolve.ts";
+import { type Found, type Resolved, resolveInside } from "./resolve.ts";
 import type { StagedFile, Staging } from "./staging.ts";
 import type { DiskChange } from "./disk_trash.ts";
 import { itemName } from "./trash_directory.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 
-/** The place of a file that is to be written. */
-export interface Target {
-  /** The resolved names of the file; some of its directories may be missing. */
-  readonly segments: readonly string[];
-  /** The deepest directory on the way that is there, good until the step ends. */
-  readonly directory: DiskDirectory;
-  /** The names below {@link directory}: of the file alone, or of missing directories and the file. */
-  readonly names: readonly string[];
-  /** The file that is there, or `null`. */
-  readonly info: DiskInfo | null;
+/** What a content is to replace, and how. */
+export interface Writing {
+  /** The place as it was before the content was staged. */
+  readonly target: Pick<Resolved, "segments" | "info">;
+  /** The file of this version is there; `null`: nothing is; `undefined`: either. */
+  readonly version: string | null | undefined;
+  /** Of a file that is new. */
+  readonly mode?: number | null;
+  /** Whether the old content is the beginning of the new one. */
+  readonly isExtended?: boolean;
+  readonly passages?: readonly Passage[] | undefined;
 }
 
-/** What a write expects of its target. */
-export interface Expectation {
-  /** The resolved names that the writer has reserved. */
-  readonly segments: readonly string[];
-  /** The file of this version is there; `null`: nothing is; `undefined`: either. */
-  readonly version?: string | null | undefined;
+/** A staged file that holds all of a content. */
+export interface StagedContent extends StagedFile {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** The number of the step. */
+  readonly step: number;
 }
 
 const writeBits = 0o222;
 const setGroupId = 0o2000;
 
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
-export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
+export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Resolved> {
   const resolved = resolveInside(disk, path);
   if (!resolved.ok) return resolved;
-  const { directory, segments } = resolved.value;
-  if (!resolved.value.found) {
-    const { missing: names } = resolved.value;
-    const target = { segments: [...segments, ...names], directory, names, info: null };
-    const checked = checkNewNames(disk.rules, target.segments, segments.length);
-    return checked.ok ? success(target) : checked;
-  }
-  const { info, name } = resolved.value;
-  if (info.isDirectory) return failure({ reason: "is_directory" });
-  if (!info.isFile) return failure({ reason: "not_a_file" });
-  const changeable = checkChangeable(disk, segments, info);
-  return changeable.ok ? success({ segments, directory, names: [name], info }) : changeable;
+  const { segments, names, info } = resolved.value;
+  if (info?.isDirectory) return failure({ reason: "is_directory" });
+  if (info?.isFile === false) return failure({ reason: "not_a_file" });
+  const allowed = info === null
+    ? checkNewNames(disk.rules, segments, segments.length - names.length)
+    : checkChangeable(disk, segments, info);
+  return allowed.ok ? resolved : allowed;
 }
 
 /** Refuses to change, replace or delete what is protected, and files without a write bit. */
@@ -80,42 +77,38 @@ export function checkChangeable({ rules }: Disk, segments: readonly string[], in
 export function commitFile(
   disk: Disk,
   path: WorkspacePath,
-  staged: StagedFile,
-  content: NewContent,
-  expected: Expectation,
+  staged: StagedContent,
+  { target: { segments: expected }, version, isExtended = false, passages }: Writing,
 ): Outcome<{ readonly created: boolean }> {
-  const { sizeBytes } = content;
   const target = findTarget(disk, path); // again: it may have changed while the content was written
   if (!target.ok) return target;
-  const { segments, directory, names, info } = target.value;
-  if (segments.join("/") !== expected.segments.join("/")) return changedMeanwhile; // a link on the way leads elsewhere now
-  if (expected.version === null && info !== null) return failure({ reason: "already_exists" });
-  if (typeof expected.version === "string" && (info === null || versionOf(info) !== expected.version)) {
+  const { segments, names, info } = target.value;
+  if (segments.join("/") !== expected.join("/")) return changedMeanwhile; // a link on the way leads elsewhere now
+  if (version === null && info !== null) return failure({ reason: "already_exists" });
+  if (typeof version === "string" && (info === null || versionOf(info) !== version)) {
     return failure({ reason: "conflict" });
   }
-  const growth = sizeBytes - (info?.size ?? 0);
+  const growth = staged.sizeBytes - (info?.size ?? 0);
   const newEntries = info === null ? names.length : 0;
   const room = disk.quota.check(growth, newEntries);
   if (!room.ok) return room;
-  const parent = makeParents(directory, names.slice(0, -1));
-  if (!parent.ok) return parent;
-  const name = names.at(-1) ?? "";
-  const place = { parent: parent.value, name, path: segments.join("/"), made: names.length - 1 };
-  if (info === null) {
-    takeGroup(staged.file, parent.value.status());
-    const placed = placeRecorded(disk, staged, place, content);
-    if (!placed.ok) return placed;
-  } else {
-    // right before the rename, which replaces whatever another process has put there
-    const there = parent.value.statusOf(name);
-    if (expected.version !== undefined && (there === null || versionOf(there) !== expected.version)) {
-      return failure({ reason: "conflict" });
-    }
-    const placed = replaceKeeping(disk, staged, place, content, info);
-    if (!placed.ok) return placed;
+  const place = makePlace(target.value);
+  const { parent, name } = place;
+  const noted = passages === undefined ? {} : { passages: [...passages] };
+  const put = { ...putOf(place, staged.file.info, { sha256: staged.sha256 }), ...noted };
+  const waiting = { directory: disk.staging.directory(), name: staged.name };
+  // right before the rename, which replaces whatever another process has put there
+  const there = info === null ? null : parent.statusOf(name);
+  if (info !== null && version !== undefined && (there === null || versionOf(there) !== version)) {
+    return failure({ reason: "conflict" });
   }
-  const after = parent.value.statusOf(name);
-  if (after === null || !isSame(after, staged.file.info) || !parent.value.isStillInside(name)) return changedMeanwhile;
+  if (info === null) takeGroup(staged.file, parent.status());
+  const isPut = info === null
+    ? putNew(disk.change, staged.step, put, waiting, place)
+    : replace(disk, staged.step, put, waiting, place, { found: info, isExtended });
+  if (!isPut) return failure({ reason: "already_exists" });
+  const after = parent.statusOf(name);
+  if (after === null || !isSame(after, staged.file.info) || !parent.isStillInside(name)) return changedMeanwhile;
   disk.quota.add(growth, newEntries);
   disk.change?.leftAt.set(place.path, versionOf(after));
   return success({ created: info === null });
@@ -133,28 +126,18 @@ function takeGroup(file: DiskFile, { mode, gid }: DiskInfo): void {
 }
 
 /** Makes directories with these names, each in the one before, and gives the last one. */
-export function makeParents(directory: DiskDirectory, names: readonly string[]): Outcome<DiskDirectory> {
+export function makeDirectories(directory: DiskDirectory, names: readonly string[]): DiskDirectory {
   let last = directory;
   for (const name of names) {
-    if (!last.isStillChangeable()) return changedMeanwhile;
+    if (!last.isStillChangeable()) throw coded("ESTALE");
     last.makeDirectory(name);
     last = last.enter(name);
   }
-  return last.isStillChangeable() ? success(last) : changedMeanwhile;
+  if (!last.isStillChangeable()) throw coded("ESTALE");
+  return last;
 }
 
-/** A new content: its size, and what the record of the change is to say of it. */
-export interface NewContent {
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  /** The number of the step. */
-  readonly step: number;
-  /** Whether the old content is the beginning of the new one. */
-  readonly isExtended: boolean;
-  readonly passages?: readonly Passage[] | undefined;
-}
-
-/** Where a file is put. */
+/** Where an entry is put. */
 interface Place {
   readonly parent: DiskDirectory;
   readonly name: string;
@@ -162,6 +145,12 @@ interface Place {
   readonly path: string;
   /** How many directories were made on the way. */
   readonly made: number;
+}
+
+/** Makes the directories that are missing on the way to an entry. */
+export function makePlace({ directory, names, name, segments }: Resolved): Place {
+  const parent = makeDirectories(directory, names.slice(0, -1));
+  return { parent, name, path: segments.join("/"), made: names.length - 1 };
 }
 
 /** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
@@ -180,114 +169,125 @@ export function makeStep(
   }
 }
 
-/** Gives a staged file a name that nothing has. */
-function placeRecorded(disk: Disk, staged: StagedFile, place: Place, content: NewContent): Outcome<null> {
-  const put: PutStep = { ...putOf(place, staged, content), created: true };
-  const putThere = (): boolean => disk.staging.directory().renameNew(staged.name, place.parent, place.name);
-  return makeStep(disk.change, content.step, put, putThere) ? success(null) : failure({ reason: "already_exists" });
+/** An entry of the staging directory or the trash that is to get a place. */
+type Waiting = Pick<Found, "directory" | "name">;
+
+/** Records a step and gives what waits a name that nothing has; `false`: something has it. */
+export function putNew(
+  change: DiskChange | null,
+  number: number,
+  put: PutStep,
+  { directory, name }: Waiting,
+  place: Place,
+): boolean {
+  return makeStep(
+    change,
+    number,
+    { ...put, created: true },
+    () => directory.renameNew(name, place.parent, place.name),
+  );
 }
 
 /** Puts a staged file in the place of the one that was found there, and keeps that one. */
-function replaceKeeping(
-  disk: Disk,
-  staged: StagedFile,
+function replace(
+  { change, staging }: Disk,
+  number: number,
+  put: PutStep,
+  waiting: Waiting,
   place: Place,
-  content: NewContent,
-  found: DiskInfo,
-): Outcome<null> {
-  const { change, staging, trash } = disk;
-  const { parent, name, path } = place;
-  const putThere = (): void => staging.directory().rename(staged.name, parent, name);
-  if (change === null || trash === null) {
-    putThere();
-    return success(null);
+  { found, isExtended }: { readonly found: DiskInfo; readonly isExtended: boolean },
+): boolean {
+  const isOwn = change?.leftAt.get(place.path) === versionOf(found);
+  if (change === null || isOwn || isExtended || found.size > change.maxBytes) {
+    const before = isOwn ? { again: true } : isExtended ? { sizeBefore: found.size } : {};
+    return makeStep(
+      change,
+      number,
+      { ...put, ...before },
+      () => waiting.directory.rename(waiting.name, place.parent, place.name),
+    );
   }
-  const put = putOf(place, staged, content);
-  const isOwn = change.leftAt.get(path) === versionOf(found);
-  if (isOwn || content.isExtended || found.size > trash.maxBytes) {
-    const sizeBefore = content.isExtended && !isOwn ? { sizeBefore: found.size } : {};
-    makeStep(change, content.step, { ...put, ...sizeBefore, ...isOwn ? { again: true } : {} }, putThere);
-    return success(null);
-  }
-  const item = itemName(change.id, content.step);
-  let isGone = false;
-  const isPut = makeStep(change, content.step, { ...put, kept: keptOf(found) }, () => {
-    const isExchanged = exchangeOrNull(disk, staged, place);
-    isGone = isExchanged === null; // another process has deleted it
-    if (isExchanged) return keepExchanged(staging, staged, place, item);
-    if (isGone) return false;
-    keepSecondName(parent, name, staging.trash(), item);
-    putThere();
+  try {
+    putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
     return true;
-  });
-  if (isPut) trash.add(found.size);
-  if (isGone) return placeRecorded(disk, staged, place, { ...content, step: change.next() });
-  return isPut ? success(null) : changedMeanwhile;
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+    return putNew(change, change.next(), put, waiting, place); // another process has deleted it
+  }
 }
 
-/** Moves the entry that was exchanged into the trash; exchanges it back where it is no file, or that is refused. */
-function keepExchanged(staging: Staging, { name: own }: StagedFile, { parent, name }: Place, item: string): boolean {
+/** Records a step and puts what waits in the place of a file, which becomes what the step keeps. */
+export function putKeeping(
+  staging: Staging,
+  change: DiskChange,
+  number: number,
+  put: PutStep,
+  waiting: Waiting,
+  place: Place,
+): void {
+  const item = itemName(change.id, number);
+  makeStep(change, number, put, () => {
+    if (staging.canExchange()) exchange(waiting, place, staging.trash(), item);
+    else renameOver(waiting, place, staging.trash(), item);
+  });
+  change.keep(put.kept?.sizeBytes ?? 0);
+}
+
+/** What waits and a file take each other's place, in one step as others see it. */
+function exchange({ directory, name }: Waiting, place: Place, trash: DiskDirectory, item: string): void {
+  directory.rename(name, trash, item);
+  let isExchanged = false;
   let isKept = false;
   try {
-    if (staging.directory().statusOf(own)?.isFile !== true) return false; // another process has put a directory or a link there
-    staging.directory().rename(own, staging.trash(), item);
-    return isKept = true;
+    isExchanged = trash.exchange(item, place.parent, place.name);
+    isKept = isExchanged && trash.statusOf(item)?.isFile === true;
+    if (!isKept) throw coded("ESTALE"); // another process has put a directory or a link there
   } finally {
-    if (!isKept) staging.exchange(staging.directory(), own, parent, name); // what is staged gets deleted
+    if (isExchanged && !isKept) trash.exchange(item, place.parent, place.name);
+    if (!isKept) trash.rename(item, directory, name);
+  }
+}
+
+/** Renames an entry onto a file, which gets a second name in the trash, or, where it can have none, is moved there. */
+function renameOver(
+  { directory, name }: Waiting,
+  place: Place,
+  trash: DiskDirectory,
+  item: string,
+  found?: DiskInfo,
+): void {
+  if (!place.parent.link(place.name, trash, item)) place.parent.rename(place.name, trash, item);
+  try {
+    directory.rename(name, place.parent, place.name, found);
+  } catch (error) {
+    const kept = trash.statusOf(item);
+    if ((kept?.nlink ?? 1) > 1 && place.parent.statusOf(place.name)?.ino === kept?.ino) trash.removeFile(item);
+    else if (kept !== null) trash.renameNew(item, place.parent, place.name);
+    throw error;
   }
 }
 
 /** Moves an entry, and keeps the file that is replaced; `false`: something has taken the free name meanwhile. */
 export function moveKeeping(
-  { change, staging, trash }: Disk,
+  { change, staging }: Disk,
   source: Found,
-  { parent, name, path, made }: Place,
+  place: Place,
   replaced: DiskInfo | null,
 ): boolean {
-  const { directory, info } = source;
-  const isKept = replaced !== null && trash !== null && replaced.size <= trash.maxBytes;
-  const kept = isKept ? keptOf(replaced) : null;
+  const { directory, name, info } = source;
+  const kept = replaced !== null && change !== null && replaced.size <= change.maxBytes ? keptOf(replaced) : null;
   const number = change?.next() ?? 0;
+  const { path, made } = place;
   const { kind } = keptOf(info);
   const left = { identity: identityOf(info) };
   const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
-  const item = change !== null && kept !== null ? itemName(change.id, number) : null;
   const isDone = makeStep(change, number, step, () => {
-    if (replaced === null) return directory.renameNew(source.name, parent, name, info);
-    let isMoved = false;
-    try {
-      if (item !== null) keepSecondName(parent, name, staging.trash(), item);
-      directory.rename(source.name, parent, name, info);
-      return isMoved = true;
-    } finally {
-      if (!isMoved && item !== null) giveUpSecondName(parent, name, staging.trash(), item);
-    }
+    if (replaced === null) return directory.renameNew(name, place.parent, place.name, info);
+    if (change === null || kept === null) return directory.rename(name, place.parent, place.name, info);
+    renameOver(source, place, staging.trash(), itemName(change.id, number), info);
   });
-  if (kept !== null) trash?.add(kept.sizeBytes);
+  change?.keep(kept?.sizeBytes ?? 0);
   return isDone;
-}
-
-/** Whether the system could exchange them; `null` when there is none to exchange with any more. */
-function exchangeOrNull({ staging }: Disk, { name }: StagedFile, place: Place): boolean | null {
-  try {
-    return staging.exchange(staging.directory(), name, place.parent, place.name);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
-
-/** Keeps a file that is to be replaced by a rename, under a second name, or, where it can have none, moves it. */
-export function keepSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
-  if (!parent.link(name, trash, item)) parent.rename(name, trash, item);
-}
-
-/** Takes {@link keepSecondName} back, where the rename failed. */
-export function giveUpSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
-  const info = trash.statusOf(item);
-  if (info === null) return;
-  if ((info.nlink ?? 1) > 1 && parent.statusOf(name)?.ino === info.ino) trash.removeFile(item);
-  else trash.renameNew(item, parent, name);
 }
 
 /** What is kept of a file or link. */
@@ -296,8 +296,7 @@ export function keptOf({ isFile, isDirectory, isSymlink, size }: DiskInfo): Kept
   return { kind, sizeBytes: isFile ? size : 0, entries: 1 };
 }
 
-function putOf({ path, made }: Place, { file }: StagedFile, { sha256, passages }: NewContent): PutStep {
-  const left: Left = { sha256 };
-  const noted = passages === undefined ? {} : { passages: [...passages] };
-  return { op: "put", path, kind: "file", made, kept: null, created: false, left, node: `${file.info.ino}`, ...noted };
+/** What the record of a change says of an entry that is put somewhere. */
+export function putOf({ path, made }: Place, info: DiskInfo, left: Left): PutStep {
+  return { op: "put", path, kind: keptOf(info).kind, made, kept: null, created: false, left, node: `${info.ino}` };
 }

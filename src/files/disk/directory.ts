@@ -4,11 +4,11 @@
  * that is checked before and after each use (checked_path.ts). What a descriptor reached stays what it is, whatever
  * others rename.
  */
-import { failure } from "../../lib/result.ts";
+import { failure, type Result } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
-import type { WorkspaceRefusal } from "../workspace/port.ts";
+import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
 export interface DiskInfo extends
@@ -65,7 +65,7 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
   let steps = 0;
   const isThere = (): boolean => {
     const now = roots.statusOf(path);
-    if (now === null) throw Object.assign(new Error("the workspace is gone"), { code: "ENOENT" });
+    if (now === null) throw coded("ENOENT");
     return isSame(now, first) && now.isDirectory;
   };
   const step = <T>(run: () => T): T => {
@@ -81,6 +81,8 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
     root: (): DiskDirectory | null => isThere() ? root : null,
     /** Runs a step that gives up control nowhere, and then closes the directories that it reached. */
     step,
+    /** The same for a step that may refuse; what the system refuses is refused. */
+    attempt: <T>(run: () => Outcome<T>): Outcome<T> => attempt(() => step(run)),
     /** Reaches a directory that stays good until it is disposed of. */
     hold(reach: () => DiskDirectory): { readonly value: DiskDirectory } & Disposable {
       const held = step(() => handleOf(reach()).open(".", "directory"));
@@ -105,7 +107,7 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
     },
     /** Reports changes in a directory until the returned function is called; ENOSYS where the system has no such call. */
     watch(relative: string, onChange: OnEntryChange): () => void {
-      if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
+      if (!isThere()) throw coded("ESTALE");
       return withOpened(handle.open(relative, "directory"), (directory) => directory.watch(onChange));
     },
     close: (): void => handle.close(),
@@ -289,7 +291,7 @@ export class DiskDirectory {
     const moved = to.statusOf(newName);
     if (moved !== null && identityOf(moved) === identityOf(found)) return;
     if (moved !== null) to.renameNew(newName, this, name);
-    throw Object.assign(new Error("another process replaced the entry in the meantime"), { code: "ESTALE" });
+    throw coded("ESTALE");
   }
 
   static handleOf(directory: DiskDirectory): Handle {
@@ -492,7 +494,21 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
   }
 }
 
-/** What was looked at is not what is there now. */
+/** What `run` gives; what the system refuses is refused. */
+export function attempt<T, R>(run: () => Result<T, R>): Result<T, R | WorkspaceRefusal> {
+  try {
+    return run();
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+/** An error as the system would throw it; ESTALE: what was looked at is not what is there now. */
+export function coded(code: "EBUSY" | "EILSEQ" | "ENOENT" | "ENOSYS" | "EPERM" | "ESTALE"): Error {
+  return Object.assign(new Error(`not as it was expected: ${code}`), { code });
+}
+
+/** The refusal for ESTALE. */
 export const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** The POSIX code of a file system error, or `undefined` for any other error. */

@@ -11,6 +11,7 @@ import {
   timeOfChange,
 } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
+import { success } from "../../lib/result.ts";
 import { itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
@@ -49,9 +50,10 @@ export function createDiskTrash(
     const found = await staging.alone(() => {
       const change = readRecord(staging.trash(), id);
       if (change !== null) settleChange(access, staging.trash(), change);
-      return { ok: true, value: change };
+      return success(change);
     });
-    const size = found.ok && found.value !== null ? keptBytes(found.value.steps) : 0;
+    if (!found.ok) return 0;
+    const size = found.value === null ? 0 : keptBytes(found.value.steps);
     sizes.set(id, size);
     return size;
   };
@@ -106,6 +108,9 @@ export function createDiskTrash(
         get id(): string {
           return ownId();
         },
+        maxBytes,
+        /** Counts what a step keeps. */
+        keep: (bytes: number): void => void (used += bytes),
         /** The number of its next step. */
         next: (): number => ++last,
         /** Records a step, before it is made. */
@@ -121,10 +126,6 @@ export function createDiskTrash(
         /** The version of the file that this change has left at a path. */
         leftAt: new Map<string, string>(),
       };
-    },
-    /** Counts what was taken in. */
-    add(bytes: number): void {
-      used += bytes;
     },
     /** Whether more is kept than should be. */
     get isOverfull(): boolean {
@@ -159,11 +160,12 @@ function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: C
     const name = itemName(id, number);
     const item = trash.statusOf(name);
     if (item === null) continue;
-    if (step.op === "put" && step.source !== undefined && step.node === `${item.ino}`) {
-      // what was to be put back was not exchanged yet
+    const isNew = step.op === "put" && item.ino && step.node === `${item.ino}`; // it was not exchanged yet
+    const isSecond = item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino;
+    if (isNew && step.source !== undefined) { // what was to be put back
       if (!trash.renameNew(name, trash, itemName(step.source.change, step.source.number))) continue;
-    } else if (item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino) {
-      trash.removeFile(name); // a second name of what still is in its place
+    } else if (isNew || isSecond) {
+      trash.removeFile(name);
     } else continue;
     trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
   }

@@ -2,7 +2,15 @@
 import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { changedMeanwhile, type DiskFile, type DiskInfo, type DiskListing, toRefusal, versionOf } from "./directory.ts";
+import {
+  attempt,
+  changedMeanwhile,
+  type DiskFile,
+  type DiskInfo,
+  type DiskListing,
+  toRefusal,
+  versionOf,
+} from "./directory.ts";
 import { findInside, resolveInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import type {
@@ -93,17 +101,17 @@ function readPart<T>(
   if (bytes.byteLength > largestSynchronousRead) {
     return useAndClose(file, async () => success(toValue(await fill(file, bytes, offset))));
   }
-  try {
-    let filled = 0;
-    for (let count = 1; count > 0 && filled < bytes.byteLength; filled += count) {
-      count = file.read(filled === 0 ? bytes : bytes.subarray(filled), offset + filled);
+  return attempt(() => {
+    try {
+      let filled = 0;
+      for (let count = 1; count > 0 && filled < bytes.byteLength; filled += count) {
+        count = file.read(filled === 0 ? bytes : bytes.subarray(filled), offset + filled);
+      }
+      return success(toValue(filled));
+    } finally {
+      file.close();
     }
-    return success(toValue(filled));
-  } catch (error) {
-    return failure(toRefusal(error));
-  } finally {
-    file.close();
-  }
+  });
 }
 
 /** Fills `bytes` from `offset` of the file on, and gives how many there were. */
@@ -193,23 +201,18 @@ export async function useAndClose<T>(
 
 /** What is at the path. */
 function stat(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
-  try {
+  return disk.access.attempt(() => {
     const plain = openPlain(disk, path, "path");
     if (plain !== null) {
       plain.close();
       if (!plain.info.isSymlink) return success(toEntryInfo(plain.info));
     }
-    return disk.access.step(() => {
-      const found = findInside(disk, path);
-      if (!found.ok) return found;
-      const { directory, name, info } = found.value;
-      // another process may have swapped a directory for a link while the path was walked
-      if (!directory.isStillInside(name)) return changedMeanwhile;
-      return success(toEntryInfo(info));
-    });
-  } catch (error) {
-    return failure(toRefusal(error)); // it is gone since
-  }
+    const found = findInside(disk, path);
+    if (!found.ok) return found;
+    const { directory, name, info } = found.value;
+    // another process may have swapped a directory for a link while the path was walked
+    return directory.isStillInside(name) ? success(toEntryInfo(info)) : changedMeanwhile;
+  });
 }
 
 function toEntryInfo(info: DiskInfo): EntryInfo {
@@ -219,22 +222,16 @@ function toEntryInfo(info: DiskInfo): EntryInfo {
 
 /** Where a path leads with a link at its end followed, and kept. */
 function trueNames(disk: Disk, path: WorkspacePath): Outcome<readonly string[]> {
-  try {
+  return disk.access.attempt(() => {
     const plain = openPlain(disk, path, "path");
     plain?.close();
     if (plain?.info.isSymlink === false) return success([path.text]); // no link is on the way
-  } catch (error) {
-    return failure(toRefusal(error)); // it is gone since
-  }
-  return disk.access.step(() => {
     const names: string[] = [];
     for (const lastLink of ["follow", "keep"] as const) {
       const resolved = resolveInside(disk, path, lastLink);
       if (!resolved.ok) return resolved;
-      const { segments } = resolved.value;
-      const name = [...segments, ...resolved.value.found ? [] : resolved.value.missing].join("/");
-      if (name === path.text) return success([...names, name]);
-      names.push(name);
+      names.push(resolved.value.segments.join("/"));
+      if (names.at(-1) === path.text) break;
     }
     return success(names);
   });
@@ -272,18 +269,14 @@ function openListing(
   disk: Disk,
   path: WorkspacePath,
 ): Outcome<{ readonly segments: readonly string[]; readonly listing: DiskListing }> {
-  return disk.access.step(() => {
-    try {
-      const plain = listPlain(disk, path);
-      if (plain !== null) return success({ segments: path.segments, listing: plain });
-      const resolved = findInside(disk, path);
-      if (!resolved.ok) return resolved;
-      const { directory, name, segments, info } = resolved.value;
-      if (!info.isDirectory) return failure({ reason: "not_a_directory" });
-      return success({ segments, listing: directory.list(name) });
-    } catch (error) {
-      return failure(toRefusal(error));
-    }
+  return disk.access.attempt(() => {
+    const plain = listPlain(disk, path);
+    if (plain !== null) return success({ segments: path.segments, listing: plain });
+    const resolved = findInside(disk, path);
+    if (!resolved.ok) return resolved;
+    const { directory, name, segments, info } = resolved.value;
+    if (!info.isDirectory) return failure({ reason: "not_a_directory" });
+    return success({ segments, listing: directory.list(name) });
   });
 }
 
@@ -301,13 +294,10 @@ function openInside(
   maxBytes: number,
   isRootSeen = false,
 ): Outcome<DiskFile> {
-  try {
+  return disk.access.attempt(() => {
     const opened = openPlain(disk, path, "read", isRootSeen);
-    if (opened === null) return disk.access.step(() => openByNames(disk, path, maxBytes));
-    return judge(disk, opened, maxBytes);
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
+    return opened === null ? openByNames(disk, path, maxBytes) : judge(disk, opened, maxBytes);
+  });
 }
 
 /**

@@ -26,7 +26,7 @@ export async function removeDiskEntry(
   { recursive = false, expects }: RemoveOptions = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
   try {
-    const found = disk.access.step(() => findExpected(disk, path, expects));
+    const found = disk.access.attempt(() => findExpected(disk, path, expects));
     if (!found.ok) return found;
     if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
     if (!recursive) return await removeEmpty(disk, path, expects);
@@ -37,9 +37,8 @@ export async function removeDiskEntry(
 }
 
 function findExpected(disk: Disk, path: WorkspacePath, expects: Expects | undefined): Outcome<Found> {
-  const found = findRemovable(disk, path);
-  if (!found.ok) return found;
-  if (expects !== undefined) return expects(found.value.info) ? found : failure({ reason: "conflict" });
+  const found = findRemovable(disk, path, expects);
+  if (!found.ok || expects !== undefined) return found;
   const changeable = checkChangeable(disk, found.value.segments, found.value.info);
   return changeable.ok ? found : changeable;
 }
@@ -58,7 +57,7 @@ async function removeEmpty(
     makeStep(disk.change, number, step, () => directory.removeDirectory(name));
     return success(null);
   };
-  const removed = disk.change === null ? disk.access.step(remove) : await disk.staging.alone(remove);
+  const removed = disk.change === null ? disk.access.attempt(remove) : await disk.staging.alone(remove);
   if (!removed.ok) return removed;
   disk.quota.add(0, -1);
   return success({ entries: 1 });
@@ -73,7 +72,7 @@ async function removeTree(
   const { info, segments } = found;
   const judged = await judgeTree(disk, segments, segments, keepsReadOnly);
   if (!judged.ok) return judged;
-  const taken = await attempt(disk, (): Outcome<Taken> => {
+  const taken = await disk.staging.alone((): Outcome<Taken> => {
     const still = findRemovable(disk, path);
     if (!still.ok) return still;
     return isSame(still.value.info, info) ? takeOut(disk, still.value, judged.value) : changedMeanwhile;
@@ -94,13 +93,14 @@ async function removeTree(
 }
 
 /** What is there and may be moved or deleted. */
-export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
+export function findRemovable(disk: Disk, path: WorkspacePath, expects: Expects = () => true): Outcome<Found> {
   const found = findInside(disk, path, "keep");
   if (!found.ok) return found;
-  const { segments, directory } = found.value;
+  const { segments, directory, info } = found.value;
   if (segments.length === 0) return failure({ reason: "is_root" });
   if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-  return directory.isStillChangeable() ? found : changedMeanwhile;
+  if (!directory.isStillChangeable()) return changedMeanwhile;
+  return expects(info) ? found : failure({ reason: "conflict" });
 }
 
 async function removeFile(
@@ -120,10 +120,10 @@ async function removeFile(
     if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
     return taken;
   };
-  let removed = await withRoom(disk, () => attempt(disk, removeBy(takeFile)));
+  let removed = await withRoom(disk, () => disk.staging.alone(removeBy(takeFile)));
   // a disk without room even for the staging directory
   if (isFull(removed)) {
-    removed = disk.access.step(removeBy(({ directory, name }) => success(directory.removeFile(name))));
+    removed = disk.access.attempt(removeBy(({ directory, name }) => success(directory.removeFile(name))));
   }
   if (!removed.ok) return removed;
   disk.quota.add(removed.value.isFile ? -removed.value.size : 0, -1);
@@ -143,14 +143,6 @@ export async function withRoom<T, R extends WorkspaceRefusal>(
 
 function isFull(outcome: Result<unknown, WorkspaceRefusal>): boolean {
   return !outcome.ok && outcome.error.reason === "no_space";
-}
-
-async function attempt<T>(disk: Disk, remove: () => Outcome<T>): Promise<Outcome<T>> {
-  try {
-    return await disk.staging.alone(remove);
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
 }
 
 interface TreeSize {
@@ -203,18 +195,18 @@ interface Taken {
  * another process has put in its place meanwhile is put back.
  */
 function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
-  const { change, staging, trash } = disk;
+  const { change, staging } = disk;
   const number = change?.next() ?? 0;
   const { kind } = keptOf(found.info);
   const step = { op: "remove", path: found.segments.join("/"), kind } as const;
   let taken: Outcome<string> = success("");
-  const isKept = change !== null && trash !== null && size.sizeBytes <= trash.maxBytes;
+  const isKept = change !== null && size.sizeBytes <= change.maxBytes;
   if (isKept) {
     const item = itemName(change.id, number);
     makeStep(change, number, { ...step, kept: { kind, ...size } }, () => {
       found.directory.rename(found.name, staging.trash(), item);
     });
-    trash.add(size.sizeBytes);
+    change.keep(size.sizeBytes);
     taken = success(item);
   } else {
     makeStep(change, number, { ...step, kept: null }, () => {

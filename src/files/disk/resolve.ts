@@ -5,33 +5,28 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, isForeign, toRefusal } from "./directory.ts";
+import { type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
 import { isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";
 import type { DenialCause, Outcome } from "../workspace/port.ts";
 
-/** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
-type Resolved =
-  | {
-    readonly found: true;
-    /** The directory that it was found in, good until the step ends; of the root, the root itself. */
-    readonly directory: DiskDirectory;
-    /** Its name there; `.` for the root. */
-    readonly name: string;
-    readonly segments: readonly string[];
-    readonly info: DiskInfo;
-    /** {@link directory} as it was. */
-    readonly parent: DiskInfo;
-  }
-  | {
-    readonly found: false;
-    /** The deepest directory that is there. */
-    readonly directory: DiskDirectory;
-    readonly segments: readonly string[];
-    readonly missing: readonly string[];
-  };
+/** Where a path leads. */
+export interface Resolved {
+  /** The deepest directory on the way that is there, good until the step ends; of the root, the root itself. */
+  readonly directory: DiskDirectory;
+  /** {@link directory} as it was. */
+  readonly parent: DiskInfo;
+  /** The names below {@link directory}: of the entry alone, or those that are missing; `.` for the root. */
+  readonly names: readonly string[];
+  /** The last of {@link names}. */
+  readonly name: string;
+  /** All names below the root, those that are missing too. */
+  readonly segments: readonly string[];
+  /** The entry, or `null` when there is none. */
+  readonly info: DiskInfo | null;
+}
 
 /** An entry that is there. */
-export type Found = Extract<Resolved, { readonly found: true }>;
+export type Found = Resolved & { readonly info: DiskInfo };
 
 /** Whether a link at the very end of the path is followed, or is itself what is wanted. */
 type LastLink = "follow" | "keep";
@@ -39,20 +34,12 @@ type LastLink = "follow" | "keep";
 const maxLinks = 40; // as Linux counts them (path_resolution(7))
 const maxSteps = 4 * maxPathNames; // links may lead through long paths
 
-/** Walks `path` from the root. Every step is on the root's device and mount, and none is denied by the rules. */
-export function resolveInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Resolved> {
-  try {
-    return walk(disk, path.segments, lastLink);
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
-}
-
 /** Like {@link resolveInside}, for what must be there. */
 export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Found> {
   const resolved = resolveInside(disk, path, lastLink);
   if (!resolved.ok) return resolved;
-  return resolved.value.found ? success(resolved.value) : failure({ reason: "not_found" });
+  const { info } = resolved.value;
+  return info === null ? failure({ reason: "not_found" }) : success({ ...resolved.value, info });
 }
 
 /** A directory on the way, with what was seen of it. */
@@ -61,10 +48,11 @@ interface Place {
   readonly info: DiskInfo;
 }
 
-function walk(
+/** Walks `path` from the root. Every step is on the root's device and mount, and none is denied by the rules. */
+export function resolveInside(
   { access, path, rules, names }: Disk,
-  segments: readonly string[],
-  lastLink: LastLink,
+  { segments }: WorkspacePath,
+  lastLink: LastLink = "follow",
 ): Outcome<Resolved> {
   const root = access.root();
   // the root, or a directory above it, may have been swapped for another since it was opened
@@ -96,7 +84,7 @@ function walk(
     if (rules.isDenied(inside)) return denied("denied_name");
     const here = lastOf(places);
     const next = here.directory.statusOf(name);
-    if (next === null) return missing(here.directory, inside, pending);
+    if (next === null) return missing(here, inside, pending);
     if (isForeign(top.info, next)) return denied("other_file_system");
     const listed = names.listedAs(here, name, next);
     if (listed !== name) {
@@ -124,13 +112,18 @@ function walk(
     pending.push(...way.split("/").reverse());
   }
   const last = lastOf(places);
-  if (entry !== null) return found(last, lastOf(inside), inside, entry);
-  if (places.length === 1) return found(top, ".", inside, top.info);
-  return found(places.at(-2) ?? top, lastOf(inside), inside, last.info);
+  if (entry !== null) return success(entryAt(last, [lastOf(inside)], inside, entry));
+  if (places.length === 1) return success(entryAt(top, ["."], inside, top.info));
+  return success(entryAt(places.at(-2) ?? top, [lastOf(inside)], inside, last.info));
 }
 
-function found({ directory, info: parent }: Place, name: string, segments: readonly string[], info: DiskInfo) {
-  return success({ found: true, directory, name, segments, info, parent } as const);
+function entryAt(
+  { directory, info: parent }: Place,
+  names: readonly string[],
+  segments: readonly string[],
+  info: DiskInfo | null,
+): Resolved {
+  return { directory, parent, names, name: lastOf(names), segments, info };
 }
 
 function lastOf<T>(list: readonly T[]): T {
@@ -139,13 +132,12 @@ function lastOf<T>(list: readonly T[]): T {
   return last;
 }
 
-function missing(directory: DiskDirectory, inside: string[], pending: readonly string[]): Outcome<Resolved> {
-  const name = inside.pop();
+function missing(here: Place, inside: readonly string[], pending: readonly string[]): Outcome<Resolved> {
   const rest = pending.filter((step) => step !== "" && step !== ".").reverse();
   // a link to `new/` or to `new/../old` names something that must be there: nothing can be created through it
   const isCreatable = pending[0] !== "" && pending[0] !== "." && !rest.includes("..");
-  if (name === undefined || !isCreatable) return failure({ reason: "not_found" });
-  return success({ found: false, directory, segments: inside, missing: [name, ...rest] });
+  if (!isCreatable) return failure({ reason: "not_found" });
+  return success(entryAt(here, [lastOf(inside), ...rest], [...inside, ...rest], null));
 }
 
 function isAbsolute(target: string): boolean {

@@ -5,6 +5,8 @@
  * about are versions that exist nowhere else: they are kept.
  */
 import {
+  attempt,
+  coded,
   type DiskAccess,
   type DiskDirectory,
   type DiskFile,
@@ -14,7 +16,7 @@ import {
   isSame,
   toRefusal,
 } from "./directory.ts";
-import { enterTrash, saveOldVersion } from "./trash_directory.ts";
+import { enterTrash, withdrawStaged } from "./trash_directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
@@ -43,20 +45,18 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
   let canExchange: boolean | null = null;
   /** The staging directory during a turn, and the trash once it was needed there. */
   let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
-  const attempt = <T>(use: (directory: DiskDirectory) => T): Outcome<T> => {
-    try {
+  /** With the lock by which a sweep knows that this process lives. */
+  const whileLocked = <T>(use: (directory: DiskDirectory) => T): Outcome<T> =>
+    attempt(() => {
       const staging = ensureDirectory(access);
       if (staging === null) return reserved;
       lock ??= takeLock(staging, `${owner}.lock`);
       return success(use(staging));
-    } catch (error) {
-      return failure(toRefusal(error));
-    }
-  };
+    });
   /** The directory of staged files and of taken entries, in a step. */
   const directory = (): DiskDirectory => {
     const staging = reached?.staging ?? ensureDirectory(access);
-    if (staging === null) throw Object.assign(new Error("the staging directory was replaced"), { code: "ESTALE" });
+    if (staging === null) throw coded("ESTALE");
     return staging;
   };
   /** `null` where another holds the lock. */
@@ -87,16 +87,13 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
     /** Makes an empty file with a random name, or this one. The caller closes it, and places or discards it. */
     create: (own = randomId()): Outcome<StagedFile> =>
       access.step(() =>
-        attempt((staging) => {
+        whileLocked((staging) => {
           const name = `${owner}.${own}`;
           return { name, file: staging.createFile(name) };
         })
       ),
-    /** Lets two entries take each other's place; `false` where that is no single step here. */
-    exchange(from: DiskDirectory, name: string, to: DiskDirectory, otherName: string): boolean {
-      canExchange ??= tryExchange(directory(), owner);
-      return canExchange === true && from.exchange(name, to, otherName);
-    },
+    /** Whether two entries can take each other's place here in one step. */
+    canExchange: (): boolean => (canExchange ??= tryExchange(directory(), owner)) === true,
     /** Deletes a staged file or a taken entry, or leaves it for the sweep of a later start. */
     discard(name: string): void {
       try {
@@ -119,7 +116,7 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
      * by then: the caller looks, and deletes it or puts it back.
      */
     takeIn: (from: DiskDirectory, name: string, found: DiskInfo): Outcome<string> =>
-      attempt((staging) => {
+      whileLocked((staging) => {
         const taken = `${owner}.${randomId()}.${identityOf(found)}`;
         from.rename(name, staging, taken);
         return taken;
@@ -131,12 +128,16 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
      * gives up control nowhere, so waits are short: a lock that is held for longer is refused.
      */
     async alone<T>(step: () => Outcome<T>): Promise<Outcome<T>> {
-      for (let waitMs = 1; waitMs <= longestLockWaitMs; waitMs *= 2) {
-        const done = stepAlone(step);
-        if (done !== null) return done;
-        await pause(waitMs);
+      try {
+        for (let waitMs = 1;; waitMs *= 2) {
+          const done = stepAlone(step);
+          if (done !== null) return done;
+          if (waitMs > longestLockWaitMs) throw coded("EBUSY");
+          await pause(waitMs);
+        }
+      } catch (error) {
+        return failure(toRefusal(error));
       }
-      return stepAlone(step) ?? failure({ reason: "io", code: "EBUSY" });
     },
     /** Drops this process's locks. */
     close(): void {
@@ -186,7 +187,7 @@ function openStill(open: DiskFile | null, directory: DiskDirectory): DiskFile {
 function takeLock(directory: DiskDirectory, name: string): DiskFile {
   for (let attempt = 0; attempt < maxLockAttempts; attempt++) {
     const file = directory.openLock(name, true);
-    if (file === null) throw Object.assign(new Error("the lock is no file"), { code: "ESTALE" });
+    if (file === null) throw coded("ESTALE");
     let isOurs = false;
     try {
       // a process that swept between the creation and the lock took this file for a dead one's
@@ -198,7 +199,7 @@ function takeLock(directory: DiskDirectory, name: string): DiskFile {
       if (!isOurs) file.close();
     }
   }
-  throw Object.assign(new Error("the lock is held by another"), { code: "EBUSY" });
+  throw coded("EBUSY");
 }
 
 /** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
@@ -244,7 +245,7 @@ export function sweepStaging(access: DiskAccess): void {
 }
 
 function removeLeftover(directory: DiskDirectory, name: string): void {
-  if (saveOldVersion(directory, name)) return;
+  withdrawStaged(directory, name);
   const identity = takenName.exec(name)?.[2];
   const info = identity === undefined ? null : directory.statusOf(name);
   if (info !== null && identityOf(info) !== identity) keep(directory, name, name);

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { parseJson } from "../../lib/json.ts";
 import { authorRecord, type Change, type NumberedStep, stepRecord } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
-import { type DiskAccess, type DiskDirectory, toRefusal } from "./directory.ts";
+import { coded, type DiskAccess, type DiskDirectory, toRefusal } from "./directory.ts";
 
 export const trashDirectoryName = "trash";
 /** Longer records are read up to here: a step takes some 300 bytes. */
@@ -33,7 +33,7 @@ export function itemName(id: string, number: number): string {
 export function enterTrash(staging: DiskDirectory): DiskDirectory {
   const there = staging.statusOf(trashDirectoryName); // where paths are checked, nothing else looks at it
   if (there === null) staging.makeDirectory(trashDirectoryName, 0o700);
-  else if (!there.isDirectory) throw Object.assign(new Error("the trash is no directory"), { code: "ESTALE" });
+  else if (!there.isDirectory) throw coded("ESTALE");
   return staging.enter(trashDirectoryName);
 }
 
@@ -76,26 +76,15 @@ export function readRecord(trash: DiskDirectory, id: string): Change | null {
   return { id, at: first.at, by: first.by, steps: steps.filter(({ number }) => !withdrawn.has(number)), undoneBy };
 }
 
-/**
- * Whether a dead process's staged file was the old version of a file, which a change had just exchanged for the new
- * one: it is then moved to where the change keeps it. Otherwise the step is withdrawn.
- */
-export function saveOldVersion(staging: DiskDirectory, name: string): boolean {
-  const [, id, digits] = stagedForChange.exec(name) ?? [];
-  const info = staging.statusOf(name);
-  if (id === undefined || digits === undefined || info === null) return false;
-  const number = Number(digits);
+/** Withdraws the step for which a dead process had staged a file. */
+export function withdrawStaged(staging: DiskDirectory, name: string): void {
+  const [, id, number] = stagedForChange.exec(name) ?? [];
+  const isPlaced = (staging.statusOf(name)?.nlink ?? 1) > 1; // by a second name, and this one was not removed yet
+  if (id === undefined || isPlaced) return;
   const trash = enterTrash(staging);
-  const step = readRecord(trash, id)?.steps.find((each) => each.number === number)?.step;
-  if (step?.op !== "put") return false;
-  if (step.node !== undefined && `${info.ino}` !== step.node) {
-    return staging.renameNew(name, trash, itemName(id, number));
+  if (trash.statusOf(recordName(id)) !== null) {
+    trash.appendText(recordName(id), toRecordLine({ withdrawn: Number(number) }));
   }
-  if ((info.nlink ?? 1) > 1) return false; // it has its place already
-  const item = trash.statusOf(itemName(id, number));
-  if (item !== null && (item.nlink ?? 1) > 1) trash.removeFile(itemName(id, number)); // the file still is in its place
-  if (item === null || (item.nlink ?? 1) > 1) trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
-  return false;
 }
 
 function readText(directory: DiskDirectory, name: string): string | null {

@@ -1,5 +1,5 @@
 /** The trash of a disk workspace as its port has it. */
-import { beginningOf, isChangeId, type KeptItem, type Left, type PutStep } from "../workspace/change.ts";
+import { beginningOf, isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
@@ -7,11 +7,10 @@ import { fill, hasHiddenName, matchContent, readPieces, useAndClose, withFile } 
 import { replaceWith, withTarget } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
-import { giveUpSecondName, keepSecondName, keptOf, makeParents, makeStep } from "./commit.ts";
-import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, toRefusal, versionOf } from "./directory.ts";
+import { keptOf, makePlace, putKeeping, putNew, putOf } from "./commit.ts";
+import { changedMeanwhile, identityOf, toRefusal, versionOf } from "./directory.ts";
 import { type Expects, judgeTree, removeDiskEntry } from "./remove.ts";
 import { resolveInside } from "./resolve.ts";
-import type { Staging } from "./staging.ts";
 import { itemName, recordName, toRecordLine, trashDirectoryName } from "./trash_directory.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import type { DiskTrash } from "./disk_trash.ts";
@@ -26,11 +25,12 @@ async function cutDiskFile(
   return await withTarget(disk, path, async (target) => {
     const matched = await matchContent(disk, path, sha256);
     if (!matched.ok) return matched;
+    const writing = { target, version: matched.value };
     return await withFile(
       disk,
       path,
       disk.limits.maxFileBytes,
-      async (file) => await replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), target, matched.value),
+      (file) => replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), writing),
     );
   });
 }
@@ -47,12 +47,13 @@ async function expectationOf(disk: Disk, path: WorkspacePath, left: Left): Promi
 
 /** Whether what is at the path is as it was left. */
 async function isAsLeft(disk: Disk, path: WorkspacePath, left: Left): Promise<Outcome<boolean>> {
-  const there = disk.access.step(() => resolveInside(disk, path, "keep"));
+  const there = disk.access.attempt(() => resolveInside(disk, path, "keep"));
   if (!there.ok) return there;
-  if (!there.value.found) return success(false);
+  const { info } = there.value;
+  if (info === null) return success(false);
   const expects = await expectationOf(disk, path, left);
   if (!expects.ok) return expects.error.reason === "conflict" ? success(false) : expects;
-  return success(expects.value(there.value.info));
+  return success(expects.value(info));
 }
 
 /** Puts the item at `path`, which must be free, or with `left` must still hold the file as it was left. */
@@ -63,135 +64,67 @@ async function restoreItem(
   left?: Left,
 ): Promise<Outcome<null>> {
   if (!isChangeId(item.change)) return failure({ reason: "not_found" });
-  const kept = itemName(item.change, item.number);
   try {
-    const expects = left === undefined ? null : await expectationOf(disk, path, left);
-    if (expects !== null && !expects.ok) return expects;
-    const judged = await judgeKept(disk, kept, path);
-    if (!judged.ok) return judged;
+    const expects = left === undefined ? success(null) : await expectationOf(disk, path, left);
+    if (!expects.ok) return expects;
+    const size = await judgeKept(disk, itemName(item.change, item.number), path);
+    if (!size.ok) return size;
     await disk.quota.measure();
-    return await disk.staging.alone(() => {
-      const info = disk.staging.trash().statusOf(kept);
-      if (info === null) return failure({ reason: "not_found" });
-      const restoring = { kept, item, info, size: judged.value };
-      return expects === null
-        ? putWhereNothingIs(disk, restoring, path)
-        : putInPlaceOf(disk, restoring, path, expects.value);
-    });
+    return await disk.staging.alone(() => restoreNow(disk, item, size.value, path, expects.value));
   } catch (error) {
     return failure(toRefusal(error));
   }
 }
 
-interface Restoring {
-  readonly kept: string;
-  readonly item: KeptItem;
-  readonly info: DiskInfo;
-  readonly size: { readonly entries: number; readonly sizeBytes: number };
-}
+type TreeSize = Pick<Kept, "entries" | "sizeBytes">;
 
 /** What is denied or protected today must not come back with a tree. */
-async function judgeKept(disk: Disk, kept: string, path: WorkspacePath): Promise<Outcome<Restoring["size"]>> {
+async function judgeKept(disk: Disk, kept: string, path: WorkspacePath): Promise<Outcome<TreeSize>> {
   const info = disk.access.step(() => disk.staging.trash().statusOf(kept));
   if (info === null) return failure({ reason: "not_found" });
-  if (!info.isDirectory) return success({ entries: 1, sizeBytes: info.isFile ? info.size : 0 });
+  if (!info.isDirectory) return success(keptOf(info));
   return await judgeTree(disk, path.segments, [stagingDirectoryName, trashDirectoryName, kept]);
 }
 
-function putWhereNothingIs(disk: Disk, { kept, item, info, size }: Restoring, path: WorkspacePath): Outcome<null> {
-  const resolved = resolveInside(disk, path, "keep");
-  if (!resolved.ok) return resolved;
-  if (resolved.value.found) return failure({ reason: "already_exists" });
-  const { directory, missing } = resolved.value;
-  const segments = [...resolved.value.segments, ...missing];
-  const step = disk.trash?.find(item.change)?.steps.find(({ number }) => number === item.number)?.step;
-  const named = checkNewNames(disk.rules, segments, segments.length - missing.length, step?.path === path.text);
-  if (!named.ok) return named;
-  const made = missing.length - 1;
-  const room = disk.quota.check(size.sizeBytes, size.entries + made);
-  if (!room.ok) return room;
-  const parent = makeParents(directory, missing.slice(0, -1));
-  if (!parent.ok) return parent;
-  const number = disk.change?.next() ?? 0;
-  const put: PutStep = { ...putOf(segments, item, info, made), created: true };
-  const isPut = makeStep(
-    disk.change,
-    number,
-    put,
-    () => disk.staging.trash().renameNew(kept, parent.value, missing.at(-1) ?? ""),
-  );
-  if (!isPut) return failure({ reason: "already_exists" });
-  disk.quota.add(size.sizeBytes, size.entries + made);
-  return success(null);
-}
-
-function putInPlaceOf(
+function restoreNow(
   disk: Disk,
-  { kept, item, info }: Restoring,
+  item: KeptItem,
+  size: TreeSize,
   path: WorkspacePath,
-  expects: Expects,
+  expects: Expects | null,
 ): Outcome<null> {
-  const { change, rules, trash } = disk;
-  const resolved = resolveInside(disk, path, "keep");
-  if (!resolved.ok) return resolved;
-  if (!resolved.value.found || !expects(resolved.value.info)) return failure({ reason: "conflict" });
-  const { directory, name, segments, info: there } = resolved.value;
-  if (change === null || trash === null || !there.isFile || !info.isFile) return failure({ reason: "not_a_file" });
-  if (rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-  if (!directory.isStillChangeable()) return changedMeanwhile;
-  const room = disk.quota.check(info.size - there.size, 0);
-  if (!room.ok) return room;
-  const number = change.next();
-  makeStep(
-    change,
-    number,
-    { ...putOf(segments, item, info, 0), kept: keptOf(there) },
-    () => exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name),
-  );
-  trash.add(there.size - info.size);
-  disk.quota.add(info.size - there.size, 0);
-  return success(null);
-}
-
-/** The item takes the name in the tree, and the entry that was there becomes the item of the new change. */
-function exchangeKept(
-  staging: Staging,
-  { from, to }: { readonly from: string; readonly to: string },
-  directory: DiskDirectory,
-  name: string,
-): void {
+  const { change, quota, rules, staging } = disk;
+  const name = itemName(item.change, item.number);
   const trash = staging.trash();
-  trash.rename(from, trash, to);
-  let isExchanged = false;
-  try {
-    isExchanged = staging.exchange(trash, to, directory, name);
-  } finally {
-    if (!isExchanged) trash.rename(to, trash, from);
+  const info = trash.statusOf(name);
+  if (info === null) return failure({ reason: "not_found" });
+  const target = resolveInside(disk, path, "keep");
+  if (!target.ok) return target;
+  const { directory, names, segments, info: there } = target.value;
+  if (expects === null && there !== null) return failure({ reason: "already_exists" });
+  if (expects !== null && (there === null || !expects(there))) return failure({ reason: "conflict" });
+  if (there !== null && (change === null || !there.isFile || !info.isFile)) return failure({ reason: "not_a_file" });
+  const step = disk.trash?.find(item.change)?.steps.find(({ number }) => number === item.number)?.step;
+  const existing = segments.length - (there === null ? names.length : 0);
+  const named = checkNewNames(rules, segments, existing, step?.path === path.text);
+  if (!named.ok) return named;
+  if (!directory.isStillChangeable()) return changedMeanwhile;
+  const growth = size.sizeBytes - (there?.size ?? 0);
+  const entries = there === null ? size.entries + names.length - 1 : 0;
+  const room = quota.check(growth, entries);
+  if (!room.ok) return room;
+  const place = makePlace(target.value);
+  const put = { ...putOf(place, info, { identity: identityOf(info) }), source: item };
+  const waiting = { directory: trash, name };
+  const number = change?.next() ?? 0;
+  if (there === null || change === null) {
+    if (!putNew(change, number, put, waiting, place)) return failure({ reason: "already_exists" });
+  } else {
+    putKeeping(staging, change, number, { ...put, kept: keptOf(there) }, waiting, place);
+    change.keep(-info.size);
   }
-  if (isExchanged) return;
-  keepSecondName(directory, name, trash, to);
-  try {
-    trash.rename(from, directory, name);
-  } catch (error) {
-    giveUpSecondName(directory, name, trash, to);
-    throw error;
-  }
-}
-
-function putOf(segments: readonly string[], source: KeptItem, info: DiskInfo, made: number): PutStep {
-  const { kind } = keptOf(info);
-  const left = { identity: identityOf(info) };
-  return {
-    op: "put",
-    path: segments.join("/"),
-    kind,
-    made,
-    kept: null,
-    created: false,
-    left,
-    source,
-    node: `${info.ino}`,
-  };
+  quota.add(growth, entries);
+  return success(null);
 }
 
 /** The operations; those that change something become steps of the change that `changing` returns. */
@@ -215,8 +148,7 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
     async takeAway(path, left) {
       const expects = await expectationOf(disk, path, left);
       if (!expects.ok) return expects;
-      const removed = await removeDiskEntry(changing(), path, { recursive: true, expects: expects.value });
-      return removed.ok ? success(null) : removed;
+      return await removeDiskEntry(changing(), path, { recursive: true, expects: expects.value });
     },
     async moveBack(from, to, left) {
       const expects = await expectationOf(disk, from, left);
@@ -224,19 +156,12 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
       return await moveDiskEntry(changing(), from, to, { expects: expects.value, isReturning: true });
     },
     makeAgain: (path) => makeDiskDirectory(changing(), path, true),
-    async cutBack(path, sizeBytes, left) {
-      const cut = await cutDiskFile(changing(), path, sizeBytes, left);
-      return cut.ok ? success(null) : cut;
-    },
+    cutBack: (path, sizeBytes, left) => cutDiskFile(changing(), path, sizeBytes, left),
     async noteUndone(id, by) {
-      try {
-        await disk.staging.alone(() => {
-          if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
-          return success(null);
-        });
-      } catch (error) {
-        toRefusal(error); // it is undone all the same
-      }
+      await disk.staging.alone(() => { // a refusal changes nothing: it is undone all the same
+        if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
+        return success(null);
+      });
     },
     tidy: (now) => trash.tidy(now),
   };
@@ -245,15 +170,12 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
 async function readItem(disk: Disk, { change, number }: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>> {
   if (!isChangeId(change)) return failure({ reason: "not_found" });
   const name = itemName(change, number);
-  try {
-    const file = disk.access.step(() => disk.staging.trash().openOwn(name));
-    if (file === null) return failure({ reason: "not_found" });
-    return await useAndClose(file, async () => {
-      if (hasHiddenName(disk, file)) return failure({ reason: "denied", because: "hard_link" });
-      const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
-      return success(bytes.subarray(0, await fill(file, bytes, range.offsetBytes)));
-    });
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
+  const file = disk.access.attempt(() => success(disk.staging.trash().openOwn(name)));
+  if (!file.ok) return file;
+  if (file.value === null) return failure({ reason: "not_found" });
+  return await useAndClose(file.value, async (opened) => {
+    if (hasHiddenName(disk, opened)) return failure({ reason: "denied", because: "hard_link" });
+    const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
+    return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
+  });
 }

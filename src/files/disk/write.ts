@@ -5,12 +5,12 @@
  */
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
-import { commitFile, type Expectation, findTarget, type NewContent, type Target } from "./commit.ts";
+import { commitFile, findTarget, type StagedContent, type Writing } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
 import type { StagedFile } from "./staging.ts";
-import { type ArrivingContent, maxArriving, type Passage, type ReceiveOptions } from "../workspace/change.ts";
+import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {
   type Outcome,
@@ -20,9 +20,6 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../workspace/port.ts";
-
-/** A target without the directories that the step reached. */
-type Seen = Pick<Target, "segments" | "info">;
 
 const permissionBits = 0o777;
 /** Set-group-ID and sticky: kept with the owner, and not given to a copy. Set-user-ID would run what an agent wrote. */
@@ -44,7 +41,7 @@ export async function writeDiskFile(
     if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
     const version = await expectedVersion(disk, path, target.info, options);
     if (!version.ok) return version;
-    return await replaceWith(disk, path, [bytes], target, version.value, { passages: options.passages });
+    return await replaceWith(disk, path, [bytes], { target, version: version.value, passages: options.passages });
   });
 }
 
@@ -62,7 +59,7 @@ export async function copyDiskFile(
     return await withFile(disk, from, disk.limits.maxFileBytes, async (file) => {
       about = "to";
       const version = overwrite ? undefined : null;
-      return await replaceWith(disk, to, readPieces(file), target, version, { mode: file.info.mode });
+      return await replaceWith(disk, to, readPieces(file), { target, version, mode: file.info.mode });
     });
   });
   if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
@@ -81,12 +78,12 @@ export async function receiveDiskFile(
   const { info } = first.value;
   const version = await expectedVersion(disk, path, info, options);
   if (!version.ok) return version;
-  const limitBytes = maxArriving(disk.limits);
+  const room = { replacedBytes: info?.size ?? 0, limitBytes: maxArriving(disk.limits) };
   const received = await withStaged(
     disk,
     content,
-    { replacedBytes: info?.size ?? 0, limitBytes },
-    (staged) => withTarget(disk, path, async (target) => await putStaged(disk, path, staged, target, version.value)),
+    room,
+    (staged) => withTarget(disk, path, (target) => putStaged(disk, path, staged, { target, version: version.value })),
   );
   if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
   return received;
@@ -98,7 +95,7 @@ async function expectedVersion(
   path: WorkspacePath,
   info: DiskInfo | null,
   { mode, ifMatch }: Pick<WriteOptions, "mode" | "ifMatch">,
-): Promise<Outcome<Expectation["version"]>> {
+): Promise<Outcome<Writing["version"]>> {
   if (mode === "create" && info !== null) return failure({ reason: "already_exists" });
   if (ifMatch !== undefined) return await matchContent(disk, path, ifMatch);
   return success(mode === "create" ? null : undefined);
@@ -108,7 +105,7 @@ async function expectedVersion(
 export async function withTarget(
   disk: Disk,
   path: WorkspacePath,
-  task: (target: Seen) => Promise<Outcome<WrittenFile>>,
+  task: (target: Writing["target"]) => Promise<Outcome<WrittenFile>>,
 ): Promise<Outcome<WrittenFile>> {
   const first = lookForTarget(disk, path); // before anything is written
   if (!first.ok) return first;
@@ -121,8 +118,8 @@ export async function withTarget(
 }
 
 /** What is there now: nothing of it is used when the content is placed. */
-function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
-  return disk.access.step(() => findTarget(disk, path));
+function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Writing["target"]> {
+  return disk.access.attempt(() => findTarget(disk, path));
 }
 
 async function append(
@@ -138,7 +135,7 @@ async function append(
     const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
     if (matched !== null && !matched.ok) return matched;
     const written = info === null
-      ? await replaceWith(disk, path, [bytes], target.value, null)
+      ? await replaceWith(disk, path, [bytes], { target: target.value, version: null })
       : await appendTo(disk, path, bytes, target.value, matched?.value ?? versionOf(info));
     const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
     if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
@@ -149,7 +146,7 @@ async function appendTo(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  target: Seen,
+  target: Writing["target"],
   version: string,
 ): Promise<Outcome<WrittenFile>> {
   const limitBytes = disk.limits.maxFileBytes;
@@ -158,18 +155,10 @@ async function appendTo(
       yield* readPieces(file);
       yield bytes;
     };
-    return await replaceWith(disk, path, both(), target, version, { isExtended: true });
+    return await replaceWith(disk, path, both(), { target, version, isExtended: true });
   });
   if (appended.ok || appended.error.reason !== "too_large") return appended;
   return failure({ ...appended.error, sizeBytes: appended.error.sizeBytes + bytes.byteLength, limitBytes });
-}
-
-interface ReplaceOptions {
-  /** Of a file that is new. */
-  readonly mode?: number | null;
-  /** Whether the pieces begin with the old content. */
-  readonly isExtended?: boolean;
-  readonly passages?: readonly Passage[] | undefined;
 }
 
 /** Stages the pieces and puts them at `path`, with the owner and mode of the file that is there. */
@@ -177,23 +166,18 @@ export async function replaceWith(
   disk: Disk,
   path: WorkspacePath,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  target: Seen,
-  version: Expectation["version"],
-  options: ReplaceOptions = {},
+  writing: Writing,
 ): Promise<Outcome<WrittenFile>> {
-  const room = { replacedBytes: target.info?.size ?? 0, limitBytes: Infinity };
-  return await withStaged(disk, pieces, room, (staged) => putStaged(disk, path, staged, target, version, options));
+  const room = { replacedBytes: writing.target.info?.size ?? 0, limitBytes: Infinity };
+  return await withStaged(disk, pieces, room, (staged) => putStaged(disk, path, staged, writing));
 }
-
-/** A staged file that holds all of a content. */
-type FilledFile = StagedFile & Pick<NewContent, "sizeBytes" | "sha256" | "step">;
 
 /** Stages the pieces for `put`; nothing of them is left where that refuses. */
 async function withStaged(
   disk: Disk,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   room: Room,
-  put: (staged: FilledFile) => Promise<Outcome<WrittenFile>>,
+  put: (staged: StagedContent) => Promise<Outcome<WrittenFile>>,
 ): Promise<Outcome<WrittenFile>> {
   await disk.quota.measure();
   const { change, quota, staging } = disk;
@@ -229,7 +213,7 @@ async function fill(
   { name, file }: StagedFile,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   { replacedBytes, limitBytes }: Room,
-): Promise<Outcome<Pick<NewContent, "sizeBytes" | "sha256">>> {
+): Promise<Outcome<Pick<StagedContent, "sizeBytes" | "sha256">>> {
   const digest = createDigest();
   let sizeBytes = 0;
   for await (const piece of pieces) {
@@ -247,17 +231,16 @@ async function fill(
 async function putStaged(
   disk: Disk,
   path: WorkspacePath,
-  { sizeBytes, sha256, step, ...staged }: FilledFile,
-  { segments, info }: Seen,
-  version: Expectation["version"],
-  { mode = null, isExtended = false, passages }: ReplaceOptions = {},
+  staged: StagedContent,
+  writing: Writing,
 ): Promise<Outcome<WrittenFile>> {
-  const isOwned = info !== null && keepOwner(staged.file, info);
-  keepMode(staged.file, isOwned ? info.mode : withoutSpecial(info?.mode ?? mode));
-  await staged.file.flush();
-  disk.quota.hold(staged.name, 0); // the commit counts it
-  const content = { sizeBytes, sha256, step, isExtended, passages };
-  const committed = await disk.staging.alone(() => commitFile(disk, path, staged, content, { segments, version }));
+  const { file, name, sizeBytes, sha256 } = staged;
+  const { target: { info }, mode = null } = writing;
+  const isOwned = info !== null && keepOwner(file, info);
+  keepMode(file, isOwned ? info.mode : withoutSpecial(info?.mode ?? mode));
+  await file.flush();
+  disk.quota.hold(name, 0); // the commit counts it
+  const committed = await disk.staging.alone(() => commitFile(disk, path, staged, writing));
   if (!committed.ok) return committed;
   const otherNames = (info?.nlink ?? 1) - 1;
   return success({ sizeBytes, sha256, created: committed.value.created, ...otherNames > 0 ? { otherNames } : {} });

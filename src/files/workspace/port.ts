@@ -270,13 +270,13 @@ export interface Trash {
    */
   restore(item: KeptItem, path: WorkspacePath, left?: Left): Promise<Outcome<null>>;
   /** Takes away what is as it was left. */
-  takeAway(path: WorkspacePath, left: Left): Promise<Outcome<null>>;
+  takeAway(path: WorkspacePath, left: Left): Promise<Outcome<unknown>>;
   /** Moves what is as it was left to a path where nothing is. */
   moveBack(from: WorkspacePath, to: WorkspacePath, left: Left): Promise<Outcome<null>>;
   /** Makes a directory that a step has removed, and its missing parents. */
   makeAgain(path: WorkspacePath): Promise<Outcome<unknown>>;
   /** Leaves only the beginning of a file that is as it was left. */
-  cutBack(path: WorkspacePath, sizeBytes: number, left: Left): Promise<Outcome<null>>;
+  cutBack(path: WorkspacePath, sizeBytes: number, left: Left): Promise<Outcome<unknown>>;
   noteUndone(id: string, by: string): Promise<void>;
   /** Drops what at `now` is kept for too long, and what is too much. */
   tidy(now: number): Promise<void>;
