@@ -12,23 +12,21 @@ import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../st
 import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
 import { dropGeneration } from "./content.ts";
-import { type EntryRecord, parseEntry, type Store, type StorePlace } from "./store.ts";
-import { announceChange, type ToldChange } from "./watch.ts";
+import { type EntryRecord, parseEntry, type RecordedChange, type Store, type StorePlace } from "./store.ts";
+import { announceChange } from "./watch.ts";
 
-/** A change that is ready to be applied; one without writes has nothing to do. */
+/** A change that is ready to be applied; one without a step has nothing to do. */
 export interface StoreChange<T> {
   /** Of what changes without the usage: steps of earlier changes. */
   readonly checks?: readonly VersionCheck[];
   readonly puts?: readonly Put[];
   readonly deletes?: readonly StorageKey[];
-  /** What watchers are notified of. */
-  readonly told?: ToldChange;
   readonly addedBytes?: number;
   readonly addedEntries?: number;
-  /** What nothing points to any more after the change. */
+  /** What nothing in the tree points to any more after the change. */
   readonly gone?: EntryRecord | null;
-  /** What the change's record is to say; what the step keeps is then kept, and not gone. */
-  readonly step?: { readonly step: ChangeStep; readonly entry: EntryRecord | null };
+  /** What watchers are told of, and what the change's record is to say; it may keep what is gone. */
+  readonly step?: ChangeStep;
   readonly value: T;
 }
 
@@ -46,21 +44,25 @@ export async function applyChange<T>(
       const usage = await store.storage.get(store.keys.usage);
       const planned = await plan();
       if (!planned.ok) return planned;
-      const { value, puts, deletes, step } = planned.value;
-      if (puts === undefined && deletes === undefined) return success(value);
-      const change = withRecord(store, planned.value, number);
-      const batch = await toBatch(store, change, usage);
+      const { value, step, gone = null } = planned.value;
+      if (step === undefined) return success(value);
+      const isKept = recorded !== null && "kept" in step && step.kept !== null;
+      const swept = gone === null || isKept ? null : goneOf(gone);
+      const batch = await toBatch(store, planned.value, step, usage);
       if (!batch.ok) return batch;
-      if (recorded !== null && step !== undefined && !recorded.hasBegun) {
+      const { puts } = batch.value;
+      if (swept !== null) puts.push({ key: store.keys.gone(swept[0]), value: swept[1] });
+      if (recorded !== null) {
+        puts.push(...recordOf(store, recorded, { number, step, entry: isKept ? gone : null }));
+        if (!recorded.hasBegun) recorded.onBegin?.(recorded.id);
         recorded.hasBegun = true;
-        recorded.onBegin?.(recorded.id);
       }
       if (await store.storage.commit(batch.value)) {
-        if (recorded !== null && step !== undefined) {
+        if (recorded !== null) {
           recorded.isStored = true;
-          recorded.keep(keptBytes([step]));
+          recorded.keep(keptBytes([{ step }]));
         }
-        if (change.gone) await sweepGone(store, ...goneOf(change.gone));
+        if (swept !== null) await sweepGone(store, ...swept);
         return success(value);
       }
     }
@@ -68,28 +70,22 @@ export async function applyChange<T>(
   });
 }
 
-/** With the step in the change's record, and what the step keeps no longer gone. */
-function withRecord<T>(store: Store, change: StoreChange<T>, number: number): StoreChange<T> {
-  const { change: recorded, keys, clock } = store;
-  if (recorded === null || change.step === undefined) return change;
-  const { step, entry } = change.step;
-  const isKept = "kept" in step && step.kept !== null;
-  return {
-    ...change,
-    puts: [
-      ...change.puts ?? [],
-      ...recorded.isStored ? [] : [{ key: keys.change(recorded.id), value: { at: clock(), by: recorded.by } }],
-      { key: keys.step(recorded.id, number), value: { number, step, entry: isKept ? entry : null } },
-    ],
-    gone: isKept ? null : change.gone ?? null,
-  };
+/** The step in the change's record, with the entry that it keeps. */
+function recordOf(
+  { keys, clock }: Store,
+  { isStored, id, by }: RecordedChange,
+  step: { readonly number: number; readonly step: ChangeStep; readonly entry: EntryRecord | null },
+): readonly Put[] {
+  const record = { key: keys.change(id), value: { at: clock(), by } };
+  return [...isStored ? [] : [record], { key: keys.step(id, step.number), value: step }];
 }
 
 async function toBatch<T>(
   store: Store,
-  { checks = [], puts = [], deletes = [], told, addedBytes = 0, addedEntries = 0, gone = null }: StoreChange<T>,
+  { checks = [], puts = [], deletes = [], addedBytes = 0, addedEntries = 0 }: StoreChange<T>,
+  step: ChangeStep,
   usage: StoredEntry | null,
-): Promise<Outcome<Batch>> {
+): Promise<Outcome<Batch & { readonly puts: Put[] }>> {
   const { keys, limits } = store;
   const used = usageOf(usage);
   const after = { bytes: used.bytes + addedBytes, entries: used.entries + addedEntries };
@@ -98,15 +94,9 @@ async function toBatch<T>(
   if (limits.maxFiles !== null && addedEntries > 0 && after.entries > limits.maxFiles) {
     return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
   }
-  const [goneId, goneRecord] = gone === null ? [] : goneOf(gone);
   return success({
     checks: [...checks, { key: keys.usage, version: usage?.version ?? null }],
-    puts: [
-      ...puts,
-      { key: keys.usage, value: after },
-      ...goneId === undefined ? [] : [{ key: keys.gone(goneId), value: goneRecord }],
-      ...told === undefined ? [] : [await announceChange({ ...store, now: store.clock() }, told)],
-    ],
+    puts: [...puts, { key: keys.usage, value: after }, await announceChange({ ...store, now: store.clock() }, step)],
     deletes,
   });
 }

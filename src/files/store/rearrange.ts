@@ -29,9 +29,8 @@ export async function makeStoreDirectory(
     const puts = putBelow(store, place.value, segments, directory);
     return success({
       puts,
-      told: { paths: [path], isListChanged: false },
       addedEntries: puts.length,
-      step: { step: { op: "make", path: path.text, made: puts.length }, entry: null },
+      step: { op: "make", path: path.text, made: puts.length },
       value: { created: true },
     });
   });
@@ -87,22 +86,18 @@ export async function moveStoreEntry(
     const puts = putBelow(store, target.value, to.segments, entry);
     return success({
       puts,
-      told: { paths: [from, to], isListChanged: true },
       deletes: [keyAt(store, source.value, from)],
       addedBytes: -sizeOf(replaced),
       addedEntries: puts.length - 1 - (replaced === null ? 0 : 1),
       gone: replaced,
       step: {
-        step: {
-          op: "move",
-          path: to.text,
-          from: from.text,
-          kind: entry.kind,
-          made: puts.length - 1,
-          kept: replaced === null ? null : keptOf(store, replaced),
-          left: { identity: identityOf(entry) },
-        },
-        entry: replaced,
+        op: "move",
+        path: to.text,
+        from: from.text,
+        kind: entry.kind,
+        made: puts.length - 1,
+        kept: replaced === null ? null : keptOf(store, replaced),
+        left: { identity: identityOf(entry) },
       },
       value: null,
     });
@@ -138,14 +133,10 @@ export async function removeStoreEntry(
     const kept = entry.kind === "file" || recursive ? keptOf(store, entry, { entries, sizeBytes }) : null;
     return success({
       deletes: [keyAt(store, found.value, path)],
-      told: { paths: [path], isListChanged: true },
       addedBytes: -sizeBytes,
       addedEntries: -entries,
       gone: entry,
-      step: {
-        step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
-        entry,
-      },
+      step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
       value: { entries },
     });
   });

@@ -77,22 +77,18 @@ async function restoreStoreEntry(
     return success({
       checks: [{ key: stepKey, version: stored.version }],
       puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
-      told: { paths: [path], isListChanged: there === null },
       addedBytes: size.sizeBytes - sizeOf(there),
       addedEntries: there === null ? size.entries + puts.length - 1 : 0,
       gone: there,
       step: {
-        step: {
-          op: "put",
-          path: path.text,
-          kind: entry.kind,
-          made: puts.length - 1,
-          created: there === null,
-          kept: there === null ? null : keptOf(store, there),
-          left: { identity: identityOf(entry) },
-          source: item,
-        },
-        entry: there,
+        op: "put",
+        path: path.text,
+        kind: entry.kind,
+        made: puts.length - 1,
+        created: there === null,
+        kept: there === null ? null : keptOf(store, there),
+        left: { identity: identityOf(entry) },
+        source: item,
       },
       value: null,
     });
@@ -193,8 +189,7 @@ export function createStoredTrash(
     restore: async (item, path, left) => await restoreStoreEntry(await changing(), item, path, left),
     async takeAway(path, left) {
       const expects = (entry: EntryRecord): boolean => isLeft(entry, left);
-      const removed = await removeStoreEntry(await changing(), path, { recursive: true, expects });
-      return removed.ok ? success(null) : removed;
+      return await removeStoreEntry(await changing(), path, { recursive: true, expects });
     },
     moveBack: async (from, to, left) =>
       await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left), isReturning: true }),

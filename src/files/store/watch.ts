@@ -7,7 +7,7 @@ import { watchEntries } from "../../lib/stored_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { type ChangeGathering, createChangeNotices, type WatchWorkspace } from "../workspace/watch.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import type { ChangeStep } from "../workspace/change.ts";
 
 const keptChanges = 20;
 
@@ -17,14 +17,6 @@ const changesShape = z.object({
   /** The last ones: when, the paths as texts, and whether files appeared or disappeared. */
   recent: z.array(z.tuple([z.number(), z.array(z.string()), z.boolean()])),
 });
-
-/** What watchers are told of a change. */
-export interface ToldChange {
-  /** Where something appears, changes or disappears. */
-  readonly paths: readonly WorkspacePath[];
-  /** Whether files appear or disappear. */
-  readonly isListChanged: boolean;
-}
 
 type Changes = z.infer<typeof changesShape>;
 
@@ -39,16 +31,21 @@ async function readChanges(storage: Storage, name: string): Promise<Changes> {
 }
 
 /**
- * The write that announces changed paths, for the batch of the change. Batches of one workspace exclude each other, by
- * the check on its usage: that has to be read before.
+ * The write that announces what a step changes, for its batch. Batches of one workspace exclude each other, by the check
+ * on its usage: that has to be read before.
  */
 export async function announceChange(
   { storage, name, now }: { readonly storage: Storage; readonly name: string; readonly now: number },
-  { paths, isListChanged }: ToldChange,
+  step: ChangeStep,
 ): Promise<Put> {
   const { count, recent } = await readChanges(storage, name);
-  const newest: Changes["recent"][number] = [now, paths.map(({ text }) => text), isListChanged];
-  const value: Changes = { count: count + 1, recent: [...recent, newest].slice(-keptChanges) };
+  const paths = step.op === "move" ? [step.from, step.path] : [step.path];
+  const isListChanged = step.op === "put" ? step.created : step.op !== "make";
+  const newest: Changes["recent"][number] = [now, paths, isListChanged];
+  const value: Changes = {
+    count: count + 1,
+    recent: [...recent, newest].slice(-keptChanges),
+  };
   return { key: changesKey(name), value };
 }
 

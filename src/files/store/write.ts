@@ -134,18 +134,17 @@ export async function cutStoreFile(
   path: WorkspacePath,
   sizeBytes: number,
   { sha256 }: Left,
-): Promise<Outcome<null>> {
+): Promise<Outcome<unknown>> {
   const found = await findInStore(store, path);
   if (!found.ok) return found;
   const file = found.value;
   if (file.kind !== "file" || file.sha256 !== sha256) return failure({ reason: "conflict" });
-  const cut = await putContent(
+  return await putContent(
     store,
     path,
     { pieces: beginningOf(readStorePieces(store, file), sizeBytes), sizeBytes },
     (current) => current?.generation === file.generation ? success(null) : failure({ reason: "conflict" }),
   );
-  return cut.ok ? success(null) : cut;
 }
 
 /** A content of which each piece is admitted before it is staged. */
@@ -204,24 +203,20 @@ async function putStaged(
     return success({
       puts: [...puts, ...placed],
       deletes,
-      told: { paths: [path], isListChanged: entry === null },
       addedBytes: record.sizeBytes - sizeOf(entry),
       addedEntries: entry === null ? placed.length : 0,
       gone: entry,
       step: {
-        step: {
-          op: "put",
-          path: path.text,
-          kind: "file",
-          made: placed.length - 1,
-          created: entry === null,
-          kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
-          left: { sha256: record.sha256 },
-          ...isOwn ? { again: true } : {},
-          ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
-          ...passages === undefined ? {} : { passages: [...passages] },
-        },
-        entry,
+        op: "put",
+        path: path.text,
+        kind: "file",
+        made: placed.length - 1,
+        created: entry === null,
+        kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
+        left: { sha256: record.sha256 },
+        ...isOwn ? { again: true } : {},
+        ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
+        ...passages === undefined ? {} : { passages: [...passages] },
       },
       value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
     });
