@@ -21,12 +21,13 @@ export async function changeEntry<Key, Value>(
   storage: EntryStorage<Key>,
   key: Key,
   change: (value: unknown) => Value | null,
-  { expiresAt }: { readonly expiresAt?: number } = {},
+  { expiresAt: end }: { readonly expiresAt?: number | ((value: Value) => number) } = {},
 ): Promise<Value | null> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const entry = await storage.get(key);
     const value = change(entry?.value);
     if (value === null) return null;
+    const expiresAt = typeof end === "function" ? end(value) : end;
     const put = expiresAt === undefined ? { key, value } : { key, value, expiresAt };
     if (await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [put] })) return value;
   }

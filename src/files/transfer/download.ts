@@ -82,33 +82,29 @@ export const accessEnded = "The access with which this link was made has ended."
 export const notAllowed = "A rule of this server's owner stands against this transfer.";
 const changedFile = "The file has changed since this link was made. Ask for a new one.";
 
+const statuses: Readonly<Record<WorkspaceRefusal["reason"], number>> = {
+  not_found: 409,
+  is_root: 409,
+  is_directory: 409,
+  not_a_directory: 409,
+  not_a_file: 409,
+  already_exists: 409,
+  not_empty: 409,
+  into_itself: 409,
+  conflict: 409,
+  denied: 403,
+  bad_name: 422,
+  too_deep: 422,
+  too_many_entries: 422,
+  too_large: 413,
+  no_space: 507,
+  quota: 507,
+  io: 500,
+};
+
 /** The status of a refusal by the workspace. */
 export function statusOf({ reason }: WorkspaceRefusal): number {
-  switch (reason) {
-    case "not_found":
-    case "is_root":
-    case "is_directory":
-    case "not_a_directory":
-    case "not_a_file":
-    case "already_exists":
-    case "not_empty":
-    case "into_itself":
-    case "conflict":
-      return 409;
-    case "denied":
-      return 403;
-    case "bad_name":
-    case "too_deep":
-    case "too_many_entries":
-      return 422;
-    case "too_large":
-      return 413;
-    case "no_space":
-    case "quota":
-      return 507;
-    case "io":
-      return 500;
-  }
+  return statuses[reason];
 }
 
 /** `whole` where the header asks for nothing that is understood. */
@@ -237,7 +233,7 @@ class CutTransfer extends Error {}
 async function noteSent({ links }: TransferParts, id: string, holder: string, part: Part): Promise<boolean> {
   let isDone = false;
   await links.update(id, (record) => {
-    if (record.direction !== "download") return "leave";
+    if (record.direction !== "download") return null;
     const sentTo = Math.max(record.sentTo ?? 0, part[1]);
     isDone = sentTo >= record.sizeBytes;
     const repeats = record.repeats + (isMostlyNew(record, part) ? 0 : 1);

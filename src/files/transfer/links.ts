@@ -2,11 +2,12 @@
 import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
 import { equalInConstantTime, hashSecret, randomId, randomText, type SecretBox } from "../../lib/secrets.ts";
+import { changeEntry } from "../../lib/stored_entries.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
-import { type Clock, createPause, type Timers } from "../../lib/time.ts";
+import { atMost, type Clock, createPause, type Timers } from "../../lib/time.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
@@ -94,7 +95,6 @@ type TransferStore = ReturnType<typeof createTransferStore>;
 const randomBytesOfSecret = 24;
 const randomLength = 32;
 const markLength = 22; // 132 bits
-const maxAttempts = 20;
 
 export function createTransferStore(
   { storage, secrets, keepMs }: {
@@ -127,26 +127,11 @@ export function createTransferStore(
       const stored = await storage.get(keyOf(id));
       return stored === null ? null : parse(stored.value);
     },
-    /** Changes the record, or deletes it, unless it changed meanwhile; `false` where `change` wants neither. */
-    async update(
-      id: string,
-      change: (record: TransferRecord) => TransferRecord | "delete" | "leave",
-    ): Promise<boolean> {
-      const key = keyOf(id);
-      for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-        const stored = await storage.get(key);
-        if (stored === null) return false;
-        const changed = change(parse(stored.value));
-        if (changed === "leave") return false;
-        const checks = [{ key, version: stored.version }];
-        const done = await storage.commit(
-          changed === "delete"
-            ? { checks, deletes: [key] }
-            : { checks, puts: [{ key, value: changed, expiresAt: changed.expiresAt + keepMs }] },
-        );
-        if (done) return true;
-      }
-      return false;
+    /** Changes the record; `false` where there is none, or `change` gives `null`. */
+    async update(id: string, change: (record: TransferRecord) => TransferRecord | null): Promise<boolean> {
+      const expiresAt = (record: TransferRecord): number => record.expiresAt + keepMs;
+      const changed = (value: unknown) => value === undefined ? null : change(parse(value));
+      return await changeEntry(storage, keyOf(id), changed, { expiresAt }) !== null;
     },
   };
 }
@@ -195,18 +180,14 @@ export async function refusalOf(
   return verdict === "deny" || verdict.ask !== record.approvedFor ? "not_allowed" : null;
 }
 
-export interface Running {
-  readonly holder: string;
-  /** Why it has to end, or `null`: asked before each piece. */
-  check(): Promise<TransferEnd | null>;
-  /** Called once when it has to end at once. */
-  onCut(cut: (end: TransferEnd) => void): void;
-  /** With the id of the change that it made, where it can be undone. */
-  end(end: TransferEnd, bytes: number, change?: string | null): void;
-}
+/** One request that transfers. */
+export type Running = Exclude<Awaited<ReturnType<ReturnType<typeof createRunningTransfers>["begin"]>>, string>;
 
 interface RunningTransfer {
-  cut(end: TransferEnd): void;
+  readonly person: string;
+  readonly isUpload: boolean;
+  /** Aborts with a {@link TransferEnd}. */
+  readonly cutter: AbortController;
   readonly ended: Promise<void>;
 }
 
@@ -219,71 +200,62 @@ export function createRunningTransfers(
     readonly log: Log;
   },
 ) {
+  const all = new Set<RunningTransfer>();
+  /** By the id of their link. */
   const running = new Map<string, RunningTransfer>();
-  const persons = new Map<string, number>();
-  const uploads = new Set<Promise<void>>();
   const pause = createPause(timers);
   let isStopping = false;
-  let total = 0;
 
-  const count = (person: string, change: 1 | -1): void => {
-    total += change;
-    const own = (persons.get(person) ?? 0) + change;
-    if (own === 0) persons.delete(person);
-    else persons.set(person, own);
-  };
+  const cut = (transfer: RunningTransfer | undefined, end: TransferEnd): void => transfer?.cutter.abort(end);
   const isFull = (person: string): boolean =>
-    total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
+    all.size >= limits.maxAtOnce ||
+    [...all].filter((each) => each.person === person).length >= limits.maxAtOncePerPerson;
+  /** What was sent before is known only when the first has ended. */
+  const waitForFirst = async (id: string): Promise<void> => {
+    let isPatient = true;
+    const end = async (): Promise<void> => {
+      for (let first; isPatient && (first = running.get(id)) !== undefined;) {
+        cut(first, "taken_over");
+        await first.ended;
+      }
+    };
+    await atMost(limits.stallMs, end(), undefined, pause);
+    isPatient = false;
+  };
 
   return {
     /** Begins one; the one that runs by the same link ends. */
-    async begin(id: string, record: TransferRecord, { address }: Peer): Promise<Running | "busy" | "used_up"> {
+    async begin(id: string, record: TransferRecord, { address }: Peer) {
       const person = record.principal.subject;
-      running.get(id)?.cut("taken_over");
-      if (isStopping || isFull(person)) return "busy";
-      count(person, 1);
+      cut(running.get(id), "taken_over");
+      if (isStopping || isFull(person)) return "busy" as const;
+      const cutter = new AbortController();
+      const over = Promise.withResolvers<void>();
+      const own = { person, isUpload: record.direction === "upload", cutter, ended: over.promise };
+      all.add(own);
       const holder = randomId();
       let claimed = false;
       try {
-        claimed = await links.update(
-          id,
-          (now) => now.direction === "upload" && now.isUsed ? "leave" : { ...now, holder },
-        );
+        claimed = await links.update(id, (now) => now.direction === "upload" && now.isUsed ? null : { ...now, holder });
       } finally {
-        if (!claimed) count(person, -1);
+        if (!claimed && all.delete(own)) over.resolve();
       }
-      if (!claimed) return "used_up";
-      // what was sent before is known only when the first has ended
-      const waited = new AbortController();
-      let isPatient = true;
-      const patience = pause(limits.stallMs, waited.signal).then(() => void (isPatient = false));
-      for (let first; isPatient && (first = running.get(id)) !== undefined;) {
-        first.cut("taken_over");
-        await Promise.race([first.ended, patience]);
-      }
-      waited.abort();
+      if (!claimed) return "used_up" as const;
+      await waitForFirst(id);
 
+      const { signal } = cutter;
+      const cutBy = (): TransferEnd | null => signal.aborted ? signal.reason : null;
       const started = timers.elapsed();
-      const over = Promise.withResolvers<void>();
-      if (record.direction === "upload") uploads.add(over.promise);
       const fields = { ...about(id, record), address };
       log.write("audit", "transfer_started", fields);
       let seen: number | null = null;
-      let cutBy: TransferEnd | null = null;
-      let onCut = (_end: TransferEnd): void => {};
-      let isOver = false;
-      const cut = (end: TransferEnd): void => {
-        if (isOver || cutBy !== null) return;
-        cutBy = end;
-        onCut(end);
-      };
-      const stopTimer = timers.after(limits.maxTransferMs, () => cut("too_long"));
-      const own = { cut, ended: over.promise };
+      const stopTimer = timers.after(limits.maxTransferMs, () => cut(own, "too_long"));
       running.set(id, own);
       return {
         holder,
-        async check() {
-          if (cutBy !== null) return cutBy;
+        /** Why it has to end, or `null`: asked before each piece. */
+        async check(): Promise<TransferEnd | null> {
+          if (signal.aborted) return cutBy();
           const count = await access.changeCount();
           if (count === seen) return null;
           const now = await links.read(id);
@@ -292,42 +264,33 @@ export function createRunningTransfers(
           const refusal = await refusalOf(access, now);
           if (refusal !== null) return refusal;
           seen = count;
-          return cutBy;
+          return cutBy();
         },
-        onCut(react) {
-          onCut = react;
-          if (cutBy !== null) react(cutBy);
+        /** Calls it once when the transfer has to end at once. */
+        onCut(react: (end: TransferEnd) => void): void {
+          if (signal.aborted) react(signal.reason);
+          else signal.addEventListener("abort", () => react(signal.reason));
         },
-        end(end, bytes, change = null) {
-          if (isOver) return;
-          isOver = true;
+        /** With the id of the change that it made, where it can be undone. */
+        end(outcome: TransferEnd, bytes: number, change: string | null = null): void {
+          if (!all.delete(own)) return;
           stopTimer();
-          count(person, -1);
           if (running.get(id) === own) running.delete(id);
           over.resolve();
-          uploads.delete(over.promise);
           const durationMs = timers.elapsed() - started;
           const made = change === null ? {} : { change };
-          log.write("audit", "transfer_ended", {
-            ...fields,
-            outcome: end,
-            reason: `${bytes} bytes`,
-            durationMs,
-            ...made,
-          });
+          log.write("audit", "transfer_ended", { ...fields, outcome, reason: `${bytes} bytes`, durationMs, ...made });
         },
       };
     },
     /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
     async finish(milliseconds: number): Promise<void> {
       isStopping = true;
-      if (uploads.size === 0) return;
-      const finished = new AbortController();
-      await Promise.race([Promise.all(uploads), pause(milliseconds, finished.signal)]);
-      finished.abort();
+      const uploads = [...all].filter(({ isUpload }) => isUpload).map(({ ended }) => ended);
+      await atMost(milliseconds, Promise.all(uploads), undefined, pause);
     },
     close(): void {
-      for (const { cut } of [...running.values()]) cut("stopped");
+      for (const each of running.values()) cut(each, "stopped");
     },
   };
 }

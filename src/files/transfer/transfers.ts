@@ -2,7 +2,7 @@
  * Files in and out past the model: a tool makes a link, and a browser, a script or a client's sandbox gets or puts the
  * bytes at it. A link is for one file, one direction, one transfer and the person whose call made it.
  */
-import type { Endpoint, Peer } from "../../lib/endpoint.ts";
+import type { Peer } from "../../lib/endpoint.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Log } from "../../lib/log.ts";
 import { wantsPage } from "../../lib/page.ts";
@@ -65,19 +65,13 @@ const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
 const minute = 60_000;
 const busySeconds = 5;
 
-/** What {@link createTransfers} returns. */
-export interface Transfers extends Pick<ReturnType<typeof createRunningTransfers>, "finish" | "close"> {
-  readonly links: TransferLinks;
-  readonly endpoint: Endpoint;
-}
-
 /**
  * The links and the endpoint that serves them. `app` routes `/files/` to `endpoint`, hands `links` to the tools, and at
  * a stop calls `finish` (uploads that run arrive), then `close` (what still runs is cut).
  */
 export function createTransfers(
   { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
-): Transfers {
+) {
   const limits = { ...transferLimits, ...options.limits };
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });
@@ -157,7 +151,9 @@ export function createTransfers(
     ) {
       return refuseTransfer(404, unknownLink);
     }
-    if (record.direction === "download" && isUsedUp(record, request)) return refuseTransfer(404, unknownLink);
+    if (record.direction === "download" ? isUsedUp(record, request) : record.isUsed) {
+      return refuseTransfer(404, unknownLink);
+    }
     const allowed = methods[record.direction];
     if (!allowed.includes(request.method) && !(record.direction === "upload" && wantsPage(request))) {
       const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
@@ -173,41 +169,42 @@ export function createTransfers(
     return await serve(id, record, request, peer);
   };
 
-  return {
-    links: {
-      async forDownload(principal, path) {
-        const found = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
-        if (!found.ok) return found;
-        const { sizeBytes, version } = found.value;
-        const link = await issue({
-          ...await recordFor(principal, "download", path),
-          version,
-          sizeBytes,
-          tag: randomId(),
-          sentTo: null,
-          repeats: 0,
-        });
-        return success({ ...link, sizeBytes });
-      },
-      async forUpload(principal, path, { mode = "overwrite", ifMatch }) {
-        const found = await workspaceOf(source, principal).stat(path);
-        if (!found.ok && found.error.reason !== "not_found") return found;
-        if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
-        if (found.ok && mode === "create") return failure({ reason: "already_exists" });
-        const record = await recordFor(principal, "upload", path);
-        // what a person approved is for what is there now: a file to replace, or none
-        const isHeld = "approvedFor" in record && ifMatch === undefined;
-        const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
-        const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
-        const rule = {
-          isUsed: false,
-          mode: isHeld && !found.ok ? "create" as const : mode,
-          ...(seen === null ? {} : { ifMatch: seen }),
-        };
-        return success(await issue({ ...record, ...rule }));
-      },
+  const forTools: TransferLinks = {
+    async forDownload(principal, path) {
+      const found = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
+      if (!found.ok) return found;
+      const { sizeBytes, version } = found.value;
+      const link = await issue({
+        ...await recordFor(principal, "download", path),
+        version,
+        sizeBytes,
+        tag: randomId(),
+        sentTo: null,
+        repeats: 0,
+      });
+      return success({ ...link, sizeBytes });
     },
-    async endpoint(request, peer) {
+    async forUpload(principal, path, { mode = "overwrite", ifMatch }) {
+      const found = await workspaceOf(source, principal).stat(path);
+      if (!found.ok && found.error.reason !== "not_found") return found;
+      if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
+      if (found.ok && mode === "create") return failure({ reason: "already_exists" });
+      const record = await recordFor(principal, "upload", path);
+      // what a person approved is for what is there now: a file to replace, or none
+      const isHeld = "approvedFor" in record && ifMatch === undefined;
+      const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
+      const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
+      const rule = {
+        isUsed: false,
+        mode: isHeld && !found.ok ? "create" as const : mode,
+        ...(seen === null ? {} : { ifMatch: seen }),
+      };
+      return success(await issue({ ...record, ...rule }));
+    },
+  };
+  return {
+    links: forTools,
+    async endpoint(request: Request, peer: Peer): Promise<Response> {
       if (request.method === "OPTIONS") return preflight();
       const response = await answerRequest(request, peer);
       // the rest of a refused body is not read: what follows it on the connection could not be told from it

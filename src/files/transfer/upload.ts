@@ -73,7 +73,7 @@ export async function receiveUpload(
   const use = (): Promise<boolean> =>
     links.update(
       id,
-      (now) => now.direction === "upload" && now.holder === running.holder ? { ...now, isUsed: true } : "leave",
+      (now) => now.direction === "upload" && now.holder === running.holder ? { ...now, isUsed: true } : null,
     );
   async function* content(): AsyncGenerator<Uint8Array> {
     yield* "boundary" in announced ? fileOfForm(body.pieces(), announced.boundary) : body.pieces();
@@ -86,10 +86,9 @@ export async function receiveUpload(
   try {
     const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
     if (!written.ok) {
-      if (isUsed) await links.update(id, (now) => now.direction === "upload" ? { ...now, isUsed: false } : "leave");
+      if (isUsed) await links.update(id, (now) => now.direction === "upload" ? { ...now, isUsed: false } : null);
       return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
     }
-    await links.update(id, () => "delete");
     end = "whole";
     const { sizeBytes, sha256, created } = written.value;
     const status = created ? 201 : 200;
@@ -101,7 +100,7 @@ export async function receiveUpload(
     if (error instanceof FormProblem) return refuseTransfer(400, formWords[error.reason]);
     if (!(error instanceof CutUpload)) throw error;
     end = error.end;
-    return refuseTransfer(...cutWords(error.end));
+    return refuseTransfer(...cutWords[error.end] ?? brokenUpload);
   } finally {
     body.stop();
     running.end(end, body.bytes, change());
@@ -124,25 +123,17 @@ const formWords = {
   malformed: "The form did not bring one whole file.",
 };
 
-function cutWords(end: TransferEnd): readonly [number, string] {
-  switch (end) {
-    case "access_ended":
-      return [403, accessEnded];
-    case "not_allowed":
-      return [403, notAllowed];
-    case "used_up":
-      return [404, unknownLink];
-    case "taken_over":
-      return [409, "Another request uses this link."];
-    case "stalled":
-    case "too_long":
-      return [408, "The file took too long to arrive. Nothing was written."];
-    case "too_fragmented":
-      return [400, "The file arrived in too many small pieces. Nothing was written."];
-    default:
-      return [400, "The file did not arrive whole. Nothing was written."];
-  }
-}
+const brokenUpload = [400, "The file did not arrive whole. Nothing was written."] as const;
+const tooSlow = [408, "The file took too long to arrive. Nothing was written."] as const;
+const cutWords: Readonly<Partial<Record<TransferEnd, readonly [number, string]>>> = {
+  access_ended: [403, accessEnded],
+  not_allowed: [403, notAllowed],
+  used_up: [404, unknownLink],
+  taken_over: [409, "Another request uses this link."],
+  stalled: tooSlow,
+  too_long: tooSlow,
+  too_fragmented: [400, "The file arrived in too many small pieces. Nothing was written."],
+};
 
 function sentence(words: string): string {
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
