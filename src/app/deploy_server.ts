@@ -3,7 +3,6 @@
  * permission at first, and with the network alone once its storage is open.
  */
 import process from "node:process";
-import type { Problem, Result } from "../lib/result.ts";
 import { createDocumentFetcher, createInternet } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
@@ -16,7 +15,7 @@ const connections = 3;
 export async function startDeployServer(
   config: Config,
   { log, clock, extraTools }: Pick<StartServerOptions, "log" | "clock" | "extraTools">,
-): Promise<Result<RunningServer, Problem>> {
+): Promise<RunningServer> {
   return await startServer(config, {
     log,
     clock,

@@ -15,6 +15,7 @@ import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
+import { orUnusable, UnusableError } from "../lib/result.ts";
 import { portOf } from "../lib/network.ts";
 import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
@@ -173,19 +174,18 @@ async function* examineTelemetry({ isAsked, collector }: Config["telemetry"]): A
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
-  const { well, broken } = checksOf("database");
-  const found = await examineInstallation(config.storage, users.key(ownerId));
+  const { well, broken, note } = checksOf("database");
+  const found = await orUnusable(examineInstallation(config.storage, users.key(ownerId)));
   const { database, dataDir } = config.storage;
+  const isUnusable = found instanceof UnusableError;
   if (database === undefined && isFull(dataDir, loadKernel())) {
-    const state = found.ok ? "nothing new can be stored" : found.error.problem;
+    const state = isUnusable ? found.problem : "nothing new can be stored";
     return void (yield broken(`${state}: its disk is full`, `free some space on the disk of ${dataDir}`));
   }
-  if (!found.ok) return void (yield broken(found.error.problem, found.error.remedy));
-  if (found.value.kind === "absent") {
-    return void (yield checksOf("database").note("does not exist yet: the first start makes it"));
-  }
+  if (isUnusable) return void (yield broken(found.problem, found.remedy));
+  if (found === null) return void (yield note("does not exist yet: the first start makes it"));
   yield well("is undamaged, writable, and belongs to the master key");
-  if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
+  if (config.authorizationServer.signIn !== "local" || found.isFound) return;
   yield checksOf("owner").warning(
     "there is none yet: people cannot sign in",
     "start it and open the set-up link that it prints",

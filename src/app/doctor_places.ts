@@ -7,7 +7,8 @@ import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
-import { exposure } from "../storage/mod.ts";
+import { requirePrivate } from "../storage/mod.ts";
+import { UnusableError } from "../lib/result.ts";
 import { dataFiles } from "../storage/mod_settings.ts";
 import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
@@ -65,11 +66,10 @@ export async function* examineDataDirectory(
 async function examinePrivacy(name: string, path: string, mode: "600" | "700", another: string): Promise<Check> {
   try {
     await lstat(path);
-    const problem = exposure(path, mode);
-    return problem === null
-      ? checksOf(name).well(`${path} is for its owner alone`)
-      : checksOf(name).broken(`${path} ${problem.problem}`, problem.remedy);
+    requirePrivate(path, mode);
+    return checksOf(name).well(`${path} is for its owner alone`);
   } catch (error) {
+    if (error instanceof UnusableError) return checksOf(name).broken(error.problem, error.remedy);
     if (systemCode(error) === "ENOENT") {
       return checksOf(name).note(`${path} does not exist yet: the first start makes it`);
     }

@@ -1,6 +1,7 @@
 /** What `doctor` and the console report about PUBLIC_DOMAIN: its certificate, its port 80, and where its name leads. */
 import { type CertificateState, loadPublicCertificate } from "../http/mod.ts";
 import { askHealth, doctorAgent, healthTimeoutMs } from "../lib/endpoint.ts";
+import { orUnusable, UnusableError } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords, systemCode } from "../lib/system_fault.ts";
@@ -37,10 +38,10 @@ async function readClosedStorage({ storage: place }: Config, name: string): Prom
 
 /** Opens what is there; `null` where that would make it, or move what a previous master key sealed. */
 export async function openExisting(place: Config["storage"]): Promise<Installation | null> {
-  const found = await examineInstallation(place, users.key(ownerId));
-  if (!found.ok || found.value.kind === "absent" || place.previousMasterKey !== undefined) return null;
-  const opened = await openInstallation(place, systemClock);
-  return opened.ok ? opened.value : null;
+  const found = await orUnusable(examineInstallation(place, users.key(ownerId)));
+  if (found === null || found instanceof UnusableError || place.previousMasterKey !== undefined) return null;
+  const opened = await orUnusable(openInstallation(place, systemClock));
+  return opened instanceof UnusableError ? null : opened;
 }
 
 export function* judgeCertificateState(

@@ -1,9 +1,7 @@
 /** Opens an installation: its storage, and the secrets derived from the master key in the data directory. */
 import {
-  type AbsentStorage,
   bindMasterKey,
   boundMark,
-  type DataDirectoryProblem,
   loadExamineStorage,
   masterKeyMark,
   missingMasterKey,
@@ -17,7 +15,6 @@ import {
   type StorageKey,
   wrongMasterKey,
 } from "../storage/mod.ts";
-import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Telemetry } from "../audit/mod.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
@@ -57,58 +54,51 @@ interface StorageOptions {
   readonly watchPlace?: OpenStorageOptions["watchPlace"];
 }
 
-/** Opens what a configuration names, making the data directory and the database on the first start. */
+/**
+ * Opens what a configuration names, making the data directory and the database on the first start. Throws
+ * {@link UnusableError} where they, or the key, cannot be used.
+ */
 export async function openInstallation(
   settings: StorageSettings,
   clock: Clock,
   options: StorageOptions = {},
-): Promise<Result<Installation, Problem>> {
+): Promise<Installation> {
   const early = readMasterKey(settings);
-  if (!early.ok) return early;
-  const opened = await openStorageOf(settings, clock, options);
-  if (!opened.ok) return opened;
-  const storage = opened.value;
-  let isOpen = false;
+  const storage = await openStorageOf(settings, clock, options);
   try {
-    const keyed = early.value === null ? await makeMasterKeyFor(storage, settings) : success(early.value);
-    if (!keyed.ok) return keyed;
-    const secrets = createSecretBox(keyed.value);
+    const secrets = createSecretBox(early ?? await makeMasterKeyFor(storage, settings));
     if (settings.previousMasterKey !== undefined) {
       const { moveToMasterKey } = await import("./move_to_master_key.ts"); // hardly ever needed
       await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
     }
-    const bound = await bindMasterKey(storage, masterKeyMark(secrets));
-    isOpen = bound.ok;
-    return bound.ok ? success({ storage, secrets }) : bound;
+    await bindMasterKey(storage, masterKeyMark(secrets));
+    return { storage, secrets };
   } catch (error) {
-    if (!(error instanceof UnusableError)) throw error;
-    return failure(error);
-  } finally {
-    if (!isOpen) await storage.close();
+    await storage.close();
+    throw error;
   }
 }
 
 /**
- * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `absent` when
- * there is nothing yet: the first start makes it. Says, too, whether the entry to look for is there.
+ * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `null` when there
+ * is nothing yet: the first start makes it. Says, too, whether the entry to look for is there. Throws
+ * {@link UnusableError}.
  */
 export async function examineInstallation(
   { database, dataDir, masterKey }: StorageSettings,
   lookFor: StorageKey,
-): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, Problem>> {
+): Promise<{ readonly isFound: boolean } | null> {
   const { examineStorage } = await loadExamineStorage();
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: pathBelow(dataDir, dataFiles.database),
     lookFor,
   });
-  if (!examined.ok) return examined;
-  if (examined.value.kind === "absent" || examined.value.mark === null) return success({ kind: "absent" });
-  const key = masterKey === undefined ? peekMasterKey(dataDir) : success(masterKey);
-  if (!key.ok) return failure(asProblem(key.error));
-  if (key.value === null) return failure(asProblem(missingMasterKey(dataDir)));
-  if (examined.value.mark !== masterKeyMark(createSecretBox(key.value))) return failure(wrongMasterKey);
-  return success({ kind: "sound", isFound: examined.value.isFound });
+  if (examined === null || examined.mark === null) return null;
+  const key = masterKey ?? peekMasterKey(dataDir);
+  if (key === null) throw missingMasterKey(dataDir);
+  if (examined.mark !== masterKeyMark(createSecretBox(key))) throw wrongMasterKey();
+  return examined;
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */
@@ -116,7 +106,7 @@ export async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
   { log, watchPlace, bounds = {} }: StorageOptions = {},
-): Promise<Result<Storage, Problem>> {
+): Promise<Storage> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: pathBelow(dataDir, dataFiles.database),
@@ -131,27 +121,19 @@ export async function openStorageOf(
  * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
  * nothing of it is needed.
  */
-function readMasterKey({ masterKey, database, dataDir }: StorageSettings): Result<Uint8Array | null, Problem> {
-  if (masterKey !== undefined && database !== undefined) return success(masterKey);
-  const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
-  return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
+function readMasterKey({ masterKey, database, dataDir }: StorageSettings): Uint8Array | null {
+  if (masterKey === undefined) return readDataDirectory(dataDir);
+  if (database === undefined) openDataDirectory(dataDir);
+  return masterKey;
 }
 
 /** For a database that no key was used with yet. */
-async function makeMasterKeyFor(
-  storage: Storage,
-  { dataDir }: StorageSettings,
-): Promise<Result<Uint8Array, Problem>> {
+async function makeMasterKeyFor(storage: Storage, { dataDir }: StorageSettings): Promise<Uint8Array> {
   // Another instance that starts for the first time makes its key before it leaves its mark.
   const isUsed = await boundMark(storage) !== null;
-  const directory = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
-  if (!directory.ok) return failure(asProblem(directory.error));
-  const { masterKey } = directory.value;
-  return masterKey === null ? failure(asProblem(missingMasterKey(dataDir))) : success(masterKey);
-}
-
-function asProblem({ path, problem, remedy }: DataDirectoryProblem): Problem {
-  return { problem: `${path} ${problem}`, remedy };
+  const masterKey = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  if (masterKey === null) throw missingMasterKey(dataDir);
+  return masterKey;
 }
 
 /** What each way means. */

@@ -2,58 +2,55 @@
 import {
   adoptNextMasterKey,
   boundMark,
+  hasUnfinishedChange,
   loadSqliteDatabase,
   masterKeyMark,
   missingMasterKey,
   prepareNextMasterKey,
   readDataDirectory,
-  unfinishedChange,
 } from "../storage/mod.ts";
 import type { Clock } from "../lib/time.ts";
 import { createSecretBox } from "../lib/secrets.ts";
-import { failure, type Problem, type Result, success } from "../lib/result.ts";
+import { UnusableError } from "../lib/result.ts";
+import { pathBelow } from "../lib/system_path.ts";
 import { openStorageOf } from "./installation.ts";
 import { moveToMasterKey, type ResealedCounts } from "./move_to_master_key.ts";
-import type { StorageSettings } from "../storage/mod_settings.ts";
+import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 
-/** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
-export async function rotateMasterKey(
-  settings: StorageSettings,
-  clock: Clock,
-): Promise<Result<ResealedCounts, Problem>> {
+/**
+ * `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. Throws
+ * {@link UnusableError}.
+ */
+export async function rotateMasterKey(settings: StorageSettings, clock: Clock): Promise<ResealedCounts> {
   if (settings.masterKey !== undefined) {
-    const remedy = "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start";
-    return failure({ problem: "the master key is in MASTER_KEY, where only you can change it", remedy });
+    throw new UnusableError(
+      "the master key is in MASTER_KEY, where only you can change it",
+      "stop every server, set MASTER_KEY_PREVIOUS to the key as it is and MASTER_KEY to a new one, start",
+    );
   }
-  const directory = readDataDirectory(settings.dataDir, { changesMasterKey: true });
-  const key = directory.ok ? directory.value.masterKey : null;
-  if (!directory.ok || key === null) {
-    const { path, problem, remedy } = directory.ok ? missingMasterKey(settings.dataDir) : directory.error;
-    return failure({ problem: `${path} ${problem}`, remedy });
-  }
-  const { databasePath } = directory.value;
+  const key = readDataDirectory(settings.dataDir, { changesMasterKey: true });
+  if (key === null) throw missingMasterKey(settings.dataDir);
+  const databasePath = pathBelow(settings.dataDir, dataFiles.database);
   const { isSqliteInUse } = await loadSqliteDatabase(); // with SQLite
   if (settings.database === undefined && isSqliteInUse(databasePath)) {
-    return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
+    throw new UnusableError(`${databasePath} is in use`, "stop the server and every other command first");
   }
-  const opened = await openStorageOf(settings, clock);
-  if (!opened.ok) return opened;
-  const storage = opened.value;
+  const storage = await openStorageOf(settings, clock);
   try {
     const from = createSecretBox(key);
     const bound = await boundMark(storage);
     const isOurs = bound === null || bound === masterKeyMark(from);
     // Made only for a database of ours: a next key that is left keeps everything else from opening the installation.
-    const to = isOurs || unfinishedChange(settings.dataDir) !== null
+    const to = isOurs || hasUnfinishedChange(settings.dataDir)
       ? createSecretBox(prepareNextMasterKey(settings.dataDir))
       : null;
     if (to === null || (!isOurs && bound !== masterKeyMark(to))) {
       const problem = "the database was written with another master key than this directory has";
-      return failure({ problem, remedy: "copy master.key from the first instance, or from the backup" });
+      throw new UnusableError(problem, "copy master.key from the first instance, or from the backup");
     }
     const moved = await moveToMasterKey({ storage, clock }, { from, to });
     adoptNextMasterKey(settings.dataDir);
-    return success(moved ?? { signingKeys: 0, links: 0 });
+    return moved ?? { signingKeys: 0, links: 0 };
   } finally {
     await storage.close();
   }

@@ -5,7 +5,7 @@ import type { Config } from "./config/config.ts";
 import { systemClock } from "../lib/time.ts";
 import { type JsonLog, stderrLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
-import { problemText } from "../lib/result.ts";
+import { problemText, UnusableError } from "../lib/result.ts";
 import { crashText, faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
@@ -98,17 +98,17 @@ async function start(
       // The database stays open; its files and the master key are out of reach for every tool from here on.
       onInstallationOpen: () => storagePaths(config, realPathBelow).forEach(giveUpPath),
     });
-    if (!started.ok) {
-      tell({ kind: "refused", text: problemText(started.error) });
-      return null;
-    }
     // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.
     listenAddresses(config).filter((address) => address.endsWith(":0")).forEach(giveUpHost);
-    const { serverUrl, port, isWaiting, setUpLink } = started.value;
+    const { serverUrl, port, isWaiting, setUpLink } = started;
     tell({ kind: "ready", serverUrl, port, isWaiting, setUpLink });
-    return started.value;
+    return started;
   } catch (error) {
-    tell({ kind: "failed", reason: faultWords(error) });
+    tell(
+      error instanceof UnusableError
+        ? { kind: "refused", text: problemText(error) }
+        : { kind: "failed", reason: faultWords(error) },
+    );
     return null;
   }
 }

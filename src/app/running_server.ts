@@ -5,7 +5,7 @@ import { createProxyNotice } from "../http/mod.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import type { PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
-import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
+import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
@@ -49,53 +49,45 @@ export interface StartServerOptions {
   readonly preferredPort?: number;
 }
 
-/** Starts the server. Throws for a defect, with everything closed again. */
-export async function startServer(
-  config: Config,
-  options: StartServerOptions,
-): Promise<Result<RunningServer, Problem>> {
+/** Starts the server. Throws with everything closed again: {@link UnusableError} for what was foreseen. */
+export async function startServer(config: Config, options: StartServerOptions): Promise<RunningServer> {
   const { log, clock, bounds = {}, kernel } = options;
-  const unchecked = await hashProblem(config.authorizationServer, log);
-  if (unchecked !== null) return failure(unchecked);
+  await requireCheckableHash(config.authorizationServer, log);
   warnOfSettings(config, log);
   logConfinement(config.workspace, kernel, log);
   const telemetry = startTelemetry(config, { version, log });
-  if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, {
     log,
     bounds: bounds.storage ?? {},
     ...(kernel?.available ? { watchPlace: kernel.watchPlace } : {}),
   });
-  if (!installation.ok) return installation;
   options.onInstallationOpen();
   const opened: OpenedParts = { app: null, server: null, metricsServer: null };
   const close = async (): Promise<void> => {
     await atMost(metricsShutdownMs, opened.metricsServer?.shutdown(), null);
     await closeInTime("app", opened.app?.close(), log);
-    await closeInTime("storage", installation.value.storage.close(), log);
+    await closeInTime("storage", installation.storage.close(), log);
   };
   try {
-    return success(
-      await openServer(config, { ...options, ...installation.value, telemetry: telemetry.value }, opened, close),
-    );
+    return await openServer(config, { ...options, ...installation, telemetry }, opened, close);
   } catch (error) {
     await opened.server?.shutdown();
     await close();
-    if (!(error instanceof UnusableError)) throw error;
-    return failure(opened.server === null ? await namingOwnServer(error, config.http) : error);
+    if (opened.server === null) await requireNoOwnServer(error, config.http);
+    throw error;
   }
 }
 
 /** Says so where what listens on the server's address already is one of ours. */
-async function namingOwnServer(error: UnusableError, http: Config["http"]): Promise<Problem> {
+async function requireNoOwnServer(error: unknown, http: Config["http"]): Promise<void> {
   const { host, port } = http;
-  if (systemCode(error.cause) !== "EADDRINUSE") return error;
+  if (!(error instanceof UnusableError) || systemCode(error.cause) !== "EADDRINUSE") return;
   const health = await askHealth({ host, port, usesTls: servesTls(http) });
-  if (typeof health === "string" || !isHealthBody(health.body)) return error;
-  return {
-    problem: `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,
-    remedy: "use it, stop it, or choose another address with --port or --host",
-  };
+  if (typeof health === "string" || !isHealthBody(health.body)) return;
+  throw new UnusableError(
+    `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,
+    "use it, stop it, or choose another address with --port or --host",
+  );
 }
 
 /** The parts that are open so far, to be closed again where a later one cannot be opened. */
@@ -169,25 +161,24 @@ async function openServer(
   };
 }
 
-/** Warns where this runtime has no Argon2id; the problem where the owner's hash cannot be checked without it. */
-async function hashProblem(
+/** Warns where this runtime has no Argon2id; refuses the owner's hash where it cannot be checked without it. */
+async function requireCheckableHash(
   { signIn, ownerPasswordHash }: Config["authorizationServer"],
   log: Log,
-): Promise<Problem | null> {
-  if (signIn !== "local" || await hasArgon2id()) return null;
+): Promise<void> {
+  if (signIn !== "local" || await hasArgon2id()) return;
   const runtime = `this runtime (Deno ${Deno.version.deno})`;
   if (ownerPasswordHash !== undefined && !await canVerify(ownerPasswordHash)) {
-    return {
-      problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
-      remedy: "make it with `portcullis hash-password --scrypt`, or run Deno 2.9 or later",
-    };
+    throw new UnusableError(
+      `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
+      "make it with `portcullis hash-password --scrypt`, or run Deno 2.9 or later",
+    );
   }
   log.write("warn", "no_argon2id", {
     problem:
       `${runtime} has no Argon2id: passphrases are hashed with scrypt, and Argon2id hashes made elsewhere are refused`,
     remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
   });
-  return null;
 }
 
 function warnOfSettings(config: Config, log: Log): void {

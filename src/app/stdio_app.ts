@@ -1,6 +1,5 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
 import { ownerId } from "../oauth/mod.ts";
-import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import { type Installation, logConfinement, type Parts } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
@@ -37,16 +36,14 @@ const owner: Omit<Principal, "scopes"> = {
   expiresAt: Number.MAX_SAFE_INTEGER,
 };
 
-/** Serves until the input ends or `stop` aborts, if it can begin. */
+/** Serves until the input ends or `stop` aborts. Throws `UnusableError` where it cannot begin. */
 export async function runStdio(
   config: Config,
   dependencies: StdioAppDependencies,
-): Promise<Result<null, Problem>> {
+): Promise<void> {
   const { input, output, stop, log } = dependencies;
   logConfinement(config.workspace, dependencies.kernel, log);
-  const started = startTelemetry(config, { version, log });
-  if (!started.ok) return started;
-  const telemetry = started.value;
+  const telemetry = startTelemetry(config, { version, log });
   const { tracer } = telemetry;
   const serverUrl = serverUrlFor(config.http, config.http.port);
   const storage = tracer.exports
@@ -74,17 +71,11 @@ export async function runStdio(
     ...parts,
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
-    workspace: () => toolbox instanceof UnusableError ? fail(toolbox) : toolbox.workspace,
+    workspace: () => toolbox.workspace,
   });
   const opening = createToolbox(config, { ...parts, ...approval, servicenow });
-  const toolbox: Toolbox | UnusableError = await opening.catch((error) => {
-    if (error instanceof UnusableError) return error;
-    throw error;
-  });
-  if (toolbox instanceof UnusableError) {
-    approval.close();
-    return failure(toolbox);
-  }
+  opening.catch(approval.close);
+  const toolbox: Toolbox = await opening;
   const { serverUrl: _, ...withoutClients } = parts;
   const records = await openCallRecords(config, { ...withoutClients, steadyNow: parts.clock });
   const { live: { callWatch }, recordRequest } = records;
@@ -108,7 +99,6 @@ export async function runStdio(
       maxLineBytes: maxMessageBytes(config.workspace),
       finishTimeoutMs: config.server.shutdownTimeoutSeconds * 1_000,
     });
-    return success(null);
   } finally {
     await mcp.close();
     approval.close();
@@ -116,8 +106,4 @@ export async function runStdio(
     servicenow?.close();
     await toolbox.close();
   }
-}
-
-function fail(error: Error): never {
-  throw error;
 }

@@ -6,7 +6,7 @@
 import type { Log } from "../lib/log.ts";
 import { type AsyncContext, createAsyncContext } from "../lib/program.ts";
 import { portOf } from "../lib/network.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { UnusableError } from "../lib/result.ts";
 import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 
 // The used part of Deno's OpenTelemetry, typed. It exports by the runtime's own connections, past the
@@ -85,19 +85,19 @@ interface Active {
 const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
-/** Fails if Deno would export its own spans: they hold whole URLs, and so one-time codes and searches. */
+/** Refuses (`UnusableError`) if Deno would export its own spans: they hold whole URLs, and so one-time codes and searches. */
 export function startTelemetry(
   { onDeploy }: { readonly onDeploy: boolean },
   { version, log }: { readonly version: string; readonly log: Log },
-): Result<Telemetry, { readonly problem: string; readonly remedy: string }> {
+): Telemetry {
   const telemetry = createTelemetry(version);
   if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
-  if (findTelemetry()?.exportsOwnSpans !== true) return success(telemetry);
+  if (findTelemetry()?.exportsOwnSpans !== true) return telemetry;
   const problem = "Deno exports its own spans, with the codes and searches in URLs";
   // There, the variable cannot be set, and the spans go nowhere but to the page of the app's own owner.
-  if (!onDeploy) return failure({ problem, remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans" });
+  if (!onDeploy) throw new UnusableError(problem, "set OTEL_DENO_TRACING=false: the server exports its own spans");
   log.write("warn", "telemetry_leaks", { problem, remedy: "let only the owner see the traces" });
-  return success(telemetry);
+  return telemetry;
 }
 
 function createTelemetry(version: string): Telemetry {

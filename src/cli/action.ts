@@ -1,7 +1,6 @@
 /** Commands with several actions, such as `token create`. */
 import { describeProblems, type Installation } from "../app/mod.ts";
 import { loadInstallation } from "../app/later.ts";
-import { problemText, UnusableError } from "../lib/result.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { didYouMean } from "../lib/closest_word.ts";
@@ -12,7 +11,6 @@ export interface OpenInstallation extends Installation {
   readonly clock: Clock;
 }
 
-/** Where the installation cannot be opened, says why and returns the exit status. */
 async function withInstallation(
   { loadConfig, say }: CommandContext,
   work: (installation: OpenInstallation) => Promise<ExitStatus>,
@@ -21,15 +19,10 @@ async function withInstallation(
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { openInstallation } = await loadInstallation(); // with the storage
   const installation = await openInstallation(config.value.storage, systemClock);
-  if (!installation.ok) return endWith(say, problemText(installation.error));
   try {
-    return await work({ ...installation.value, clock: systemClock });
-  } catch (error) {
-    if (!(error instanceof UnusableError)) throw error;
-    say(problemText(error));
-    return 1;
+    return await work({ ...installation, clock: systemClock });
   } finally {
-    await installation.value.storage.close();
+    await installation.storage.close();
   }
 }
 

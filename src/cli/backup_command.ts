@@ -2,16 +2,12 @@
 import { resolve } from "node:path";
 import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
 import { programName } from "../lib/program_name.ts";
-import type { Result } from "../lib/result.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 const backup: CopyCommand = {
   name: "backup",
   elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
-  copy: async (to, from) => {
-    const { backupDataDirectory } = await (await import("../storage/mod.ts")).loadBackup();
-    return backupDataDirectory({ from, to });
-  },
+  copy: ({ backupDataDirectory }, to, from) => backupDataDirectory({ from, to }),
   done: (files, to) => `${files} are in ${to}; anyone who can read them owns this installation`,
 };
 
@@ -26,10 +22,7 @@ export const backupCommand: CommandWork = {
 const restore: CopyCommand = {
   name: "restore",
   elsewhere: "restore it with the database's own tools, and put master.key back",
-  copy: async (from, to) => {
-    const { restoreDataDirectory } = await (await import("../storage/mod.ts")).loadBackup();
-    return restoreDataDirectory({ from, to });
-  },
+  copy: ({ restoreDataDirectory }, from, to) => restoreDataDirectory({ from, to }),
   done: (files, _, { storage: { dataDir } }) =>
     `${files} are in ${dataDir}\n` +
     "hint: what was revoked after the backup is valid again: revoke it once more; clients that were active since sign " +
@@ -49,9 +42,10 @@ interface CopyCommand {
   /** What to do instead where the entries are in another database. */
   readonly elsewhere: string;
   readonly copy: (
+    part: Awaited<ReturnType<typeof import("../storage/mod.ts").loadBackup>>,
     directory: string,
     dataDir: string,
-  ) => Promise<Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>>;
+  ) => readonly string[] | Promise<readonly string[]>;
   /** The closing message. */
   readonly done: (files: string, directory: string, config: Config) => string;
 }
@@ -82,10 +76,8 @@ async function runCopyCommand(
       `error: ${directory} lies in the workspace, where agents can read and replace it\nhint: choose another\n`,
     );
   }
-  const copied = await copy(directory, config.value.storage.dataDir);
-  if (!copied.ok) {
-    return endWith(say, `error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
-  }
-  say(`${done(copied.value.join(" and "), directory, config.value)}\n`);
+  const { loadBackup } = await import("../storage/mod.ts"); // see action.ts
+  const copied = await copy(await loadBackup(), directory, config.value.storage.dataDir);
+  say(`${done(copied.join(" and "), directory, config.value)}\n`);
   return 0;
 }

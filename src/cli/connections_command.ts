@@ -3,6 +3,7 @@ import { type Check, describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
+import { orUnusable, UnusableError } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { withCommandLines } from "../lib/program_name.ts";
@@ -59,12 +60,12 @@ async function readReports(
     loadCallRecords(),
     import("../console/mod.ts").then((part) => part.loadReport()),
   ]);
-  const opened = await openInstallation(config.storage, systemClock);
-  if (!opened.ok) {
-    checks.push({ name: "database", state: "broken", text: opened.error.problem, remedy: opened.error.remedy });
+  const opened = await orUnusable(openInstallation(config.storage, systemClock));
+  if (opened instanceof UnusableError) {
+    checks.push({ name: "database", state: "broken", text: opened.problem, remedy: opened.remedy });
     return null;
   }
-  const { storage } = opened.value;
+  const { storage } = opened;
   try {
     return await reportStoredAttempts(storage, {
       now: systemClock(),

@@ -1,7 +1,6 @@
 /** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
 import { describeProblems } from "../app/mod.ts";
 import { loadRotateMasterKey } from "../app/later.ts";
-import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
@@ -75,9 +74,7 @@ async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitSt
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { rotateMasterKey } = await loadRotateMasterKey(); // see action.ts
-  const rotated = await rotateMasterKey(config.value.storage, systemClock);
-  if (!rotated.ok) return endWith(say, problemText(rotated.error));
-  const { signingKeys, links } = rotated.value;
+  const { signingKeys, links } = await rotateMasterKey(config.value.storage, systemClock);
   say(
     `master.key is new; sealed again: ${signingKeys} signing keys, ${links} linked accounts\n` +
       "clients stay signed in; older backups need the key that is in them; copy this key to the other instances\n",

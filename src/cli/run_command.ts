@@ -16,9 +16,9 @@ import {
   warnOfMistypedNames,
 } from "../app/mod.ts";
 import type { Setting } from "../lib/settings.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
-import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
+import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { describeVersion, version } from "../lib/version.ts";
@@ -133,11 +133,12 @@ export async function runCommand(
   return { status, isServer: command.isServer ?? false };
 }
 
-/** An unforeseen error of the system becomes a message; anything else is a bug, and keeps its stack. */
-async function runToEnd(command: Command, context: CommandContext): Promise<ExitStatus> {
+/** What cannot be used, and an unforeseen error of the system, become a message; anything else is a bug, and keeps its stack. */
+export async function runToEnd(command: Command, context: CommandContext): Promise<ExitStatus> {
   try {
     return await command.run(context);
   } catch (error) {
+    if (error instanceof UnusableError) return endWith(context.say, problemText(error));
     const words = systemFaultWords(error);
     if (words === null) throw error;
     const path = faultyPath(error);

@@ -1,11 +1,10 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
 import type { Config } from "../app/mod.ts";
 import { loadDeployServer } from "../app/later.ts";
-import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import { createJsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/mod.ts";
-import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
+import type { CommandContext, ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
 /** Runs the server until the platform stops this instance; with further tools, for programs built on this one. */
@@ -18,9 +17,7 @@ export async function serveOnDeploy(
   const { asked, insisted } = stopRequested(() => performance.now());
   const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
   const { startDeployServer } = await loadDeployServer();
-  const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
-  if (!started.ok) return endWith(say, problemText(started.error));
-  const { serverUrl, setUpLink, stop } = started.value;
+  const { serverUrl, setUpLink, stop } = await startDeployServer(config, { log, clock: systemClock, extraTools });
   await Promise.race([
     say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models ?? [] })),
     asked,

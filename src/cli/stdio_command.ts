@@ -2,7 +2,6 @@
 import { describeProblems, giveUp, realPathBelow } from "../app/mod.ts";
 import { loadInstallation, loadKernelBinding, loadStdioApp } from "../app/later.ts";
 import process from "node:process";
-import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import { createOutput, stderrLog } from "../lib/json_log.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
@@ -25,7 +24,6 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const { runStdio } = await loadStdioApp();
   const log = stderrLog(config.value.server, say);
   const installation = await openInstallation(config.value.storage, systemClock, { log });
-  if (!installation.ok) return endWith(say, problemText(installation.error));
   const { loadWorkspaceKernel } = await loadKernelBinding();
   const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
@@ -39,7 +37,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   void asked.then(() => stop.abort());
   try {
     const serving = runStdio(config.value, {
-      ...installation.value,
+      ...installation,
       kernel,
       input: Deno.stdin.readable,
       output: new WritableStream({
@@ -51,13 +49,9 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
       log,
       clock: systemClock,
     });
-    const served = await Promise.race([serving, insisted.then(() => null)]);
-    if (served === null) return 1;
-    if (served.ok) return 0;
-    say(problemText(served.error));
-    return 1;
+    return await Promise.race([serving.then(() => 0 as const), insisted.then(() => 1 as const)]);
   } finally {
     await log.flush();
-    await installation.value.storage.close();
+    await installation.storage.close();
   }
 }

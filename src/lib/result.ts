@@ -31,6 +31,16 @@ export class UnusableError extends Error implements Problem {
   }
 }
 
+/** What a step gives; where it throws an {@link UnusableError}, that. */
+export async function orUnusable<T>(step: Promise<T>): Promise<T | UnusableError> {
+  try {
+    return await step;
+  } catch (error) {
+    if (error instanceof UnusableError) return error;
+    throw error;
+  }
+}
+
 /** `error:` then `hint:`. */
 export function problemText({ problem, remedy }: Problem): string {
   return `error: ${problem}\nhint: ${remedy}\n`;

@@ -2,17 +2,16 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { failure, type Result, success, UnusableError } from "../lib/result.ts";
+import { UnusableError } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import {
   copyDurably,
-  type DataDirectoryProblem,
-  exposure,
   masterKeyBytes,
   renameDurably,
+  requireFinishedChange,
+  requirePrivate,
   syncFile,
-  unfinishedChange,
 } from "./data_directory.ts";
 import { dataFiles } from "./mod_settings.ts";
 import { exists } from "../lib/system_path.ts";
@@ -23,49 +22,53 @@ const allPages = 2 ** 31 - 1;
 
 /**
  * Writes the database and the master key to `to`, a directory that does not exist or is empty: 0700, files 0600, there
- * all at once or not at all. Writers go on meanwhile. Returns the names of the files.
+ * all at once or not at all. Writers go on meanwhile. Returns the names of the files; throws {@link UnusableError}.
  */
 export async function backupDataDirectory(
   options: { readonly from: string; readonly to: string },
-): Promise<Result<readonly string[], DataDirectoryProblem>> {
+): Promise<readonly string[]> {
   const from = resolve(options.from);
   const to = resolve(options.to);
   const source = { database: join(from, dataFiles.database), masterKey: join(from, dataFiles.masterKey) };
   const aside = `${to}.${randomId()}`;
   try {
     for (const path of Object.values(source)) {
-      if (!exists(path)) {
-        return failure({ path, problem: "does not exist", remedy: "name the data directory with --data-dir" });
-      }
+      if (!exists(path)) throw new UnusableError(`${path} does not exist`, "name the data directory with --data-dir");
     }
-    const unfinished = unfinishedChange(from); // its two keys would be needed to read the copy
-    if (unfinished !== null) return failure(unfinished);
-    const exposed = exposure(from, "700") ?? exposure(source.masterKey, "600");
-    if (exposed !== null) return failure(exposed);
-    if (exists(to) && readdirSync(to).length > 0) {
-      return failure({ path: to, problem: "is not empty", remedy: "name a directory that does not exist" });
-    }
+    requireFinishedChange(from); // its two keys would be needed to read the copy
+    requirePrivate(from, "700");
+    requirePrivate(source.masterKey, "600");
+    requireEmpty(to, "name a directory that does not exist");
     mkdirSync(dirname(to), { recursive: true });
     mkdirSync(aside, { mode: 0o700 });
     await copyDatabase(source.database, join(aside, dataFiles.database));
     copyDurably(source.masterKey, join(aside, dataFiles.masterKey));
     rmSync(to, { recursive: true, force: true }); // empty, as was just seen
     renameDurably(aside, to);
-    return success(Object.values(dataFiles));
+    return Object.values(dataFiles);
   } catch (error) {
     removeUnfinished(aside);
-    if (error instanceof UnusableError) {
-      return failure({ path: from, problem: `holds no usable database: ${error.message}`, remedy: error.remedy });
-    }
+    if (error instanceof UnusableError) throw error;
     const { code, message } = error as Error & { code?: string };
     if (code === "ERR_SQLITE_ERROR") {
       const remedy = "check the disk; if the database is damaged, restore an earlier backup";
-      return failure({ path: source.database, problem: `could not be copied (${message})`, remedy });
+      throw new UnusableError(`${source.database} could not be copied (${message})`, remedy, { cause: error });
     }
-    const remedy = pathRemedy(error, "choose another place");
     const faulty = faultyPath(error) ?? to;
     const path = faulty.startsWith(aside) ? dirname(to) : faulty; // its random name says nothing
-    return failure({ path, problem: `could not be used: ${faultWords(error)}`, remedy });
+    throw unusable(path, error, "choose another place");
+  }
+}
+
+function unusable(path: string, error: unknown, another: string): UnusableError {
+  return new UnusableError(`${path} could not be used: ${faultWords(error)}`, pathRemedy(error, another), {
+    cause: error,
+  });
+}
+
+function requireEmpty(directory: string, remedy: string): void {
+  if (exists(directory) && readdirSync(directory).length > 0) {
+    throw new UnusableError(`${directory} is not empty`, remedy);
   }
 }
 
@@ -109,31 +112,24 @@ async function copyDatabase(from: string, to: string): Promise<void> {
  * Checks a backup and copies it to `to`, the data directory, which must not exist or be empty. What was revoked, used
  * up or changed since the backup was made is undone.
  */
-export function restoreDataDirectory(
-  options: { readonly from: string; readonly to: string },
-): Result<readonly string[], DataDirectoryProblem> {
+export function restoreDataDirectory(options: { readonly from: string; readonly to: string }): readonly string[] {
   const from = resolve(options.from);
   const to = resolve(options.to);
   const files = [dataFiles.masterKey, dataFiles.database];
   try {
-    const problem = findProblem(from);
-    if (problem !== null) return failure(problem);
-    if (exists(to) && readdirSync(to).length > 0) {
-      const remedy = "nothing was changed; stop the server, move it away, and restore again";
-      return failure({ path: to, problem: "is not empty", remedy });
-    }
+    requireBackup(from);
+    requireEmpty(to, "nothing was changed; stop the server, move it away, and restore again");
     mkdirSync(to, { recursive: true, mode: 0o700 });
-    const exposed = exposure(to, "700");
-    if (exposed !== null) return failure(exposed);
+    requirePrivate(to, "700");
     // In place, not by renaming a directory: a container's volume cannot be renamed.
     for (const name of files) copyDurably(join(from, name), join(to, `${name}.restoring`));
     for (const name of files) renameDurably(join(to, `${name}.restoring`), join(to, name));
-    return success(files);
+    return files;
   } catch (error) {
+    if (error instanceof UnusableError) throw error;
     removeUnfinished(...files.map((name) => join(to, `${name}.restoring`)));
-    const path = faultyPath(error) ?? to;
-    const remedy = pathRemedy(error, "name the directory of a backup, and choose the data directory with --data-dir");
-    return failure({ path, problem: `could not be used: ${faultWords(error)}`, remedy });
+    const another = "name the directory of a backup, and choose the data directory with --data-dir";
+    throw unusable(faultyPath(error) ?? to, error, another);
   }
 }
 
@@ -142,32 +138,31 @@ function isSound(database: DatabaseSync): boolean {
   return found.integrity_check === "ok";
 }
 
-/** Why a backup cannot be used, or `null`. */
-function findProblem(from: string): DataDirectoryProblem | null {
+/** Refuses what is no backup, or a damaged one. */
+function requireBackup(from: string): void {
   const path = join(from, dataFiles.database);
   const keyPath = join(from, dataFiles.masterKey);
   const remedy = "use another backup";
   for (const file of [path, keyPath]) {
-    if (!exists(file)) return { path: file, problem: "does not exist", remedy: "name the directory of a backup" };
+    if (!exists(file)) throw new UnusableError(`${file} does not exist`, "name the directory of a backup");
   }
   // For example a plain copy of a running server's directory: part of its data is in the write-ahead log.
   if (exists(`${path}-wal`)) {
-    return {
-      path: from,
-      problem: "is not a backup: it has a write-ahead log",
-      remedy: "make one with `portcullis backup`",
-    };
+    throw new UnusableError(
+      `${from} is not a backup: it has a write-ahead log`,
+      "make one with `portcullis backup`",
+    );
   }
   if (readFileSync(keyPath).byteLength !== masterKeyBytes) {
-    return { path: keyPath, problem: "is not a master key", remedy };
+    throw new UnusableError(`${keyPath} is not a master key`, remedy);
   }
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     requireOwn(database, path);
-    return isSound(database) ? null : { path, problem: "is damaged", remedy };
+    if (!isSound(database)) throw new UnusableError(`${path} is damaged`, remedy);
   } catch (error) {
-    if (error instanceof UnusableError) return { path, problem: error.message, remedy: error.remedy };
-    return { path, problem: "is not a database", remedy };
+    if (error instanceof UnusableError) throw error;
+    throw new UnusableError(`${path} is not a database`, remedy);
   } finally {
     database.close();
   }

@@ -1,12 +1,12 @@
 /**
  * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of
- * the installation, so it is refused when others could.
+ * the installation, so it is refused when others could. What cannot be used is thrown as an {@link UnusableError}.
  */
 import { dataFiles } from "./mod_settings.ts";
 import { nodeFs } from "../lib/program.ts";
 import { exists, parentOf, pathBelow } from "../lib/system_path.ts";
 import { randomBytes, randomId } from "../lib/secrets.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { UnusableError } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 
 /** Copies to a new file, 0600, and waits for the disk. */
@@ -37,34 +37,16 @@ function sync(file: Deno.FsFile): void {
   }
 }
 
-/** The directory's contents. */
-interface DataDirectory {
-  readonly databasePath: string;
-  /** 32 random bytes, made once. */
-  readonly masterKey: Uint8Array;
-}
-
-/** Why the directory cannot be used, and what to do about it. */
-export interface DataDirectoryProblem {
-  readonly path: string;
-  readonly problem: string;
-  readonly remedy: string;
-}
-
 /** The next master key, while everything is sealed again under it. */
 const nextMasterKeyFile = "master.key.next";
 
 export const masterKeyBytes = 32;
 
-/** Creates what is missing (directory 0700, key 0600) and checks what exists. */
-export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
+/** Creates what is missing (directory 0700, key 0600), checks what exists, and gives the key: 32 random bytes, made once. */
+export function openDataDirectory(path: string): Uint8Array {
   const found = readDataDirectory(path);
-  if (!found.ok || found.value.masterKey !== null) return found as Result<DataDirectory, DataDirectoryProblem>;
-  try {
-    makeMasterKey(pathBelow(path, dataFiles.masterKey));
-  } catch (error) {
-    return cannotBeUsed(path, error);
-  }
+  if (found !== null) return found;
+  usable(path, () => makeMasterKey(pathBelow(path, dataFiles.masterKey)));
   return openDataDirectory(path);
 }
 
@@ -72,71 +54,63 @@ export function openDataDirectory(path: string): Result<DataDirectory, DataDirec
 export function readDataDirectory(
   path: string,
   { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
-): Result<Omit<DataDirectory, "masterKey"> & { readonly masterKey: Uint8Array | null }, DataDirectoryProblem> {
-  const databasePath = pathBelow(path, dataFiles.database);
-  try {
+): Uint8Array | null {
+  return usable(path, () => {
     Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
-    const openToOthers = exposure(path, "700");
-    if (openToOthers !== null) return failure(openToOthers);
-    const unfinished = changesMasterKey ? null : unfinishedChange(path);
-    if (unfinished !== null) return failure(unfinished);
-    const masterKey = peekMasterKey(path);
-    return masterKey.ok ? success({ databasePath, masterKey: masterKey.value }) : masterKey;
-  } catch (error) {
-    return cannotBeUsed(path, error);
-  }
-}
-
-/** The key in the directory, checked, or `null`. Creates nothing. */
-export function peekMasterKey(directory: string): Result<Uint8Array | null, DataDirectoryProblem> {
-  const path = pathBelow(directory, dataFiles.masterKey);
-  try {
-    if (!exists(path)) return success(null);
-    const openToOthers = exposure(path, "600");
-    if (openToOthers !== null) return failure(openToOthers);
-    const masterKey = Deno.readFileSync(path);
-    return masterKey.byteLength === masterKeyBytes
-      ? success(masterKey)
-      : failure({ path, problem: "is not a master key", remedy: "restore it from a backup" });
-  } catch (error) {
-    return cannotBeUsed(directory, error);
-  }
-}
-
-/** The database exists, and its master key does not. */
-export function missingMasterKey(directory: string): DataDirectoryProblem {
-  return {
-    path: pathBelow(directory, dataFiles.masterKey),
-    problem: "is missing, and the database was written with it",
-    remedy: "put master.key back, from the first instance or a backup: without it, nothing sealed opens again",
-  };
-}
-
-function cannotBeUsed(path: string, error: unknown): Result<never, DataDirectoryProblem> {
-  return failure({
-    path,
-    problem: `cannot be used: ${faultWords(error)}`,
-    remedy: pathRemedy(error, "choose another with --data-dir (DATA_DIR)"),
+    requirePrivate(path, "700");
+    if (!changesMasterKey) requireFinishedChange(path);
+    return peekMasterKey(path);
   });
 }
 
-/** A change of the master key that was interrupted: some records open under the one key, some under the other. */
-export function unfinishedChange(directory: string): DataDirectoryProblem | null {
-  const path = pathBelow(directory, nextMasterKeyFile);
-  return exists(path)
-    ? {
-      path,
-      problem: "is left of a change of the master key",
-      remedy: "run `portcullis keys rotate-master` again to finish it",
-    }
-    : null;
+/** The key in the directory, checked, or `null`. Creates nothing. */
+export function peekMasterKey(directory: string): Uint8Array | null {
+  const path = pathBelow(directory, dataFiles.masterKey);
+  return usable(directory, () => {
+    if (!exists(path)) return null;
+    requirePrivate(path, "600");
+    const masterKey = Deno.readFileSync(path);
+    if (masterKey.byteLength === masterKeyBytes) return masterKey;
+    throw new UnusableError(`${path} is not a master key`, "restore it from a backup");
+  });
 }
 
-/** Whether others than the owner can reach what lies at `path`; `null` when they cannot, or on Windows, which has no modes. */
-export function exposure(path: string, mode: "600" | "700"): DataDirectoryProblem | null {
-  if (Deno.build.os === "windows") return null;
+/** The database exists, and its master key does not. */
+export function missingMasterKey(directory: string): UnusableError {
+  return new UnusableError(
+    `${pathBelow(directory, dataFiles.masterKey)} is missing, and the database was written with it`,
+    "put master.key back, from the first instance or a backup: without it, nothing sealed opens again",
+  );
+}
+
+function usable<T>(path: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof UnusableError) throw error;
+    const remedy = pathRemedy(error, "choose another with --data-dir (DATA_DIR)");
+    throw new UnusableError(`${path} cannot be used: ${faultWords(error)}`, remedy, { cause: error });
+  }
+}
+
+/** A change of the master key was interrupted: some records open under the one key, some under the other. */
+export function hasUnfinishedChange(directory: string): boolean {
+  return exists(pathBelow(directory, nextMasterKeyFile));
+}
+
+export function requireFinishedChange(directory: string): void {
+  if (!hasUnfinishedChange(directory)) return;
+  throw new UnusableError(
+    `${pathBelow(directory, nextMasterKeyFile)} is left of a change of the master key`,
+    "run `portcullis keys rotate-master` again to finish it",
+  );
+}
+
+/** Refuses what others than the owner can reach; on Windows, which has no modes, nothing. */
+export function requirePrivate(path: string, mode: "600" | "700"): void {
+  if (Deno.build.os === "windows") return;
   const { mode: found, uid } = Deno.lstatSync(path);
-  if (found === null || (found & 0o077) === 0) return null;
+  if (found === null || (found & 0o077) === 0) return;
   const own = ownUserId();
   const isForeign = own !== null && own !== uid;
   const remedy = isForeign
@@ -144,7 +118,7 @@ export function exposure(path: string, mode: "600" | "700"): DataDirectoryProble
     : own === null
     ? `chmod ${mode} ${path}, which belongs to user ${uid}; if the server runs as another, chown it, or set DATA_DIR to a directory below it, which is then made`
     : `chmod ${mode} ${path}`;
-  return { path, problem: "can be read or changed by other users", remedy };
+  throw new UnusableError(`${path} can be read or changed by other users`, remedy);
 }
 
 /** The server's worker has no permission to ask for its user. */

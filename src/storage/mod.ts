@@ -11,18 +11,16 @@
  */
 export {
   adoptNextMasterKey,
-  type DataDirectoryProblem,
-  exposure,
+  hasUnfinishedChange,
   missingMasterKey,
   openDataDirectory,
   peekMasterKey,
   prepareNextMasterKey,
   readDataDirectory,
-  unfinishedChange,
+  requirePrivate,
 } from "./data_directory.ts";
 export type { PostgresLocation } from "./database_url.ts";
 export {
-  type AbsentStorage,
   bindMasterKey,
   boundMark,
   masterKeyMark,

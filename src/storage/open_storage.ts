@@ -1,7 +1,7 @@
 /** Opens the storage that the settings ask for. */
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
-import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
+import { type Problem, UnusableError } from "../lib/result.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
@@ -32,20 +32,15 @@ export interface StorageBounds {
 /** A network database that has not answered for this long is probed. */
 const hangMs = 1_000;
 
-/** Loads a driver on demand: an installation needs one. */
-export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, Problem>> {
+/** Loads a driver on demand: an installation needs one. Throws {@link UnusableError}. */
+export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
   const { location, clock, log, bounds: { postgres = {} } = {} } = options;
-  try {
-    if (location === undefined) return success(await openGuardedSqlite(options));
-    const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
-    const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
-    const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
-    const describe = (error: unknown): Problem => describePostgresFailure(error, location);
-    return success(guardStorage(storage, { describe, log, hangMs }));
-  } catch (error) {
-    if (!(error instanceof UnusableError)) throw error;
-    return failure(error);
-  }
+  if (location === undefined) return await openGuardedSqlite(options);
+  const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
+  const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
+  const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
+  const describe = (error: unknown): Problem => describePostgresFailure(error, location);
+  return guardStorage(storage, { describe, log, hangMs });
 }
 
 /** With a log the caller is a server: the database is checked for damage, and its files are watched. */
@@ -284,10 +279,12 @@ function isUnreadable(error: unknown): boolean {
 export const markKey: StorageKey = ["installation", "master_key_mark"];
 
 /** A database and a key that do not belong together. */
-export const wrongMasterKey: Problem = {
-  problem: "the database was written with another master key than this instance has",
-  remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
-};
+export function wrongMasterKey(): UnusableError {
+  return new UnusableError(
+    "the database was written with another master key than this instance has",
+    "give every instance the same master key: copy master.key from the first one, or from the backup",
+  );
+}
 
 /** Identifies the master key without revealing it. */
 export function masterKeyMark(secrets: SecretBox): string {
@@ -304,33 +301,24 @@ export async function rebindMasterKey(storage: Storage, mark: string): Promise<v
   await storage.commit({ puts: [{ key: markKey, value: mark }] });
 }
 
-/** `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none. */
-export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, Problem>> {
+/**
+ * `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none, and throws
+ * {@link UnusableError} for one with another.
+ */
+export async function bindMasterKey(storage: Storage, mark: string): Promise<void> {
   for (;;) {
-    const found = await storage.get(markKey);
-    if (found === null) {
-      const marked = await storage.commit({
-        checks: [{ key: markKey, version: null }],
-        puts: [{ key: markKey, value: mark }],
-      });
-      if (marked) return success(null);
-      continue; // another instance was first
-    }
-    if (found.value === mark) return success(null);
-    return failure(wrongMasterKey);
+    const found = await boundMark(storage);
+    if (found === mark) return;
+    if (found !== null) throw wrongMasterKey();
+    const checks = [{ key: markKey, version: null }];
+    if (await storage.commit({ checks, puts: [{ key: markKey, value: mark }] })) return; // else another was first
   }
 }
 
 /** A usable storage. */
 export interface SoundStorage {
-  readonly kind: "sound";
   /** The mark of its master key; `null` before the first start. */
   readonly mark: unknown;
   /** Whether the requested entry exists. */
   readonly isFound: boolean;
-}
-
-/** Nothing exists yet: the first start creates it. */
-export interface AbsentStorage {
-  readonly kind: "absent";
 }

@@ -261,7 +261,7 @@ const remedies: Readonly<Record<string, string>> = {
   "42501": "grant the user CREATE on the database, or start once as a user who has it",
 };
 
-function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
+export function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
   if (error instanceof UnusableError) return error;
   const { problem, remedy } = describePostgresFailure(error, location);
   return new UnusableError(problem, remedy);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { backupCommand } from "../../src/cli/backup_command.ts";
 import type { CommandWork } from "../../src/cli/command.ts";
+import { runToEnd } from "../../src/cli/run_command.ts";
 import { restoreCommand } from "../../src/cli/backup_command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
@@ -14,7 +15,7 @@ async function runCommand(
 ) {
   let printed = "";
   let said = "";
-  const status = await command.run({
+  const status = await runToEnd({ name: "tried", summary: "", ...command }, {
     words,
     flags: {},
     loadConfig: () =>
@@ -29,9 +30,8 @@ async function runCommand(
 Deno.test("backup and restore copy the data directory there and back, and say what a restore brings back", async () => {
   const parent = await Deno.makeTempDir({ prefix: "portcullis-cli-backup-" });
   try {
-    const data = openDataDirectory(`${parent}/data`);
-    assert.ok(data.ok);
-    await openSqliteStorage({ path: data.value.databasePath, clock: Date.now }).close();
+    openDataDirectory(`${parent}/data`);
+    await openSqliteStorage({ path: `${parent}/data/portcullis.db`, clock: Date.now }).close();
     const backup = await runCommand(backupCommand, [`${parent}/backup`], `${parent}/data`);
     assert.deepEqual([backup.status, backup.printed], [0, ""]);
     const restore = await runCommand(restoreCommand, [`${parent}/backup`], `${parent}/new`);

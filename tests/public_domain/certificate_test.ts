@@ -34,9 +34,7 @@ async function makePlace(directory: string) {
   const httpPort = freePort();
   const pebble: Pebble = await startPebble(directory, { httpPort });
   await pebble.lead(name, "127.0.0.1");
-  const opened = await openInstallation({ dataDir: `${directory}/data` }, Date.now);
-  assert.ok(opened.ok);
-  const { storage, secrets } = opened.value;
+  const { storage, secrets } = await openInstallation({ dataDir: `${directory}/data` }, Date.now);
   const client = Deno.createHttpClient({ caCerts: [await Deno.readTextFile(pebble.authorityFile)] });
   const servers: Deno.HttpServer[] = [];
   const keepers: { close(): Promise<void> }[] = [];

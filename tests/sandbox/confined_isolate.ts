@@ -5,19 +5,18 @@ import { confineThisIsolate, permissionNames } from "../../src/app/sandbox/permi
 const [directory = ""] = Deno.args;
 const heldBefore = heldWhole();
 const storage = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now });
-if (!storage.ok) throw new Error(storage.error.problem);
 confineThisIsolate();
-await storage.value.commit({ puts: [{ key: ["made"], value: { made: "after" } }] });
+await storage.commit({ puts: [{ key: ["made"], value: { made: "after" } }] });
 const seen = {
   heldBefore,
   heldAfter: heldWhole(),
-  stored: (await storage.value.get(["made"]))?.value,
-  swept: await storage.value.sweep(Date.now()),
+  stored: (await storage.get(["made"]))?.value,
+  swept: await storage.sweep(Date.now()),
   read: nameOf(() => Deno.readTextFileSync("/etc/passwd")),
   write: nameOf(() => Deno.writeTextFileSync(`${directory}/planted`, "")),
   run: nameOf(() => new Deno.Command(Deno.execPath()).outputSync()),
 };
-await storage.value.close();
+await storage.close();
 await Deno.stdout.write(new TextEncoder().encode(JSON.stringify(seen)));
 
 /** The kinds of permission of which nothing was given up. */

@@ -3,6 +3,7 @@ import { pause } from "../../src/lib/time.ts";
 import { backupDataDirectory, restoreDataDirectory } from "../../src/storage/backup.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { UnusableError } from "../../src/lib/result.ts";
 import { put } from "./contract.ts";
 import { startStorageProcess } from "./start_storage_process.ts";
 
@@ -18,9 +19,8 @@ async function withDataDirectory(run: (directories: Directories) => Promise<void
   const parent = await Deno.makeTempDir({ prefix: "portcullis-backup-" });
   try {
     const data = `${parent}/data`;
-    const opened = openDataDirectory(data);
-    assert.ok(opened.ok);
-    const storage = openSqliteStorage({ path: opened.value.databasePath, clock: Date.now });
+    openDataDirectory(data);
+    const storage = openSqliteStorage({ path: `${data}/portcullis.db`, clock: Date.now });
     await put(storage, ["k"], "kept");
     await storage.close();
     await run({ parent, data, backup: `${parent}/to/backup`, restored: `${parent}/restored` });
@@ -38,20 +38,18 @@ async function modeOf(path: string): Promise<number> {
 Deno.test("backupDataDirectory() and restoreDataDirectory() bring everything back, for its owner alone", () =>
   withDataDirectory(async ({ parent, data, backup, restored }) => {
     const done = await backupDataDirectory({ from: data, to: backup });
-    assert.deepEqual(done, { ok: true, value: ["portcullis.db", "master.key"] });
+    assert.deepEqual(done, ["portcullis.db", "master.key"]);
     assert.deepEqual(names(`${parent}/to`), ["backup"], "nothing is left aside");
     assert.deepEqual(names(backup), ["master.key", "portcullis.db"]);
     assert.equal(await modeOf(backup), 0o700);
     for (const name of names(backup)) assert.equal(await modeOf(`${backup}/${name}`), 0o600, name);
 
-    assert.equal(restoreDataDirectory({ from: backup, to: restored }).ok, true);
+    restoreDataDirectory({ from: backup, to: restored });
     assert.deepEqual(names(restored), ["master.key", "portcullis.db"]);
     assert.equal(await modeOf(restored), 0o700);
     for (const name of names(restored)) assert.equal(await modeOf(`${restored}/${name}`), 0o600, name);
-    const [before, after] = [openDataDirectory(data), openDataDirectory(restored)];
-    assert.ok(before.ok && after.ok);
-    assert.deepEqual(after.value.masterKey, before.value.masterKey);
-    const storage = openSqliteStorage({ path: after.value.databasePath, clock: Date.now });
+    assert.deepEqual(openDataDirectory(restored), openDataDirectory(data));
+    const storage = openSqliteStorage({ path: `${restored}/portcullis.db`, clock: Date.now });
     assert.equal((await storage.get(["k"]))?.value, "kept");
     await put(storage, ["k"], "written");
     await storage.close();
@@ -65,13 +63,13 @@ Deno.test("backupDataDirectory() copies one moment of a database that another pr
     const written = async (): Promise<number> => (await running.list(["left", "w"], { limit: 100_000 })).length;
     while (await written() === 0) await pause(1);
     const before = await written();
-    const copied = await backupDataDirectory({ from: data, to: backup });
+    await backupDataDirectory({ from: data, to: backup });
     const once = await written();
     while (await written() === once) await pause(1); // the writer goes on
     writing.kill();
     await writing.lines;
     await running.close();
-    assert.ok(copied.ok && restoreDataDirectory({ from: backup, to: restored }).ok);
+    restoreDataDirectory({ from: backup, to: restored });
     const storage = openSqliteStorage({ path: `${restored}/portcullis.db`, clock: Date.now });
     const values = async (side: string) =>
       (await storage.list([side, "w"], { limit: 100_000 })).map(({ value }) => Number(value)).sort((a, b) => a - b);
@@ -84,25 +82,21 @@ Deno.test("backupDataDirectory() copies one moment of a database that another pr
 
 Deno.test("backupDataDirectory() makes nothing of a directory without data, and overwrites nothing", () =>
   withDataDirectory(async ({ parent, data, backup }) => {
-    const absent = await backupDataDirectory({ from: `${parent}/typo`, to: backup });
-    assert.ok(!absent.ok && absent.error.problem === "does not exist");
+    await assert.rejects(backupDataDirectory({ from: `${parent}/typo`, to: backup }), /typo.* does not exist$/);
     assert.deepEqual(names(parent), ["data"], "the typo was not made");
     await Deno.mkdir(backup, { recursive: true });
     await Deno.writeTextFile(`${backup}/precious`, "x");
-    const occupied = await backupDataDirectory({ from: data, to: backup });
-    assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
+    await assert.rejects(backupDataDirectory({ from: data, to: backup }), /backup is not empty$/);
     assert.deepEqual(names(backup), ["precious"]);
     await Deno.remove(`${backup}/precious`);
-    assert.ok((await backupDataDirectory({ from: data, to: backup })).ok, "an empty directory is taken");
+    await backupDataDirectory({ from: data, to: backup }); // an empty directory is taken
     assert.equal(await modeOf(backup), 0o700);
   }));
 
 Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing behind", () =>
   withDataDirectory(async ({ parent, data, backup }) => {
     await Deno.writeTextFile(`${data}/portcullis.db`, "no database\n".repeat(1_000));
-    const done = await backupDataDirectory({ from: data, to: backup });
-    assert.ok(!done.ok);
-    assert.match(done.error.problem, /could not be copied/);
+    await assert.rejects(backupDataDirectory({ from: data, to: backup }), /could not be copied/);
     assert.deepEqual(names(`${parent}/to`), []);
   }));
 
@@ -114,21 +108,17 @@ Deno.test("backupDataDirectory() refuses a database of which pages in the middle
     await storage.close();
     const bytes = await Deno.readFile(path);
     await Deno.writeFile(path, bytes.fill(9, 4_096, 12_288));
-    const refused = await backupDataDirectory({ from: data, to: backup });
-    assert.ok(!refused.ok);
-    assert.match(refused.error.problem, /damaged|malformed/);
+    await assert.rejects(backupDataDirectory({ from: data, to: backup }), /damaged|malformed/);
     await assert.rejects(Deno.stat(backup));
   }));
 
 Deno.test("restoreDataDirectory() refuses to overwrite, and backups that are damaged, incomplete or none", () =>
   withDataDirectory(async ({ parent, data, backup, restored }) => {
-    assert.ok((await backupDataDirectory({ from: data, to: backup })).ok);
-    const occupied = restoreDataDirectory({ from: backup, to: data });
-    assert.ok(!occupied.ok && occupied.error.problem === "is not empty");
+    await backupDataDirectory({ from: data, to: backup });
+    assert.throws(() => restoreDataDirectory({ from: backup, to: data }), /data is not empty$/);
     const refuses = (problem: RegExp): void => {
-      const done = restoreDataDirectory({ from: backup, to: restored });
-      assert.ok(!done.ok);
-      assert.match(done.error.problem, problem);
+      const isRefused = (error: unknown) => error instanceof UnusableError && problem.test(error.problem);
+      assert.throws(() => restoreDataDirectory({ from: backup, to: restored }), isRefused);
       assert.ok(!names(parent).includes("restored"), "nothing was made");
     };
     const database = await Deno.readFile(`${backup}/portcullis.db`);

@@ -40,8 +40,7 @@ for (
       flush() {},
     };
     const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, watchPlace });
-    assert.ok(opened.ok);
-    const storage = opened.value;
+    const storage = opened;
     try {
       await put(storage, ["k"], 1);
       await take(directory, `${directory}/portcullis.db`);
@@ -66,10 +65,9 @@ Deno.test("sqlite storage: the log says that the database is gone though nobody 
   const events: string[] = [];
   const log = { write: (_level: string, event: string) => void events.push(event), flush() {} };
   const opened = await openStorage({ sqlitePath, clock: Date.now, log });
-  assert.ok(opened.ok);
   await Deno.remove(sqlitePath);
   await until("the log", () => events.includes("storage_unavailable"));
-  await opened.value.close();
+  await opened.close();
   await Deno.remove(directory, { recursive: true });
 });
 
@@ -79,20 +77,18 @@ for (const { by, watchPlace } of ways) {
     const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
     const sqlitePath = `${directory}/portcullis.db`;
     const opened = await openStorage({ sqlitePath, clock: Date.now, log, watchPlace });
-    assert.ok(opened.ok);
     for (let count = 0; count < 5; count += 1) {
       const other = await openStorage({ sqlitePath, clock: Date.now });
-      assert.ok(other.ok);
-      await put(other.value, ["k"], count);
-      await other.value.close();
+      await put(other, ["k"], count);
+      await other.close();
       await Deno.writeTextFile(`${directory}/notes.txt`, "x");
       await Deno.rename(`${directory}/notes.txt`, `${directory}/more.txt`);
       await Deno.remove(`${directory}/more.txt`);
-      await put(opened.value, ["k"], count);
+      await put(opened, ["k"], count);
     }
     await new Promise((resolve) => setTimeout(resolve, 200)); // for events that would be wrong
-    await put(opened.value, ["k"], "last");
-    await opened.value.close();
+    await put(opened, ["k"], "last");
+    await opened.close();
     await Deno.remove(directory, { recursive: true });
   });
 }
