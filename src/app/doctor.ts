@@ -200,6 +200,7 @@ function* examineWall(config: Config, verbose: boolean): Generator<Check> {
     storagePaths: storagePaths(config, realPathBelow),
     raceFreedom,
     clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
+    issuer: config.authorizationServer.company?.issuer ?? null,
   });
   const short = [`${sentences[0]} (\`portcullis doctor --verbose\` says more)`];
   if (!raceFreedom.raceFree) short.push(raceWords(raceFreedom));

@@ -7,6 +7,8 @@ import { type JsonLog, stderrLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText, UnusableError } from "../lib/result.ts";
 import { crashText, faultWords } from "../lib/system_fault.ts";
+import type { ProviderFetch } from "../oauth/mod.ts";
+import type { ProviderReply } from "./provider_gateway.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
@@ -27,10 +29,17 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   let running: Promise<RunningServer | null> | undefined;
   let log: JsonLog | undefined;
   const documents = createPendingAnswers<Awaited<ReturnType<FetchDocument>>>();
+  const providerReplies = createPendingAnswers<ProviderReply>();
   const writtenLines = createPendingAnswers<boolean>();
   // The main thread limits how many of these fetches run, and for how long.
   const fetchDocument: FetchDocument = (url, asker) =>
     documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
+  const providerFetch: ProviderFetch = async (url, { headers, body = null }) => {
+    const question = { url, headers, body };
+    const reply = await providerReplies.ask((id) => scope.postMessage({ kind: "ask_provider", id, question }));
+    if (reply === null) throw new TypeError("The provider did not answer");
+    return new Response(reply.bytes.length === 0 ? null : reply.bytes, { status: reply.status });
+  };
   const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
     writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
   // A worker that ends says nothing to its parent, whose process would go on without a server.
@@ -53,6 +62,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
     switch (data.kind) {
       case "document":
         return documents.answer(data.id, data.document);
+      case "provider_reply":
+        return providerReplies.answer(data.id, data.reply);
       case "logged":
         return writtenLines.answer(data.id, data.isWritten);
       case "start": {
@@ -64,7 +75,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may use some
         log = stderrLog(config.server, writeLog);
-        const options = { log, extraTools, bounds, fetchDocument, preferredPort };
+        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort };
         running = start(config, options, (message) => scope.postMessage(message));
         return;
       }
@@ -80,7 +91,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
 
 async function start(
   config: Config,
-  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "preferredPort"> & {
+  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "providerFetch" | "preferredPort"> & {
     readonly log: JsonLog;
   },
   post: (message: FromWorker) => void,

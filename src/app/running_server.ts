@@ -9,7 +9,7 @@ import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
-import { canVerify, hasArgon2id } from "../oauth/mod.ts";
+import { canVerify, hasArgon2id, type ProviderFetch } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
@@ -38,6 +38,8 @@ export interface StartServerOptions {
   readonly extraTools: readonly Tool[];
   /** Fetches client metadata documents, from public addresses only. */
   readonly fetchDocument: FetchDocument;
+  /** Reaches the company's provider; the platform's `fetch` when absent. */
+  readonly providerFetch?: ProviderFetch;
   readonly bounds?: Bounds;
   /** How the files of a workspace on the disk are confined. */
   readonly kernel?: KernelAccess;

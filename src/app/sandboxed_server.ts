@@ -6,6 +6,7 @@ import { programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
+import { createProviderGateway } from "./provider_gateway.ts";
 import type { Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
 
 /** A server behind the wall. */
@@ -42,10 +43,12 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
     ffi: ffi.length > 0 && [...ffi],
     ...never,
   };
-  // The checked fetch of clients' documents is done here; the network stays for nothing else.
+  // The checked fetch of clients' documents is done here, and that of the provider; the network stays for nothing else.
   const fetchDocument = config.authorizationServer.clientMetadataDocuments
     ? createDocumentFetcher(createInternet(), () => performance.now())
     : null;
+  const { company } = config.authorizationServer;
+  const askProvider = company === null ? null : createProviderGateway(company.issuer);
   const worker = new Worker(entry, {
     type: "module",
     name: ffi.length > 0 ? realPathBelow(config.workspace.dir) : "server", // the directory that the kernel confines it to
@@ -59,12 +62,14 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     switch (data.kind) {
       case "loaded":
-        giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null));
+        giveUp(permissionNames.filter((name) => name !== "net" || (fetchDocument ?? askProvider) === null));
         return send({ kind: "start", config, preferredPort, program: programName() });
       case "fetch_document":
         // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
         return void fetchDocument?.(String(data.url), String(data.asker).slice(0, maxAskerLength))
           .then((document) => send({ kind: "document", id: data.id, document }));
+      case "ask_provider":
+        return void askProvider?.(data.question).then((reply) => send({ kind: "provider_reply", id: data.id, reply }));
       case "log": {
         const written = Promise.resolve(writeLog(data.lines));
         return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));

@@ -1,5 +1,6 @@
 /** Messages between the main thread and the server's worker. */
 import type { FetchDocument } from "../lib/document_fetcher.ts";
+import type { ProviderQuestion, ProviderReply } from "./provider_gateway.ts";
 import type { Config } from "./config/config.ts";
 
 export type ToWorker =
@@ -12,6 +13,8 @@ export type ToWorker =
   }
   /** The answer to `fetch_document`. */
   | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
+  /** The answer to `ask_provider`. */
+  | { readonly kind: "provider_reply"; readonly id: number; readonly reply: ProviderReply }
   /** The answer to `log`. */
   | { readonly kind: "logged"; readonly id: number; readonly isWritten: boolean }
   /** Finish what is in flight, close everything, answer `stopped`. */
@@ -46,6 +49,8 @@ export type FromWorker =
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
+  /** A request to the company's provider, whose hosts the main thread knows by its metadata. */
+  | { readonly kind: "ask_provider"; readonly id: number; readonly question: ProviderQuestion }
   /** Whole lines of the log, which the main thread writes. */
   | { readonly kind: "log"; readonly id: number; readonly lines: Uint8Array<ArrayBuffer> }
   /** The first client that connected, as it calls itself. */

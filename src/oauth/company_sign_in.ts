@@ -127,7 +127,7 @@ async function beginVisit(
   await storage.commit({ puts: [companyVisits.put(stateHash, visit, clock() + visitLifetimeMs)] });
   return success(authorizationUrl(metadata.value, {
     ...{ clientId, state, nonce, redirectUri: callbackUrl(issuer), codeChallenge: hashSecret(codeVerifier) },
-    prompt: purpose.fresh ? "login" : choose ? "select_account" : null,
+    ask: purpose.fresh ? "again" : choose ? "who" : null,
   }));
 }
 

@@ -20,6 +20,7 @@ Deno.test("describeWall() says what tools reach, what the server listens on, and
     storagePaths: ["/srv/data"],
     raceFreedom: { raceFree: false, reason: "this is a test" },
     clientMetadataDocuments: false,
+    issuer: null,
   });
   assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
   assert.equal(
@@ -38,6 +39,7 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
       storagePaths: ["/srv/data"],
       raceFreedom,
       clientMetadataDocuments,
+      issuer: clientMetadataDocuments ? "https://login.example.com/tenant" : null,
     }).join("\n");
   const isOff = /not confined by the kernel, because only Linux has openat2: .*files outside read, .* and deleted/;
   assert.match(textOf(off, false), isOff);
@@ -46,5 +48,6 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
   assert.match(ownMount, /not covered: links/);
   assert.match(textOf({ raceFree: true, because: "kernel" }, false), /the kernel resolves each name/);
   assert.match(textOf(off, true), /CLIENT_METADATA_DOCUMENTS=off/);
+  assert.match(textOf(off, true), /reach login\.example\.com and the hosts that its metadata names/);
   assert.doesNotMatch(textOf(off, false), /CLIENT_METADATA_DOCUMENTS/);
 });

@@ -49,11 +49,13 @@ interface Wall {
   readonly storagePaths: readonly string[];
   readonly raceFreedom: RaceFreedom;
   readonly clientMetadataDocuments: boolean;
+  /** The company's provider, where people sign in there. */
+  readonly issuer: string | null;
 }
 
 /** What the server holds while it answers, then what the wall does not cover: a sentence each. */
 export function describeWall(
-  { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments }: Wall,
+  { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments, issuer }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
   const { kept = [], presence = [] } = Object.groupBy(
@@ -76,6 +78,12 @@ export function describeWall(
     sentences.push(
       "the main thread keeps the network to fetch clients' documents, from public addresses only; a broken tool could " +
         "ask for one and put data in its address: CLIENT_METADATA_DOCUMENTS=off closes that",
+    );
+  }
+  if (issuer !== null) {
+    sentences.push(
+      `the main thread keeps the network to reach ${new URL(issuer).host} and the hosts that its metadata names; ` +
+        "a broken tool could send data there",
     );
   }
   sentences.push(

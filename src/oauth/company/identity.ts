@@ -41,6 +41,8 @@ export type IdentityFault =
   /** It has more groups than it puts into a token. */
   | "groups_left_out";
 
+const google = "https://accounts.google.com";
+
 /** What one visit to the provider is bound to. */
 interface Visit {
   readonly redirectUri: string;
@@ -48,17 +50,21 @@ interface Visit {
   readonly codeVerifier: string;
 }
 
-/** The URL of the authorization request. `fresh` asks for the password again, `choose` for the account. */
+/** The URL of the authorization request. `ask`: for the password again, or for another account. */
 export function authorizationUrl(
-  { authorization_endpoint: endpoint, scopes_supported: supported = [] }: ProviderMetadata,
-  { clientId, state, nonce, codeChallenge, redirectUri, prompt }: Pick<Visit, "nonce" | "redirectUri"> & {
+  metadata: ProviderMetadata,
+  { clientId, state, nonce, codeChallenge, redirectUri, ask }: Pick<Visit, "nonce" | "redirectUri"> & {
     readonly clientId: string;
     readonly state: string;
     readonly codeChallenge: string;
-    readonly prompt: "login" | "select_account" | null;
+    readonly ask: "again" | "who" | null;
   },
 ): string {
+  const { issuer, authorization_endpoint: endpoint, scopes_supported: supported = [] } = metadata;
   const url = new URL(endpoint);
+  // many know no account selection, and refuse what they do not know; Google has nothing else
+  const { prompt_values_supported: prompts = issuer === google ? ["select_account"] : [] } = metadata;
+  const prompt = ask === "who" && prompts.includes("select_account") ? "select_account" : "login";
   const scopes = ["groups", "offline_access"].filter((name) => supported.includes(name));
   const parameters = {
     response_type: "code",
@@ -69,8 +75,8 @@ export function authorizationUrl(
     nonce,
     code_challenge: codeChallenge,
     code_challenge_method: "S256",
-    ...(prompt === null ? {} : { prompt }),
-    ...(prompt === "login" ? { max_age: "0" } : {}),
+    ...(ask === null ? {} : { prompt }),
+    ...(ask === "again" ? { max_age: "0" } : {}),
     // Google's way to a refresh token; others ignore it (RFC 6749 §3.1)
     ...(supported.includes("offline_access") ? {} : { access_type: "offline" }),
   };
@@ -204,6 +210,6 @@ function emailIn({ email, email_verified: verified, xms_edov: byDomain }: RawCla
 
 /** At Google anyone can have a verified address of any domain: there, `hd` alone says who belongs to it. */
 function domainIn(issuer: string, email: string | null, { hd }: RawClaims): string | null {
-  if (issuer !== "https://accounts.google.com") return email?.split("@")[1] ?? null;
+  if (issuer !== google) return email?.split("@")[1] ?? null;
   return typeof hd === "string" ? hd.toLowerCase() : null;
 }

@@ -61,6 +61,7 @@ const metadataSchema = z.lazy(() =>
     userinfo_endpoint: endpoint.optional(),
     scopes_supported: z.array(z.string()).optional(),
     token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+    prompt_values_supported: z.array(z.string()).optional(),
     authorization_response_iss_parameter_supported: z.boolean().optional(),
     backchannel_logout_supported: z.boolean().optional(),
   })
