@@ -161,7 +161,8 @@ export function problemOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure 
   const { completion, failure, text, thinking } = answer;
   if (failure !== null) return hurriedCodes.has(failure.code) && !isEmpty(answer) ? failure : null;
   const { doneReason, promptTokens = 0, completionTokens } = completion;
-  const onlyThought = text === "" && thinking !== "";
+  const isSilent = text.trim() === "";
+  const onlyThought = isSilent && thinking !== "";
   if (promptTokens > 0 && promptTokens < readShare * call.leastTokens) {
     const message =
       `The model read ${promptTokens} tokens of a prompt that has at least ${call.leastTokens}: the engine ` +
@@ -185,7 +186,7 @@ export function problemOf(answer: ModelAnswer, call: AnsweredCall): ToolFailure 
       "another model.";
     return { code: "only_thoughts", message };
   }
-  return text === ""
+  return isSilent
     ? { code: "empty_answer", message: "The model wrote nothing: shorten the prompt, or use another model." }
     : null;
 }
@@ -231,7 +232,7 @@ function isEmpty({ text, thinking }: ModelAnswer): boolean {
 
 /** The text; for a partial answer without text, the thoughts. */
 function written({ text, thinking }: ModelAnswer): readonly ContentBlock[] {
-  return [textBlock(text === "" && thinking !== "" ? `The model had only thought so far:\n${thinking}` : text)];
+  return [textBlock(text.trim() === "" && thinking !== "" ? `The model had only thought so far:\n${thinking}` : text)];
 }
 
 function fieldsOf(

@@ -112,10 +112,6 @@ const cautiousBytesPerToken = 3;
 /** Asks the question, once more without thinking where thoughts took the place of the JSON. */
 export async function askQuestion(asking: Asking, question: Question, context: AnswerContext): Promise<Answered> {
   const { local, request, wantsJson } = asking;
-  const contextTokens = request.contextTokens ?? await knownContext(local, request.model, question.bytes);
-  const refusal = contextTokens !== undefined && question.leastTokens >= contextTokens
-    ? refuseLength(asking, question, contextTokens)
-    : null;
   const call = {
     model: request.model,
     maxTokens: request.options.maxTokens,
@@ -123,25 +119,33 @@ export async function askQuestion(asking: Asking, question: Question, context: A
     leastTokens: question.leastTokens,
   };
   const fileTokens = Math.ceil(question.texts.reduce((sum, { text }) => sum + text.length, 0) / charactersPerToken);
-  const judge = (answer: ModelAnswer): Answered => {
+  const failing = (answer: ModelAnswer, failure: ToolFailure): Answered => ({
+    answer,
+    call,
+    problem: null,
+    failure,
+    fileTokens,
+  });
+  const contextTokens = request.contextTokens ?? await knownContext(local, request.model, question.bytes);
+  if (contextTokens !== undefined && question.leastTokens >= contextTokens) {
+    return failing(nothing, refuseLength(asking, question, contextTokens));
+  }
+  const ask = async (think: ModelRequest["think"]): Promise<Answered> => {
+    const answer = await follow(asking, question, think, context);
     const problem = problemOf(answer, call);
     if (answer.failure !== null && problem === null) {
-      const failure = explainLength(answer.failure, asking, question);
-      return { answer, call, problem, failure, fileTokens };
+      return failing(answer, explainLength(answer.failure, asking, question));
     }
     if (!wantsJson) return { answer, call, problem, failure: null, fileTokens };
     const parsed = parseAnswer(answer.text, problem);
-    if (!parsed.ok) return { answer, call, problem, failure: parsed.error, fileTokens };
+    if (!parsed.ok) return failing(answer, parsed.error);
     const { value, text } = parsed.value;
     return { answer: { ...answer, text }, call, parsed: value, problem, failure: null, fileTokens };
   };
-  const ask = async (think: ModelRequest["think"]): Promise<Answered> =>
-    judge(await follow(asking, question, think, context));
 
-  if (refusal !== null) return judge({ ...nothing, failure: refusal });
   const first = await ask(request.think);
-  const mayHelp = wantsJson && first.failure !== null && first.answer.failure === null && first.answer.thinking !== "";
-  if (!mayHelp || request.think === false) return first;
+  const hasThought = first.answer.failure === null && first.answer.thinking !== "";
+  if (first.failure === null || !hasThought || request.think === false) return first;
   const second = await ask(false);
   return second.failure === null ? second : first;
 }

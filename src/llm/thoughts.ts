@@ -10,7 +10,6 @@ const marks: readonly (readonly [open: string, close: string])[] = [
   ["[THINK]", "[/THINK]"], // Magistral
   ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"], // gpt-oss, where no engine reads its channels
 ];
-const longestOpen = Math.max(...marks.map(([open]) => open.length));
 
 interface Parts {
   readonly text: string;
@@ -20,39 +19,42 @@ interface Parts {
 /** Splits the pieces of one answer. What may be part of a mark is held until the next piece; `end` gives the rest. */
 export function createThoughtSplitter() {
   let held = "";
-  /** `null` before the first sign; an empty text once the thoughts, if there were any, are over. */
-  let close: string | null = null;
-
-  const push = (piece: string, isLast = false): Parts => {
-    held += piece;
-    if (close === null) {
-      const start = held.trimStart();
-      if (!isLast && start.length < longestOpen && marks.some(([open]) => open.startsWith(start))) {
-        return { text: "", thinking: "" };
-      }
-      const mark = marks.find(([open]) => start.startsWith(open));
-      close = mark?.[1] ?? "";
-      if (mark !== undefined) held = start.slice(mark[0].length);
-    }
-    if (close === "") return { text: take(), thinking: "" };
-    const at = held.indexOf(close);
-    if (at >= 0) {
-      const thinking = held.slice(0, at).trim();
-      held = held.slice(at + close.length).trimStart();
-      close = "";
-      return { text: take(), thinking };
-    }
-    return { text: "", thinking: isLast ? take() : take(held.length - close.length + 1) };
-  };
-  /** Takes characters of what is held; all of them without a number. */
+  let close = "";
+  let state: "start" | "thoughts" | "gap" | "answer" = "start";
   const take = (count = held.length): string => {
     const taken = held.slice(0, Math.max(0, count));
     held = held.slice(taken.length);
     return taken;
   };
 
+  const push = (piece: string, isLast = false): Parts => {
+    held += piece;
+    if (state === "start") {
+      const start = held.trimStart();
+      if (!isLast && marks.some(([open]) => start.length < open.length && open.startsWith(start))) return nothing;
+      const mark = marks.find(([open]) => start.startsWith(open));
+      state = mark === undefined ? "answer" : "thoughts";
+      if (mark !== undefined) [close, held] = [mark[1], start.slice(mark[0].length)];
+    }
+    let thinking = "";
+    if (state === "thoughts") {
+      const at = held.indexOf(close);
+      if (at < 0) return { text: "", thinking: isLast ? take() : take(held.length - close.length + 1) };
+      thinking = take(at);
+      take(close.length);
+      state = "gap";
+    }
+    if (state === "gap") {
+      held = held.trimStart();
+      if (held !== "") state = "answer";
+    }
+    return { text: take(), thinking };
+  };
+
   return { push, end: (): Parts => push("", true) };
 }
+
+const nothing: Parts = { text: "", thinking: "" };
 
 /** The parts of a whole answer whose thoughts have an end alone, as templates that begin them in the prompt leave it. */
 export function withoutLooseThoughts(text: string): Parts {
