@@ -40,7 +40,7 @@ function engineTool(
   name: EngineName,
   models: readonly StandInModel[],
   workspace: Workspace | null = null,
-  allowed?: string[],
+  allowed: string[] | undefined = undefined,
 ) {
   const engine = startEngine(name, { models });
   const host = parseModelBaseUrl(engine.url);
