@@ -18,6 +18,7 @@ import { isLoopbackHost } from "../lib/settings.ts";
 import { orUnusable, UnusableError } from "../lib/result.ts";
 import { portOf } from "../lib/network.ts";
 import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
+import { examineCompany } from "./doctor_company.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
@@ -63,6 +64,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["telemetry", () => examineTelemetry(config.telemetry)],
     ["ollama", () => examineModels(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["identity provider", () => examineCompany(config.authorizationServer.company, { serverUrl, clock })],
     ["registration", () => examineRegistration(config)],
     ["certificate", async function* () {
       isCertified = publicDomain !== undefined

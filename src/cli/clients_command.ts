@@ -23,6 +23,7 @@ export const clientsCommand: CommandWork = commandOf({
   usage: [
     'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
     "clients create --name NAME --scope SCOPES --redirect-uri URI[,URI]",
+    "clients create --name NAME --scope SCOPES --assertions",
     "clients list",
     'clients approve ID --scope "files:read"',
     "clients remove ID",
@@ -44,11 +45,15 @@ export const clientsCommand: CommandWork = commandOf({
     jwks: { value: "FILE", help: "a file with the client's public keys (JWK set), for private_key_jwt" },
     "secret-ttl": { value: "TIME", help: "how long its secret is valid: 12h, 30d, or seconds (default: no end)" },
   },
+  switches: {
+    assertions:
+      "it may bring identity assertions of the company's provider (see OIDC_ASSERTIONS) in place of a sign-in",
+  },
   actions: [
     {
       name: "create",
       words: [],
-      flags: ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl"],
+      flags: ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl", "assertions"],
       run: administered(load, create),
     },
     { name: "list", words: [], run: administered(load, list) },
@@ -74,8 +79,9 @@ async function create(clients: Clients, installation: OpenInstallation, { flags,
 }
 
 async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
+  const assertions = flags["assertions"] !== undefined;
   const redirectUris = itemsOf(flags["redirect-uri"] ?? flags["redirect"] ?? "");
-  const defaultGrant = redirectUris.length === 0 ? "client_credentials" : "authorization_code";
+  const defaultGrant = redirectUris.length > 0 ? "authorization_code" : assertions ? "" : "client_credentials";
   const { name = "", scope = "", grant = defaultGrant, jwks } = flags;
   const grants = itemsOf(grant);
   const grantTypes = grantNames.filter((known) => grants.includes(known));
@@ -92,6 +98,7 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
     name,
     scope,
     grantTypes,
+    assertions,
     redirectUris,
     ...(authentication === undefined ? {} : { authentication }),
     ...(keys === undefined ? {} : { jwks: keys }),

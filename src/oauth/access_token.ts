@@ -151,7 +151,7 @@ type TokenProblem =
   | "unknown_operator_token"
   | "not_an_operator_token"
   | "revoked_token"
-  | "disabled_user";
+  | NonNullable<Awaited<ReturnType<UserDirectory["whyOut"]>>>;
 
 /**
  * Who holds a verified access token that is alive: not expired nor revoked, its grant still stored, and its user not
@@ -198,8 +198,7 @@ export function createVerifier(
     const holder = await holderNow(principal);
     return holder !== null && (holder.mayGrant === null || principal.scopes.isSubsetOf(holder.mayGrant));
   };
-  const whyEnded = async ({ subject }: Principal): Promise<"disabled_user" | "revoked_token"> =>
-    await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
+  const whyEnded = async ({ subject }: Principal) => await users.whyOut(subject) ?? "revoked_token";
   const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
     const holder = await holderNow(principal);
     if (holder === null) return failure(await whyEnded(principal));
@@ -248,8 +247,11 @@ export function createVerifier(
     whyEnded,
     /** Tells when `isLive` turns false. */
     watch: createTokenWatch({ storage, isLive, log, timers }),
-    /** Moves whenever anything was stored: `isLive` needs asking again only then. */
-    changeCount: () => storage.changeCount(),
+    /** Moves whenever anything was stored, or the provider has to be asked: `isLive` needs asking again only then. */
+    changeCount(): number | Promise<number> {
+      const [dues, stored] = [users.dueCount(), storage.changeCount()];
+      return typeof stored === "number" ? stored + dues : stored.then((count) => count + dues);
+    },
   };
 }
 

@@ -29,13 +29,25 @@ export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow, company } = options;
   const { agreedClock = createAgreedClock(clock, timers) } = options;
-  const users = createUserDirectory(storage, options);
+  const loadProvider = loadOnce(async () => {
+    if (company === undefined) throw new TypeError("No provider is configured");
+    const { createProvider } = await import("./company/provider.ts");
+    return createProvider({ company, fetch: company.fetch, clock, timers });
+  });
+  const loadRecheck = loadOnce(async () => {
+    if (company === undefined) throw new TypeError("No provider is configured");
+    const { createRecheck } = await import("./company_recheck.ts");
+    return createRecheck({ ...options, company, timers, loadProvider });
+  });
+  const recheck = async (userId: string): Promise<boolean> => await (await loadRecheck())(userId);
+  const users = createUserDirectory(storage, { ...options, recheck: company === undefined ? undefined : recheck });
   const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
   const holderOfToken = createLivenessCheck(storage, users, clock);
-  const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken };
+  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken, loadProvider };
+  const shared = { ...options, ...own };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
     name: keyof Endpoints["named"],
@@ -71,6 +83,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
         at("company", ["/oauth/company"], forUsers),
         at("companyCallback", ["/oauth/callback"], forUsers),
         at("companyLink", ["/oauth/company/link"], forUsers),
+        at("backchannelLogout", ["/oauth/backchannel-logout"], { ...forClients, kind: "plain" }),
       ]),
     ],
     /** For the pages of the console. */

@@ -31,7 +31,10 @@ type Seen = Pick<CompanyPerson, "subject" | "email" | "domain" | "groups" | "nam
 const maxNameCharacters = 100;
 
 /** Whose account here an account at the provider is: one that was linked, or one of their own. */
-async function userIdOf({ storage, company: { issuer } }: PeopleOptions, subject: string): Promise<string> {
+export async function userIdOf(
+  { storage, company: { issuer } }: Pick<PeopleOptions, "storage" | "company">,
+  subject: string,
+): Promise<string> {
   const linked = await companyPeople.read(storage, identityKey(issuer, subject));
   return linked?.value.userId ?? companyUserId(issuer, subject);
 }

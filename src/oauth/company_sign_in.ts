@@ -11,8 +11,9 @@ import { hashSecret, randomSecret } from "../lib/secrets.ts";
 import type { Timers } from "../lib/time.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import { authorizationUrl, type CompanyPerson, type IdentityFault, redeemCode } from "./company/identity.ts";
-import { createProvider, type Provider, type ProviderProblem } from "./company/provider.ts";
+import type { Provider, ProviderProblem } from "./company/provider.ts";
 import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
+import { rememberSignIn } from "./company_recheck.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { deadEnd, errorPage, messagePage, methodNotAllowedPage } from "./error_page.ts";
 import { accountPageIn, findPending, pathOfPage, pathOfRequest, pathsOf, showSignIn } from "./interaction.ts";
@@ -23,7 +24,7 @@ import { maxQueryCharacters, toParameters } from "./request_body.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-export interface CompanyOptions extends SignInOptions {
+interface CompanyOptions extends SignInOptions {
   readonly company: NonNullable<AuthorizationServerOptions["company"]>;
   readonly timers: Timers;
 }
@@ -82,12 +83,9 @@ interface Refused {
   readonly next?: string | undefined;
 }
 
-/** The endpoints, and the provider behind them. */
-export function createCompanySignIn(options: CompanyOptions) {
-  const { company, clock, timers } = options;
-  const provider = createProvider({ company, fetch: company.fetch, clock, timers });
+/** The endpoints before the provider. */
+export function createCompanySignIn(options: CompanyOptions, provider: Provider) {
   return {
-    provider,
     visit: createVisitEndpoint(options, provider),
     callback: createCallback(options, provider),
     link: createLinkEndpoint(options, provider),
@@ -103,7 +101,7 @@ function secretsOf({ secrets }: CompanyOptions, state: string) {
 }
 
 /** This server's redirect address at the provider. */
-export function callbackUrl(issuer: string): string {
+function callbackUrl(issuer: string): string {
   return `${issuer}/oauth/callback`;
 }
 
@@ -186,6 +184,7 @@ function createCallback(options: CompanyOptions, provider: Provider): Endpoint {
     const account = await accountOf(options, request, purpose, person.value);
     if (!account.ok) return refuse(options, peer, { reason: account.error, next });
     const { id } = account.value;
+    await rememberSignIn(options, id, person.value);
     if (purpose.linkTo !== undefined) {
       log.write("audit", "company_link", { outcome: "linked", user: id, address: peer.address });
       return seeOther(next);

@@ -1,4 +1,6 @@
 /** The authorization server's endpoints, and the functions that the console uses. */
+import { assertionGrantType, assertionProfile } from "./company/identity_assertion.ts";
+import type { Provider } from "./company/provider.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";
@@ -10,9 +12,9 @@ import {
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { authorizationCodes, clients, signInLinks } from "./records.ts";
-import { createTokenEndpoint, findRefreshToken, grantTypeNames, judgeRefreshToken } from "./token.ts";
+import { createTokenEndpoint, findRefreshToken, type GrantType, grantTypeNames, judgeRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
@@ -40,6 +42,7 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly accessTokens: AccessTokens;
   readonly directory: ClientDirectory;
   readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
+  readonly loadProvider: () => Promise<Provider>;
 }
 
 export type Endpoints = ReturnType<typeof createEndpoints>;
@@ -61,8 +64,18 @@ export function createEndpoints(options: SharedParts) {
   const { company } = options;
   const loadCompany = loadOnce(async () => {
     if (company === undefined) throw new TypeError("No provider is configured");
-    return (await import("./company_sign_in.ts")).createCompanySignIn({ ...interaction, company, passwords, throttle });
+    const { createCompanySignIn } = await import("./company_sign_in.ts");
+    return createCompanySignIn({ ...interaction, company, passwords, throttle }, await options.loadProvider());
   });
+  const loadLogout = loadOnce(async () => {
+    if (company === undefined) throw new TypeError("No provider is configured");
+    return (await import("./backchannel_logout.ts")).createBackchannelLogout({ ...options, company });
+  });
+  const loadAssertionGrant = loadOnce(async () => {
+    if (company === undefined) throw new TypeError("No provider is configured");
+    return (await import("./assertion_grant.ts")).createAssertionGrant({ ...options, company, isAcceptedResource });
+  });
+  const assertionGrant: GrantType = async (...asked) => await (await loadAssertionGrant())(...asked);
   const byCompany = (name: "visit" | "callback" | "link"): Endpoint => async (request, peer) =>
     await (await loadCompany())[name](request, peer);
   const absent: Endpoint = () => new Response(null, { status: 404 }); // has no route
@@ -71,7 +84,12 @@ export function createEndpoints(options: SharedParts) {
       metadata: createMetadataEndpoint(options),
       jwks: createJwksEndpoint(signingKeys),
       register: createRegisterEndpoint(options),
-      token: createTokenEndpoint({ ...options, authenticateClient, isAcceptedResource }),
+      token: createTokenEndpoint({
+        ...options,
+        authenticateClient,
+        isAcceptedResource,
+        moreGrantTypes: company?.assertions ? [[assertionGrantType, assertionGrant]] : [],
+      }),
       revoke: createRevokeEndpoint({ ...options, authenticateClient }),
       introspect: createIntrospectEndpoint({ ...options, authenticateClient }),
       authorize: createAuthorizeEndpoint({
@@ -89,6 +107,7 @@ export function createEndpoints(options: SharedParts) {
       company: byCompany("visit"),
       companyCallback: byCompany("callback"),
       companyLink: byCompany("link"),
+      backchannelLogout: async (request: Request, peer: Peer) => await (await loadLogout())(request, peer),
       servicenowCallback: servicenow === undefined
         ? absent
         : createServicenowCallback({ ...interaction, instance: servicenow.instance }),
@@ -113,7 +132,7 @@ function publicJson(body: unknown, vary?: string): Response {
 
 /** The metadata (RFC 8414 §2): exactly what exists, and no more. It serves every well-known path of the issuer alike. */
 function createMetadataEndpoint(
-  { issuer, registration, fetchDocument, scopes = usualScopes }: AuthorizationServerOptions,
+  { issuer, registration, fetchDocument, scopes = usualScopes, company }: AuthorizationServerOptions,
 ): Endpoint {
   const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
   const clientAuthentication = ["none", ...provingMethods];
@@ -129,7 +148,8 @@ function createMetadataEndpoint(
     scopes_supported: scopes,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: grantTypeNames,
+    grant_types_supported: [...grantTypeNames, ...(company?.assertions ? [assertionGrantType] : [])],
+    ...(company?.assertions ? { authorization_grant_profiles_supported: [assertionProfile] } : {}),
     token_endpoint_auth_methods_supported: clientAuthentication,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: clientAuthentication,

@@ -171,6 +171,7 @@ export function createAdministration(
     readonly users: UserDirectory;
     readonly log: Log;
     readonly scopes?: readonly string[];
+    readonly company?: { readonly assertions: boolean };
   },
 ) {
   const { issuer, log } = options;
@@ -215,6 +216,16 @@ export function createAdministration(
       log.write("audit", "client_created", { outcome, client, by: userId, address });
       return created;
     },
+    /** Makes a client that brings identity assertions of the company's provider; `null` where they are off. */
+    addAssertingClient: options.company?.assertions !== true
+      ? null
+      : async (name: string, { userId, address }: Doer) => {
+        const scope = (options.scopes ?? usualScopes).join(" ");
+        const created = await createClient(options, { name, scope, grantTypes: [], assertions: true });
+        const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
+        log.write("audit", "client_created", { outcome, client, assertions: true, by: userId, address });
+        return created;
+      },
     /** Removes a client that waits; `false` when none does under this id. */
     async refuseClient(id: string, { userId, address }: Doer): Promise<boolean> {
       const waiting = (await listHeldClients(options)).some((client) => client.id === id);

@@ -1,4 +1,5 @@
 /** The operator's commands on clients: create, list, approve, remove. They work while the server runs. */
+import { assertionGrantType } from "./company/identity_assertion.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
@@ -26,6 +27,8 @@ export interface ClientRequest {
   readonly name: string;
   /** `client_credentials` is for machines; `authorization_code` (with refresh) for programs that users sign in from. */
   readonly grantTypes: readonly ("authorization_code" | "client_credentials")[];
+  /** Whether it may bring identity assertions of the company's provider. */
+  readonly assertions?: boolean;
   /** Names separated by spaces or commas: the limit for client credentials, the default otherwise. */
   readonly scope: string;
   readonly redirectUris?: readonly string[];
@@ -64,9 +67,12 @@ export async function createClient(
     name: cleanClientName(request.name),
     origin: "operator",
     redirectUris: [...redirectUris],
-    grantTypes: request.grantTypes.flatMap((name) =>
-      name === "authorization_code" ? ["authorization_code", "refresh_token"] as const : [name]
-    ),
+    grantTypes: [
+      ...request.grantTypes.flatMap((name) =>
+        name === "authorization_code" ? ["authorization_code", "refresh_token"] as const : [name]
+      ),
+      ...(request.assertions ? [assertionGrantType] as const : []),
+    ],
     authentication,
     secretExpiresAt: secretLifetimeSeconds === undefined ? 0 : now + secretLifetimeSeconds * 1_000,
     scopes: knownScopes(parseScope(request.scope)),
@@ -81,21 +87,24 @@ export async function createClient(
 }
 
 function findProblem(request: ClientRequest): ClientProblem | null {
-  const { name, grantTypes, scope, redirectUris = [], authentication, jwks, secretLifetimeSeconds } = request;
+  const { name, grantTypes, assertions = false, scope, redirectUris = [], authentication, jwks } = request;
   if (name.trim() === "") return { field: "name", message: "is missing: give the client a name that people recognise" };
-  if (grantTypes.length === 0) return { field: "grant", message: "must be authorization_code or client_credentials" };
+  if (grantTypes.length === 0 && !assertions) {
+    return { field: "grant", message: "must be authorization_code or client_credentials" };
+  }
   const unfit = scopeProblem(scope);
   if (unfit !== null) return { field: "scope", message: unfit };
   const needsRedirect = grantTypes.includes("authorization_code");
   if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isAllowableRedirectUri)) {
     const message = needsRedirect
       ? "must have one or more redirect URIs: https, http on 127.0.0.1, [::1] or localhost, or an application's own scheme such as com.example.app:/callback"
-      : "is not for client_credentials, which has no redirect";
+      : "is for authorization_code, the only grant with a redirect";
     return { field: "redirect-uri", message };
   }
-  // RFC 6749 §4.4: client credentials are for confidential clients only.
-  if (authentication === "none" && grantTypes.includes("client_credentials")) {
-    return { field: "auth-method", message: "must not be none: client_credentials is for clients that authenticate" };
+  // RFC 6749 §4.4, draft-ietf-oauth-identity-assertion-authz-grant §8.1: for confidential clients only.
+  const needsProof = grantTypes.includes("client_credentials") ? "client_credentials is" : "assertions are";
+  if (authentication === "none" && (assertions || grantTypes.includes("client_credentials"))) {
+    return { field: "auth-method", message: `must not be none: ${needsProof} for clients that authenticate` };
   }
   if ((authentication === "private_key_jwt") !== (jwks !== undefined)) {
     return {
@@ -106,7 +115,7 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   if (jwks !== undefined && parsePublicJwks(jwks) === null) {
     return { field: "jwks", message: "must be a JWK set of public RSA, EC or Ed25519 keys, without private members" };
   }
-  const lifetime = secretLifetimeSeconds ?? 1;
+  const lifetime = request.secretLifetimeSeconds ?? 1;
   return Number.isInteger(lifetime) && lifetime >= 1 && lifetime <= maxSecretLifetimeSeconds ? null : {
     field: "secret-ttl",
     message: `must be a number of seconds from 1 to ${maxSecretLifetimeSeconds}, or a time such as 12h or 30d`,

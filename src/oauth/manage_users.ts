@@ -129,6 +129,14 @@ export function setAdministrator(
   });
 }
 
+/** Ends what acts for someone whom the company's provider does not vouch for any more. They may sign in there again. */
+export async function endAccessByProvider(options: AdministrationOptions, name: string): Promise<void> {
+  await changeUser(options, name, ({ company, ...user }) => ({
+    ...user,
+    ...company === undefined ? {} : { company: { ...company, endedAt: options.clock() } },
+  }));
+}
+
 /** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
 function changeUser(
   { storage }: AdministrationOptions,
@@ -195,14 +203,18 @@ export function companyUserId(issuer: string, subject: string): string {
 /** Looks up accounts. */
 export type UserDirectory = ReturnType<typeof createUserDirectory>;
 
+/** While the provider does not answer, what acts for people is looked at again this often. */
+const askAgainMs = 60_000;
+
+interface DirectoryOptions
+  extends Pick<AuthorizationServerOptions, "clock" | "ownerPasswordHash" | "ownerPassphrase" | "company"> {
+  /** Asks the company's provider whether someone is still there; an outage is borne. */
+  readonly recheck?: ((userId: string) => Promise<boolean>) | undefined;
+}
+
 /** Users in storage. Groups limit everyone who signs in at the company's provider but the owner. */
-export function createUserDirectory(
-  storage: Storage,
-  { ownerPasswordHash, ownerPassphrase = true, company }: Pick<
-    AuthorizationServerOptions,
-    "ownerPasswordHash" | "ownerPassphrase" | "company"
-  >,
-) {
+export function createUserDirectory(storage: Storage, options: DirectoryOptions) {
+  const { clock, ownerPasswordHash, ownerPassphrase = true, company, recheck } = options;
   const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
   const companyOf = ({ id, company: from }: Pick<User, "id" | "company">): CompanyStanding => {
     const linked = from?.issuer === company?.issuer ? from ?? null : null;
@@ -227,20 +239,57 @@ export function createUserDirectory(
   /** Disabled, or made at a provider that is not the one that is asked now. */
   const isShutOut = ({ id, disabled, company: from }: User): boolean =>
     disabled || (id.startsWith(companyPrefix) && from?.issuer !== company?.issuer);
+  let nextDueAt = Infinity;
+  let dues = 0;
+  const dueAt = ({ id, company: from }: User): number => {
+    const isAsked = company !== undefined && from?.issuer === company.issuer && !(id === ownerId && ownerPassphrase);
+    return isAsked ? from.checkedAt + company.recheckMs : Infinity;
+  };
+  /** The stored user, after the provider was asked where that is due; `null` if it does not confirm them. */
+  const readConfirmed = async (id: string): Promise<{ readonly stored: Stored<User> | null } | null> => {
+    const stored = await users.read(storage, id);
+    if (stored === null || recheck === undefined || stored.value.disabled) return { stored };
+    const due = dueAt(stored.value);
+    const isDue = due <= clock();
+    nextDueAt = Math.min(nextDueAt, isDue ? clock() + askAgainMs : due);
+    if (!isDue) return { stored };
+    return await recheck(id) ? { stored: await users.read(storage, id) } : null;
+  };
+  const accountOf = (id: string, stored: Stored<User> | null): Account | null => {
+    if (stored !== null && isShutOut(stored.value)) return null;
+    if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
+    return stored === null ? null : account(id, stored.value.passwordHash, stored);
+  };
   return {
     /** What the company's provider makes of a stored user. */
     companyOf,
-    /** The account, or `null` when there is none, it is disabled, or its provider is not asked any more. */
+    /**
+     * The account, or `null` when there is none, it is disabled, its provider is not asked any more, or does not
+     * confirm it: the first look after OIDC_RECHECK asks.
+     */
     async find(id: string): Promise<Account | null> {
-      const stored = await users.read(storage, id);
-      if (stored !== null && isShutOut(stored.value)) return null;
-      if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
-      return stored === null ? null : account(id, stored.value.passwordHash, stored);
+      const confirmed = await readConfirmed(id);
+      return confirmed === null ? null : accountOf(id, confirmed.stored);
     },
-    isDisabled: async (id: string): Promise<boolean> => (await users.read(storage, id))?.value.disabled === true,
+    /** The account as it was last known, for who has just heard from the provider. */
+    lookUp: async (id: string): Promise<Account | null> => accountOf(id, await users.read(storage, id)),
+    /** Grows when the provider has to be asked about someone who was looked up. */
+    dueCount(): number {
+      if (clock() >= nextDueAt) [nextDueAt, dues] = [Infinity, dues + 1];
+      return dues;
+    },
+    /** Why nothing acts for someone, where that is not about a single token; `null` otherwise. */
+    async whyOut(id: string): Promise<"disabled_user" | "ended_by_provider" | "not_confirmed_by_provider" | null> {
+      const user = (await users.read(storage, id))?.value;
+      if (user?.disabled) return "disabled_user";
+      if (user?.company?.endedAt !== undefined) return "ended_by_provider";
+      return user !== undefined && dueAt(user) <= clock() ? "not_confirmed_by_provider" : null;
+    },
     /** Who holds a token made at the command line, if it may act for them; the owner may have some before set-up. */
     async holderOfToken({ userId, userEpoch }: Pick<OperatorToken, "userId" | "userEpoch">): Promise<Holder | null> {
-      const stored = await users.read(storage, userId);
+      const confirmed = await readConfirmed(userId);
+      if (confirmed === null) return null;
+      const { stored } = confirmed;
       if (stored === null) return userId === ownerId ? { mayGrant: null } : null;
       if (isShutOut(stored.value) || (userEpoch !== undefined && userEpoch !== stored.value.epoch)) return null;
       return account(userId, stored.value.passwordHash, stored);

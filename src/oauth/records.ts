@@ -3,6 +3,7 @@
  * user stand beside it; these are shared by several.
  */
 import * as z from "zod";
+import { assertionGrantType } from "./company/identity_assertion.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
@@ -140,7 +141,7 @@ const clientSchema = z.lazy(() =>
     name: z.string(),
     origin: z.enum(["registered", "operator", "metadata_document"]),
     redirectUris: z.array(z.string()),
-    grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials"])),
+    grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials", assertionGrantType])),
     /** `client_secret_any`: no method was registered, so basic and post both do (ServiceNow omits it). */
     authentication: z.enum([
       "none",
@@ -333,6 +334,8 @@ const userSchema = z.lazy(() =>
       /** Those of their groups that the settings name. */
       groups: z.array(z.string()),
       checkedAt: z.number(),
+      /** When it last ended their access; a sign-in there begins anew. */
+      endedAt: z.number().optional(),
     }).optional(),
   })
 );

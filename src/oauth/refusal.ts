@@ -66,6 +66,15 @@ const refusals = {
   refresh_token_of_another_client: invalidGrant,
   expired_refresh_token: invalidGrant,
   reused_refresh_token: invalidGrant,
+  // Identity assertions, RFC 7521 §4.1.1
+  missing_assertion: { ...malformed, description: "assertion is missing" },
+  invalid_identity_assertion: invalidGrant,
+  replayed_identity_assertion: invalidGrant,
+  person_not_admitted: invalidGrant,
+  provider_unavailable: wire("temporarily_unavailable", 503, "The company's identity provider cannot be reached"),
+  // Back-channel logout, OpenID Connect Back-Channel Logout 1.0 §2.8
+  invalid_logout_token: { ...malformed, description: "The logout token is invalid" },
+  replayed_logout_token: { ...malformed, description: "The logout token is invalid" },
   scope_exceeds_grant: wire("invalid_scope", 400, "The requested scope exceeds what was granted"),
   scope_exceeds_client: wire(
     "invalid_scope",
@@ -159,6 +168,7 @@ function refusalResponse(reason: RefusalReason, remedy = ""): Response {
 
 function headersOf(reason: RefusalReason, status: number): Record<string, string> {
   if (status === 429) return { "retry-after": "600" };
+  if (status === 503) return { "retry-after": "30" };
   if (reason === "encoded_body") return { "accept-encoding": "identity" }; // RFC 9110 §15.5.16
   if (status === 408 || status === 413) return { connection: "close" }; // RFC 9110 §15.5.9, §15.5.14
   if (status !== 401) return {};

@@ -185,7 +185,7 @@ export async function verifyPassphrase(options: SignInOptions, attempt: Attempt)
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
   if (verified === "busy") return { ok: false, user, reason: "busy", retryAfterSeconds: busySeconds };
   if (account === null || !isVerifiable || !verified) {
-    const isDisabled = await users.isDisabled(userName); // for every refusal, so that none takes longer
+    const isDisabled = await users.whyOut(userName) === "disabled_user"; // for every refusal, so that none takes longer
     const reason = account === null
       ? isDisabled ? "disabled_user" : "unknown_user"
       : isVerifiable || hash === noPassphrase

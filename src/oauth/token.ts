@@ -36,7 +36,7 @@ import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope, withinLimit } from "./scope.ts";
 
 /** A grant type's success response (RFC 6749 §5.1). */
-interface IssuedTokens {
+export interface IssuedTokens {
   readonly grantId: string;
   readonly subject: string;
   readonly accessToken: string;
@@ -45,13 +45,13 @@ interface IssuedTokens {
 }
 
 /** One grant type: from an authenticated client's parameters to tokens. */
-type GrantType = (
+export type GrantType = (
   client: Client,
   parameters: Parameters,
   peer: Peer,
 ) => Promise<Result<IssuedTokens, RefusalReason>>;
 
-/** The grant types that this server has; each client is registered for some of them. */
+/** The grant types that this server always has; each client is registered for some of them. */
 export const grantTypeNames: readonly Client["grantTypes"][number][] = [
   "authorization_code",
   "refresh_token",
@@ -59,10 +59,14 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
 ];
 
 export function createTokenEndpoint(
-  options: GrantTypeOptions & { readonly authenticateClient: ClientAuthenticator },
+  options: GrantTypeOptions & {
+    readonly authenticateClient: ClientAuthenticator;
+    readonly moreGrantTypes: Iterable<readonly [string, GrantType]>;
+  },
 ): Endpoint {
   const { secrets, log, limits, lifetimes, resource, authenticateClient } = options;
   const grantTypes: ReadonlyMap<string, GrantType> = new Map([
+    ...options.moreGrantTypes,
     ["authorization_code", createAuthorizationCodeGrant(options)],
     ["refresh_token", createRefreshTokenGrant(options)],
     ["client_credentials", createClientCredentialsGrant(options)],
@@ -112,7 +116,7 @@ export function verifyCodeVerifier(verifier: string, challenge: string): boolean
   return matchesHash(verifier, challenge);
 }
 
-interface GrantTypeOptions extends AuthorizationServerOptions {
+export interface GrantTypeOptions extends AuthorizationServerOptions {
   /** For the grace of refresh tokens, which may be sent to two instances. */
   readonly agreedClock: AgreedClock;
   readonly users: UserDirectory;
@@ -468,7 +472,7 @@ function graceMs(lifetimes: Lifetimes): number {
 }
 
 /** When the stored grant may be forgotten: neither a refresh nor an access token of it can be alive then. */
-function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
+export function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
   if (family === null) return accessTokenEnd;
   return Math.max(refreshEndsAt(family), accessTokenEnd);

@@ -69,12 +69,12 @@ export type HarnessOptions =
       | "ownerPassphrase"
     >
   >
-  & { readonly setUp?: boolean; readonly address?: string };
+  & { readonly setUp?: boolean; readonly address?: string; readonly time?: { now: number } };
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-auth-" });
   const databasePath = `${directory}/portcullis.db`;
-  const time = { now: 1_800_000_000_000 };
+  const time = options.time ?? { now: 1_800_000_000_000 };
   const clock = () => time.now;
   const storage = openSqliteStorage({ path: databasePath, clock });
   const lines: LogLine[] = [];

@@ -134,8 +134,31 @@ The client asked for a scope that is unknown here, or for more than it was allow
 Remove the scope from the client's configuration, or connect again and tick it on the page.
 
 user_not_active: token refresh; refused user_not_active
-The person's account was disabled, or its passphrase changed, since the person allowed access.
+The person's account was disabled, or its passphrase changed, since the person allowed access; or the company's
+  identity provider does not confirm the person any more.
 Enable the account on the People page if it is disabled, then connect again.
+
+provider_ended: refused_token; refused ended_by_provider
+The company's identity provider ended the person's access: it refused them, they signed out there, or lost the group.
+If that is wrong, correct it at the provider, then connect again.
+
+provider_silent: refused_token; refused not_confirmed_by_provider
+The company's identity provider has not confirmed the person for longer than is borne: it cannot be asked.
+Sign in again. If people have to do so each time, have the provider issue refresh tokens (offline_access);
+  \`portcullis doctor\` examines the provider.
+
+provider_down: token; refused provider_unavailable
+The company's identity provider does not answer, so what it signed cannot be checked.
+\`portcullis doctor\` examines the provider: its discovery, keys and clock.
+
+assertion_invalid: token; refused invalid_identity_assertion replayed_identity_assertion missing_assertion
+The assertion of the company's identity provider does not fit: it is for another server or client, expired, or was used
+  before. The audit says which.
+At the provider, check the application's client ID and this server's address. If times differ, set the clocks.
+
+assertion_of_stranger: token; refused person_not_admitted
+The company's identity provider vouches for a person who may not use this server, or does not say the person's groups.
+Check OIDC_ALLOW, and have the provider put groups into the assertion; or let the person sign in here once.
 
 refresh_of_another_client: token refresh; refused refresh_token_of_another_client
 The client registered again but still uses the refresh token of its earlier registration.

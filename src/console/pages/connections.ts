@@ -82,6 +82,7 @@ export function connectionsSection(options: ConnectionsOptions): Section {
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
         ${visit.visitor.isAdministrator && applicationForm(visit)}
+        ${visit.visitor.isAdministrator && administration.addAssertingClient !== null && assertingForm(visit)}
         <h2>Tokens from the command line</h2>
         <div id="tokens">${tokens}</div>
       `;
@@ -120,6 +121,26 @@ export function connectionsSection(options: ConnectionsOptions): Section {
             return { done: `${added.value.client.name} was added. Its client ID: ${added.value.client.id}` };
           }
           return { problem: added.error.field === "name" ? "Enter a name." : `This callback ${added.error.message}.` };
+        },
+      },
+      vouch: {
+        done: "The application was added.",
+        forAdministrators: true,
+        confirm: () => "add an application",
+        async run({ visitor, form, address, href }) {
+          const added = await administration.addAssertingClient?.((form.get("application") ?? "").trim(), {
+            ...visitor,
+            address,
+          });
+          if (!added?.ok) return { problem: "Enter a name." };
+          const { client, secret } = added.value;
+          return html`
+            <p><strong>${client.name}</strong> was added. Enter these in the application, and the client ID at the
+                          company's provider too. The secret is shown once.</p>
+            <pre>Client ID: ${client.id}
+            Client secret: ${secret ?? ""}</pre>
+            <p><a href="${href("connections")}">Back to Connections</a></p>
+          `;
         },
       },
       refuse: {
@@ -188,6 +209,21 @@ function applicationForm(visit: Visit): Html {
       <form method="post" action="${visit.href("connections")}" class="row">
         ${actFields(visit.visitor, "add")} ${textField("name", "Name", "", maxNameCharacters, true)}
         ${textField("callback", "Callback, as in com.example.app:/callback", "", maxCallbackCharacters, true)}
+        <button type="submit" class="small">Add</button>
+      </form>
+    </details>
+  `;
+}
+
+/** For an application that the company's provider signs people in to (OIDC_ASSERTIONS). */
+function assertingForm(visit: Visit): Html {
+  return html`
+    <details>
+      <summary>Add an application of the company</summary>
+      <p>People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their groups limit
+        what it may do.</p>
+      <form method="post" action="${visit.href("connections")}" class="row">
+        ${actFields(visit.visitor, "vouch")} ${textField("application", "Name", "", maxNameCharacters, true)}
         <button type="submit" class="small">Add</button>
       </form>
     </details>

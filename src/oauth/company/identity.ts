@@ -192,7 +192,7 @@ export async function readPerson(
 }
 
 /** The groups at a claim's name, or at a path of names; `undefined` where there is none. */
-function groupsIn(claims: RawClaims, path: string): string[] | undefined {
+export function groupsIn(claims: RawClaims, path: string): string[] | undefined {
   let value: unknown = Object.hasOwn(claims, path) ? claims[path] : claims;
   if (value === claims) {
     for (const name of path.split(".")) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

@@ -1,0 +1,208 @@
+/**
+ * Who leaves the company is out: the first use after OIDC_RECHECK of whatever acts for a person who came by its provider
+ * asks the provider again, with the refresh token of their last sign-in there. One instance asks at a time, since most
+ * providers accept a refresh token once.
+ */
+import * as z from "zod";
+import { boundedMap } from "../lib/bounded_map.ts";
+import { createPause, type Timers } from "../lib/time.ts";
+import { faultWords } from "../lib/system_fault.ts";
+import { hashSecret } from "../lib/secrets.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
+import { askAgain, isAboutPerson } from "./company/ask_again.ts";
+import type { CompanyPerson, IdentityFault } from "./company/identity.ts";
+import { isAllowed, namedGroups } from "./company/policy.ts";
+import type { Provider, ProviderProblem } from "./company/provider.ts";
+import { endAccessByProvider } from "./manage_users.ts";
+import { conflict, defineRecordFamily, retryOnConflict, unchanged, type User, users } from "./records.ts";
+
+/** `["provider_token", user id]`: the refresh token of a person's last sign-in at the company's provider, sealed. */
+const providerTokens = defineRecordFamily("provider_token", z.lazy(() => z.object({ sealed: z.string() })));
+
+/** `["provider_session", SHA-256 of issuer and sid]`, expiring: who signed in by a session at the provider. */
+export const providerSessions = defineRecordFamily("provider_session", z.lazy(() => z.object({ userId: z.string() })));
+
+/** `["recheck", user id]`, expiring: an instance is asking the provider about the person. */
+const rechecks = defineRecordFamily("recheck", z.lazy(() => z.object({ since: z.number() })));
+
+const sealPurpose = "provider-refresh-token";
+/** As long as a grant may live: no logout of an older session ends anything. */
+const sessionLifetimeMs = 2_592_000_000;
+/** Longer than a request to the provider takes. */
+const lockMs = 30_000;
+const pollMs = 100;
+/** After the provider did not answer, and before it is asked about the same person again. */
+const retryMs = 60_000;
+const maxFailures = 10_000;
+/** An outage is borne so long after the check was due. */
+const outageMs = 86_400_000;
+
+/** The id of a session at the provider, among our keys. */
+export function providerSessionId(issuer: string, sid: string): string {
+  return hashSecret(`${issuer}\n${sid}`);
+}
+
+/** What the provider's answer came to: `unknown`, so that they have to sign in there again. */
+type Standing = "confirmed" | "borne" | "ended" | "unknown";
+
+/** What asking the provider needs. */
+export interface RecheckOptions extends AuthorizationServerOptions {
+  readonly company: NonNullable<AuthorizationServerOptions["company"]>;
+  readonly timers: Timers;
+  readonly loadProvider: () => Promise<Provider>;
+}
+
+/** Keeps what a sign-in at the provider leaves for later: the refresh token, and the session that a logout may name. */
+export async function rememberSignIn(
+  { storage, secrets, clock, company }: Pick<RecheckOptions, "storage" | "secrets" | "clock" | "company">,
+  userId: string,
+  { refreshToken, sid }: Pick<CompanyPerson, "refreshToken" | "sid">,
+): Promise<void> {
+  const sealed = refreshToken === null ? null : await secrets.seal(sealPurpose, refreshToken, userId);
+  await storage.commit({
+    puts: [
+      ...(sealed === null ? [] : [providerTokens.put(userId, { sealed })]),
+      ...(sid === null
+        ? []
+        : [providerSessions.put(providerSessionId(company.issuer, sid), { userId }, clock() + sessionLifetimeMs)]),
+    ],
+    deletes: sealed === null ? [providerTokens.key(userId)] : [],
+  });
+}
+
+/** Whether the provider has to be asked about a person. */
+export function isRecheckDue({ checkedAt }: NonNullable<User["company"]>, recheckMs: number, now: number): boolean {
+  return now >= checkedAt + recheckMs;
+}
+
+/** When the provider last did not answer about a person, by timers. */
+type FailedAt = Map<string, number>;
+
+/** Asks the provider about a person, and tells whether they are still in; shared by all who wait for the same one. */
+export function createRecheck(options: RecheckOptions): (userId: string) => Promise<boolean> {
+  const { timers, log } = options;
+  const running = new Map<string, Promise<Standing>>();
+  const failedAt: FailedAt = boundedMap(maxFailures);
+  const ask = async (userId: string): Promise<Standing> => {
+    try {
+      const standing = await askLocked(options, userId, failedAt);
+      if (standing === "confirmed" || standing === "ended") failedAt.delete(userId);
+      return standing;
+    } catch (error) {
+      log.write("error", "provider_recheck", { outcome: "failed", user: userId, error: faultWords(error) });
+      throw error;
+    } finally {
+      running.delete(userId);
+    }
+  };
+  const askOnce = (userId: string): Promise<Standing> => {
+    const asked = running.get(userId) ?? ask(userId);
+    running.set(userId, asked);
+    return asked;
+  };
+  return async (userId) => {
+    const failed = failedAt.get(userId);
+    let standing: Standing = "unknown";
+    if (failed !== undefined) { // only the first use waits for a provider that does not answer
+      if (timers.elapsed() >= failed + retryMs) askOnce(userId).catch(() => {}); // is in the log
+      standing = await borneOrNot(options, userId);
+    }
+    if (standing === "unknown" && (failed === undefined || timers.elapsed() >= failed + retryMs)) {
+      standing = await askOnce(userId);
+    }
+    return standing === "confirmed" || standing === "borne";
+  };
+}
+
+/** While the provider says nothing, what it said last counts for a day more. */
+async function borneOrNot({ storage, company, clock }: RecheckOptions, userId: string): Promise<Standing> {
+  const checkedAt = (await users.read(storage, userId))?.value.company?.checkedAt ?? -Infinity;
+  return clock() < checkedAt + company.recheckMs + outageMs ? "borne" : "unknown";
+}
+
+async function askLocked(
+  options: RecheckOptions,
+  userId: string,
+  failedAt: FailedAt,
+): Promise<Standing> {
+  const { storage, clock, company, timers } = options;
+  const pause = createPause(timers);
+  const key = rechecks.key(userId);
+  for (const endsAt = timers.elapsed() + 2 * lockMs; timers.elapsed() < endsAt; await pause(pollMs)) {
+    const user = await users.read(storage, userId);
+    if (user?.value.company === undefined) return "unknown";
+    if (!isRecheckDue(user.value.company, company.recheckMs, clock())) return "confirmed"; // by another instance
+    const put = rechecks.put(userId, { since: clock() }, clock() + lockMs);
+    if (!await storage.commit({ checks: [{ key, version: null }], puts: [put] })) continue;
+    try {
+      return await askNow(options, userId, user.value.company, failedAt);
+    } finally {
+      await storage.commit({ deletes: [key] });
+    }
+  }
+  return await borneOrNot(options, userId);
+}
+
+async function askNow(
+  options: RecheckOptions,
+  userId: string,
+  { subject }: NonNullable<User["company"]>,
+  failedAt: FailedAt,
+): Promise<Standing> {
+  const { storage, secrets, company, log, timers } = options;
+  const kept = await providerTokens.read(storage, userId);
+  const refreshToken = kept === null ? null : await secrets.open(sealPurpose, kept.value.sealed, userId);
+  if (kept === null || refreshToken === null) return "unknown";
+  const asked = await askAgain({ company, provider: await options.loadProvider() }, { subject, refreshToken });
+  // A sign-in meanwhile brought another token, and may have voided this one.
+  if ((await providerTokens.read(storage, userId))?.version !== kept.version) return "confirmed";
+  const next = asked.ok ? asked.value.refreshToken : asked.error.refreshToken;
+  if (next !== refreshToken) {
+    const sealed = await secrets.seal(sealPurpose, next, userId);
+    await storage.commit({ checks: [unchanged(kept)], puts: [providerTokens.put(userId, { sealed })] });
+  }
+  if (!asked.ok) {
+    const { problem } = asked.error;
+    if (isAboutPerson(problem)) return await endPerson(options, userId, problem);
+    log.write("warn", "provider_recheck", { outcome: "failed", user: userId, ...problemFields(problem) });
+    failedAt.set(userId, timers.elapsed());
+    return await borneOrNot(options, userId);
+  }
+  const { person } = asked.value;
+  if (person !== null && !isAllowed(company.allow, person)) return await endPerson(options, userId, "not_allowed");
+  await noteChecked(options, userId, person);
+  log.write("audit", "provider_recheck", { outcome: "confirmed", user: userId });
+  return "confirmed";
+}
+
+/** What the provider says of a person now; `null`: only that they are there. */
+async function noteChecked(
+  { storage, clock, company }: Pick<RecheckOptions, "storage" | "clock" | "company">,
+  userId: string,
+  person: Pick<CompanyPerson, "groups"> | null,
+): Promise<void> {
+  await retryOnConflict(async () => {
+    const stored = await users.read(storage, userId);
+    if (stored?.value.company === undefined) return null;
+    const groups = person === null ? stored.value.company.groups : namedGroups(company, person.groups);
+    const changed = { ...stored.value, company: { ...stored.value.company, groups, checkedAt: clock() } };
+    return await storage.commit({ checks: [unchanged(stored)], puts: [users.put(userId, changed)] }) ? null : conflict;
+  });
+}
+
+/** Ends what acts for a person, at once: grants, tokens, sessions. They may sign in at the provider again. */
+export async function endPerson(
+  options: Pick<RecheckOptions, "storage" | "clock" | "log">,
+  userId: string,
+  why: IdentityFault | ProviderProblem | "not_allowed" | "signed_out_there",
+): Promise<"ended"> {
+  const { storage, log } = options;
+  await storage.commit({ deletes: [providerTokens.key(userId)] });
+  await endAccessByProvider(options, userId);
+  log.write("audit", "access_ended_by_provider", { outcome: "ended", user: userId, ...problemFields(why) });
+  return "ended";
+}
+
+function problemFields(problem: IdentityFault | ProviderProblem | string): { reason: string; said?: string } {
+  return typeof problem === "string" ? { reason: problem } : { ...problem };
+}
