@@ -10,6 +10,7 @@ import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { headerOf } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time.ts";
+import { whenReady } from "../lib/join_next.ts";
 
 // The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected.
 
@@ -59,31 +60,30 @@ function challenge(parameters: Readonly<Record<string, string>>): string {
 export function createChallenges(
   { spellingOf, scopes }: { readonly spellingOf: SpellingOf; readonly scopes: readonly string[] },
 ) {
-  const challengeFor = (request: Request, error: Readonly<Record<string, string>>, asked: Iterable<string>): string =>
-    challenge({ ...error, resource_metadata: spellingOf(request).metadataUrl, scope: [...asked].join(" ") });
+  const challengeFor =
+    (error: Readonly<Record<string, string>>, asked: Iterable<string> = scopes) => (request: Request): string =>
+      challenge({ ...error, resource_metadata: spellingOf(request).metadataUrl, scope: [...asked].join(" ") });
+  const lacksScope = {
+    error: "insufficient_scope",
+    error_description: "The access token lacks a scope that this call needs",
+  };
   return {
     /** The resource that the request was made to. */
     resourceOf: (request: Request): string => spellingOf(request).resource,
     /** 401 without a token: no `error`, since nothing was wrong (RFC 6750 §3.1). */
-    missingToken: (request: Request): string => challengeFor(request, {}, scopes),
+    missingToken: challengeFor({}),
     /** 401 for a token that does not work. */
-    invalidToken: (request: Request): string =>
-      challengeFor(request, {
-        error: "invalid_token",
-        error_description: "The access token is invalid, expired or revoked",
-      }, scopes),
+    invalidToken: challengeFor({
+      error: "invalid_token",
+      error_description: "The access token is invalid, expired or revoked",
+    }),
     /** 400 for a malformed Authorization header. */
-    invalidRequest: (request: Request): string =>
-      challengeFor(request, {
-        error: "invalid_request",
-        error_description: "Send one Authorization header with one bearer token",
-      }, scopes),
+    invalidRequest: challengeFor({
+      error: "invalid_request",
+      error_description: "Send one Authorization header with one bearer token",
+    }),
     /** 403; `asked` are the scopes to ask for, so that one step-up is enough. */
-    insufficientScope: (request: Request, asked: Iterable<string>): string =>
-      challengeFor(request, {
-        error: "insufficient_scope",
-        error_description: "The access token lacks a scope that this call needs",
-      }, asked),
+    insufficientScope: (request: Request, asked: Iterable<string>): string => challengeFor(lacksScope, asked)(request),
   };
 }
 
@@ -106,10 +106,10 @@ export interface Guard {
 }
 
 interface CachedToken {
+  readonly kind: "bearer" | "key";
   readonly outcome: Extract<AuthOutcome, { kind: "principal" }>;
   /** The change count that was read before the token was last found alive. */
   aliveAt: number;
-  readonly isKey: boolean;
 }
 
 const noToken: AuthOutcome = { kind: "no_token" };
@@ -143,11 +143,10 @@ export function createGuard(options: {
   ): Promise<AuthOutcome> => {
     // Read first: a revocation during verification then shows as a later count.
     const aliveAt = await verifier.changeCount();
-    const isKey = kind === "key";
-    const verified = await (isKey ? verifier.verifyKey(token) : verifier.verify(token));
+    const verified = await (kind === "key" ? verifier.verifyKey(token) : verifier.verify(token));
     if (!verified.ok) return refuse(request, verified.error);
     const outcome = { kind: "principal", principal: verified.value } as const;
-    cache.set(header, { outcome, aliveAt, isKey });
+    cache.set(header, { kind, outcome, aliveAt });
     return outcome;
   };
   const recheck = async (request: Request, header: string, entry: CachedToken, count: number): Promise<AuthOutcome> => {
@@ -161,46 +160,33 @@ export function createGuard(options: {
     if (again?.kind === "principal") return again;
     return refuse(request, await verifier.whyEnded(entry.outcome.principal));
   };
-  const judge = (
-    request: Request,
-    header: string,
-    entry: CachedToken,
-    count: number,
-  ): AuthOutcome | Promise<AuthOutcome> =>
-    entry.aliveAt === count ? entry.outcome : recheck(request, header, entry, count);
 
   return {
     authenticate(request) {
       const header = headerOf(request, "authorization") ?? apiKeyHeader(request);
       if (header === null) return noToken;
-      const entry = cache.get(header);
-      if (entry === undefined) {
-        const parsed = parseAuthorization(header);
-        switch (parsed.kind) {
-          case "other_scheme":
-            return noToken;
-          case "several": {
-            const wwwAuthenticate = challenges.invalidRequest(request);
-            return { kind: "refused", status: 400, reason: "several_authorizations", wwwAuthenticate };
-          }
-          case "malformed":
-            return refuse(request, "malformed_authorization");
-          case "key":
-            if (isFromPage(request, challenges.resourceOf(request))) return refuse(request, "key_from_a_page");
-            return verify(request, header, parsed);
-          case "bearer":
-            return verify(request, header, parsed);
+      const found = cache.get(header) ?? parseAuthorization(header);
+      switch (found.kind) {
+        case "other_scheme":
+          return noToken;
+        case "several": {
+          const wwwAuthenticate = challenges.invalidRequest(request);
+          return { kind: "refused", status: 400, reason: "several_authorizations", wwwAuthenticate };
         }
+        case "malformed":
+          return refuse(request, "malformed_authorization");
+        case "key":
+          if (isFromPage(request, challenges.resourceOf(request))) return refuse(request, "key_from_a_page");
       }
-      if (entry.isKey && isFromPage(request, challenges.resourceOf(request))) return refuse(request, "key_from_a_page");
-      if (entry.outcome.principal.expiresAt <= clock()) {
+      if ("token" in found) return verify(request, header, found);
+      if (found.outcome.principal.expiresAt <= clock()) {
         cache.delete(header);
         return refuse(request, "expired_token");
       }
-      const count = verifier.changeCount();
-      return typeof count === "number"
-        ? judge(request, header, entry, count)
-        : count.then((value) => judge(request, header, entry, value));
+      return whenReady(
+        verifier.changeCount(),
+        (count) => found.aliveAt === count ? found.outcome : recheck(request, header, found, count),
+      );
     },
   };
 }

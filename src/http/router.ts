@@ -8,6 +8,7 @@ import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
 import { notFoundPage } from "./home.ts";
 import { inHttpSpan, traceContextOf, type Tracer } from "../lib/tracer.ts";
+import { whenReady } from "../lib/join_next.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
@@ -35,18 +36,21 @@ export function createRouter(
 ): Endpoint {
   const app = new Hono<{ Bindings: Peer }>();
   const plain = (endpoint: Endpoint): Handler => (context) => endpoint(context.req.raw, context.env);
+  const answerFor = async (reader: ReaderKind, endpoint: Endpoint, request: Request, peer: Peer): Promise<Response> => {
+    try {
+      return await endpoint(request, peer);
+    } catch (error) {
+      return toFailedResponse(error, reader, log);
+    }
+  };
 
   // No cookie, no ambient authority: pages of any origin may read these (RFC 8414, RFC 7591 and RFC 6749 by browser
   // clients).
-  const shared = (endpoint: Endpoint): Handler => async ({ req, env }) => {
-    if (req.method === "OPTIONS") {
-      return preflightResponse("*", "GET, POST", req.raw.headers.get("access-control-request-headers"));
+  const shared = (endpoint: Endpoint): Handler => async ({ req: { raw: request }, env }) => {
+    if (request.method === "OPTIONS") {
+      return preflightResponse("*", "GET, POST", request.headers.get("access-control-request-headers"));
     }
-    try {
-      return allowOrigin(await endpoint(req.raw, env), "*");
-    } catch (error) {
-      return allowOrigin(toFailedResponse(error, "program", log), "*");
-    }
+    return allowOrigin(await answerFor("program", endpoint, request, env), "*");
   };
 
   // Pages work by cookie: a form that another site posts here is refused before it is read. `null` is what browsers
@@ -54,11 +58,7 @@ export function createRouter(
   const page = (endpoint: Endpoint): Handler => async ({ req, env }) => {
     const origin = req.raw.headers.get("origin");
     if (origin !== "null" && !isKnownOrigin(origin, names)) return forbidden("Origin");
-    try {
-      return await endpoint(req.raw, env);
-    } catch (error) {
-      return toFailedResponse(error, "person", log);
-    }
+    return await answerFor("person", endpoint, req.raw, env);
   };
 
   const mcp: Endpoint = (request, peer) => {
@@ -71,10 +71,7 @@ export function createRouter(
     if (request.method === "OPTIONS") {
       return preflightResponse(origin, "GET, POST, DELETE", request.headers.get("access-control-request-headers"));
     }
-    const response = mcpEndpoint(request, peer);
-    return response instanceof Promise
-      ? response.then((answer) => allowOrigin(answer, origin))
-      : allowOrigin(response, origin);
+    return whenReady(mcpEndpoint(request, peer), (answer) => allowOrigin(answer, origin));
   };
 
   const mcpOrPage: Endpoint = (request, peer) => wantsPage(request) ? mcpPage(request, peer) : mcp(request, peer);

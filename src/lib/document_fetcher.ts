@@ -6,7 +6,7 @@
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { RequestOptions } from "node:https";
-import type { Clock } from "./time.ts";
+import { atMost, type Clock } from "./time.ts";
 import { boundedMap } from "./bounded_map.ts";
 import { failure, type Result, success } from "./result.ts";
 import { isClientDocumentUrl, isPublicAddress } from "./client_document_url.ts";
@@ -74,13 +74,6 @@ const maxFailures = 1_000;
 /** Documents are cached: more fetches than this in a minute are a flood, or data that a broken tool sends away. */
 const maxFetchesPerMinute = 240;
 
-interface Job {
-  readonly url: URL;
-  readonly asker: string;
-  readonly answer: (answer: Answer) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
-}
-
 /** Parallel fetches of one URL share one connection. */
 export function createDocumentFetcher(
   network: Network,
@@ -91,87 +84,66 @@ export function createDocumentFetcher(
   } = {},
 ): FetchDocument {
   const share = Math.max(1, Math.floor(maxFetches * shareOfFetches));
-  const waiting = new Set<Job>();
-  /** Whose answer each running fetch is, by URL. */
-  const followers = new Map<string, Job[]>();
+  /** Those that wait for a place; each looks whether there is one. */
+  const waiting = new Set<{ readonly asker: string; readonly look: () => void }>();
+  /** The answers of fetches that run, by URL. */
+  const coming = new Map<string, Promise<Answer>>();
   const running = new Set<{ readonly host: string; readonly asker: string }>();
-  const failures = createFailures(clock);
+  /** By URL, and by host if no path could have caused them, so that no client can block a host. */
+  const failures = boundedMap<string, { readonly problem: DocumentProblem; readonly until: number }>(maxFailures);
   const isWithinRate = createRate(clock);
 
-  const finish = (job: Job, answer: Answer): void => {
-    clearTimeout(job.timer);
-    job.answer(answer);
-  };
-  const mayRun = ({ url, asker }: Job): boolean =>
+  const mayRun = ({ host }: URL, asker: string): boolean =>
     running.size < maxFetches &&
     [...running].filter((each) => each.asker === asker).length < share &&
-    [...running].filter((each) => each.host === url.host).length < share;
-  const run = (job: Job): void => {
-    const { url, asker } = job;
-    const place = { host: url.host, asker };
+    [...running].filter((each) => each.host === host).length < share;
+  const run = (url: URL, asker: string): Promise<Answer> => {
+    const { href, host } = url;
+    const place = { host, asker };
     running.add(place);
-    followers.set(url.href, [job]);
     const { outcome, ended } = beginFetch(network, timeoutMs, url);
-    void outcome.then((found) => {
-      failures.note(url, found);
-      const jobs = followers.get(url.href) ?? [];
-      followers.delete(url.href);
-      for (const each of jobs) finish(each, found.document);
+    const answer = outcome.then(({ document, isFailureOfHost }) => {
+      if (!document.ok) {
+        failures.set(isFailureOfHost ? host : href, { problem: document.error, until: clock() + failureMs });
+      }
+      coming.delete(href);
+      return document;
     });
+    coming.set(href, answer);
     void ended.then(() => {
       running.delete(place);
-      startWaiting();
+      for (const { look } of waiting) look();
     });
+    return answer;
   };
-  /** Whether the job is on its way, or has its answer. */
-  const start = (job: Job): boolean => {
-    const known = failures.find(job.url);
-    const shared = followers.get(job.url.href);
-    if (known !== null) finish(job, failure(known));
-    else if (shared !== undefined) shared.push(job);
-    else if (!mayRun(job)) return false;
-    else if (!isWithinRate()) finish(job, failure("too_many_fetches"));
-    else run(job);
-    return true;
+  /** `null` where it has to wait. */
+  const start = (url: URL, asker: string): Answer | Promise<Answer> | null => {
+    const known = [url.href, url.host].map((key) => failures.get(key)).find((each) => each && clock() < each.until);
+    if (known !== undefined) return failure(known.problem);
+    const shared = coming.get(url.href);
+    if (shared !== undefined) return shared;
+    if (!mayRun(url, asker)) return null;
+    return isWithinRate() ? run(url, asker) : failure("too_many_fetches");
   };
-  const startWaiting = (): void => {
-    for (const job of waiting) if (start(job)) waiting.delete(job);
-  };
-  return (text, asker) => {
-    if (!isClientDocumentUrl(text)) return Promise.resolve(failure("forbidden_url"));
-    return new Promise((answer) => {
-      const timer = setTimeout(() => {
-        if (waiting.delete(job)) answer(failure("too_many_fetches"));
-      }, timeoutMs);
-      const job: Job = { url: new URL(text), asker, answer, timer };
-      if (start(job)) return;
-      const ofAsker = [...waiting].filter((each) => each.asker === asker).length;
-      if (waiting.size >= maxWaiting || ofAsker >= maxWaitingOfAsker) finish(job, failure("too_many_fetches"));
-      else waiting.add(job);
-    });
-  };
-}
-
-interface Failures {
-  find(url: URL): DocumentProblem | null;
-  note(url: URL, outcome: FetchOutcome): void;
-}
-
-/** Failures by URL, and by host if no path could have caused them, so that no client can block a host. */
-function createFailures(clock: Clock): Failures {
-  const failures = boundedMap<string, { readonly problem: DocumentProblem; readonly until: number }>(maxFailures);
-  return {
-    find({ href, host }) {
-      for (const key of [href, host]) {
-        const failed = failures.get(key);
-        if (failed !== undefined && clock() < failed.until) return failed.problem;
-      }
-      return null;
-    },
-    note({ href, host }, { document, isFailureOfHost }) {
-      if (document.ok) return;
-      failures.set(isFailureOfHost ? host : href, { problem: document.error, until: clock() + failureMs });
-    },
+  return async (text, asker) => {
+    if (!isClientDocumentUrl(text)) return failure("forbidden_url");
+    const url = new URL(text);
+    const answer = start(url, asker);
+    if (answer !== null) return await answer;
+    const ofAsker = [...waiting].filter((each) => each.asker === asker).length;
+    if (waiting.size >= maxWaiting || ofAsker >= maxWaitingOfAsker) return failure("too_many_fetches");
+    const { promise, resolve } = Promise.withResolvers<{ readonly answer: Answer | Promise<Answer> }>();
+    const look = (): void => {
+      const answer = start(url, asker);
+      if (answer === null) return;
+      waiting.delete(waiter);
+      resolve({ answer });
+    };
+    const waiter = { asker, look };
+    waiting.add(waiter);
+    const started = await atMost(timeoutMs, promise, null);
+    waiting.delete(waiter);
+    return started === null ? failure("too_many_fetches") : await started.answer;
   };
 }
 
@@ -190,11 +162,7 @@ function createRate(clock: Clock): () => boolean {
 
 type Answer = Result<PublicDocument, DocumentProblem>;
 
-/** What came of a fetch, and whether a failure lies with the host, whatever the path. */
-interface FetchOutcome {
-  readonly document: Answer;
-  readonly isFailureOfHost: boolean;
-}
+const timedOut: Answer = failure("timed_out");
 
 /** draft-ietf-oauth-client-id-metadata-document-00 §6.6 */
 const maxDocumentBytes = 5_120;
@@ -204,25 +172,15 @@ const maxInterimResponses = 10;
 const maxAddresses = 4;
 
 /** Begins a fetch: `outcome` resolves at the deadline at the latest, `ended` when nothing of it runs any more. */
-function beginFetch(
-  network: Network,
-  timeoutMs: number,
-  url: URL,
-): { readonly outcome: Promise<FetchOutcome>; readonly ended: Promise<unknown> } {
+function beginFetch(network: Network, timeoutMs: number, url: URL) {
   const deadline = new AbortController();
   let isConnected = false;
-  const { promise: late, resolve } = Promise.withResolvers<Answer>();
-  const timer = setTimeout(() => {
-    resolve(failure("timed_out"));
-    deadline.abort();
-  }, timeoutMs);
   const onConnected = (): void => void (isConnected = true);
-  const ended = fetchDocument(network, url, { timeoutMs, signal: deadline.signal, onConnected })
-    .finally(() => clearTimeout(timer));
-  const outcome = Promise.race([ended, late]).then((document) => ({
-    document,
-    isFailureOfHost: !document.ok && !isConnected,
-  }));
+  const ended = fetchDocument(network, url, { timeoutMs, signal: deadline.signal, onConnected });
+  const outcome = atMost(timeoutMs, ended, timedOut).then((document) => {
+    deadline.abort();
+    return { document, isFailureOfHost: !isConnected }; // whatever the path
+  });
   return { outcome, ended };
 }
 

@@ -15,7 +15,15 @@ import {
   type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import type { AuditEntry, Exchange, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import {
+  type AuditEntry,
+  type Exchange,
+  type McpAnswer,
+  type PublicCall,
+  type PublicExchange,
+  type Runtime,
+  unmarked,
+} from "./call.ts";
 import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
@@ -48,15 +56,15 @@ export function createBodyHandler(
     context: Omit<Parameters<MessageHandler>[1], "isSingle">,
   ): Promise<McpAnswer> => {
     const { exchange, revision } = context;
+    const note = (code: string, outcome: AuditEntry["outcome"]): void =>
+      audit(refusedBatchEntry(exchange, { time: clock(), code, outcome }));
     const refusal = refuseBatch(runtime, batch, revision, exchange.principal);
-    if (refusal !== null) {
-      if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
-      return refusal;
-    }
-    return await answerAll(batch, {
-      answer: (message) => answerMessage(message, { ...context, isSingle: false }),
-      onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
-    });
+    if (refusal?.kind === "insufficient_scope") note("insufficient_scope", "insufficient_scope");
+    return refusal ?? await answerAll(
+      batch,
+      (message) => answerMessage(message, { ...context, isSingle: false }),
+      () => note("batch_too_large", "protocol_error"),
+    );
   };
 
   return async (body, exchange) => {
@@ -77,28 +85,16 @@ export function createBodyHandler(
 }
 
 /** The refusal of a body that belongs to no revision. */
-function refuseUnclassified(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
+function refuseUnclassified(body: unknown, { code, message, data }: ReturnType<typeof refuse>["error"]): McpAnswer {
   return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }
 
 /** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
 function refusedBatchEntry(
   { requestId, principal: { subject, clientId, grantId } }: Exchange,
-  time: number,
-  outcome: "insufficient_scope" | "protocol_error",
+  refusal: Pick<AuditEntry, "time" | "code" | "outcome">,
 ): AuditEntry {
-  return {
-    time,
-    requestId,
-    subject,
-    clientId,
-    grantId,
-    method: "tools/call",
-    tool: null,
-    outcome,
-    code: outcome === "insufficient_scope" ? outcome : "batch_too_large",
-    durationMs: 0,
-  };
+  return { requestId, subject, clientId, grantId, method: "tools/call", tool: null, durationMs: 0, ...refusal };
 }
 
 function idOf(body: unknown): RpcId | null {
@@ -123,16 +119,8 @@ export function createPublicHandshake(runtime: Runtime, modern: Revision, observ
       const text = errorText(echoedId(body), refusalCode.unauthorized, "Unauthorized");
       return { kind: "json", status: 401, body: text };
     }
-    const call: PublicCall = {
-      request: body as RpcRequest,
-      exchange,
-      revision: classified.value ?? defaultLegacyRevision,
-      runtime,
-      tool: null,
-      outcome: "ok",
-      code: null,
-      change: null,
-    };
+    const revision = classified.value ?? defaultLegacyRevision;
+    const call: PublicCall = { ...unmarked, request: body as RpcRequest, exchange, revision, runtime };
     return await observe(call, null, () => answerPublicInitialize(call));
   };
 }
@@ -170,14 +158,8 @@ function standardHeaderFault(request: RpcCall, headers: Pick<PublicExchange, "he
     : `the Mcp-Name header does not match the body's params.${source}`;
 }
 
-/** Why a message belongs to no revision. All of these are HTTP 400. */
-interface ClassificationRefusal {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
-type HeaderSource = Pick<PublicExchange, "hasHeaders" | "header">;
+/** A revision, or why a message belongs to none: all of these are HTTP 400. `null` leaves it to the session. */
+type Classified = Result<Revision | null, ReturnType<typeof refuse>["error"]>;
 
 /** Every version that can be asked for. */
 export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
@@ -188,9 +170,9 @@ export const supportedVersions: readonly string[] = [modernVersion, ...[...legac
  */
 function classifyMessage(
   message: unknown,
-  headers: HeaderSource,
+  headers: PublicExchange,
   modern: Revision,
-): Result<Revision | null, ClassificationRefusal> {
+): Classified {
   const version = headers.header("mcp-protocol-version");
   if (!isObject(message) || typeof message["method"] !== "string") {
     return version === modernVersion ? success(modern) : legacyRevisionOf(version);
@@ -211,10 +193,7 @@ function classifyMessage(
 }
 
 /** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
-function classifyBatch(
-  batch: readonly unknown[],
-  version: string | null,
-): Result<Revision | null, ClassificationRefusal> {
+function classifyBatch(batch: readonly unknown[], version: string | null): Classified {
   if (version === modernVersion || batch.some(claimsModern)) {
     return refuse(rpcErrorCode.invalidRequest, "Modern requests are not batched: send each message separately");
   }
@@ -222,18 +201,13 @@ function classifyBatch(
 }
 
 /** The revision that the header names for a legacy message; `null` when there is none. */
-function legacyRevisionOf(version: string | null): Result<Revision | null, ClassificationRefusal> {
+function legacyRevisionOf(version: string | null): Classified {
   if (version === null) return success(null);
   const revision = legacyRevisions.get(version);
   return revision === undefined ? refuseVersion(version, supportedVersions) : success(revision);
 }
 
-function admitModern(
-  call: RpcCall,
-  version: string | null,
-  headers: HeaderSource,
-  modern: Revision,
-): Result<Revision, ClassificationRefusal> {
+function admitModern(call: RpcCall, version: string | null, headers: PublicExchange, modern: Revision): Classified {
   const isRequest = call.id !== undefined;
   const claimed = metaOf(call.params)?.[protocolVersionKey];
   const fault = isRequest
@@ -254,20 +228,17 @@ function admitModern(
   return headerFault === null ? success(modern) : mismatch(headerFault);
 }
 
-function mismatch(fault: string): { readonly ok: false; readonly error: ClassificationRefusal } {
+function mismatch(fault: string) {
   return refuse(mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
 }
 
-function refuseVersion(requested: string, supported: readonly string[]): Result<never, ClassificationRefusal> {
-  return failure({
-    code: mcpErrorCode.unsupportedProtocolVersion,
-    message: "Unsupported protocol version",
-    data: { supported, requested: requested.slice(0, 40) },
-  });
+function refuseVersion(requested: string, supported: readonly string[]) {
+  const data = { supported, requested: requested.slice(0, 40) };
+  return refuse(mcpErrorCode.unsupportedProtocolVersion, "Unsupported protocol version", data);
 }
 
-function refuse(code: number, message: string): { readonly ok: false; readonly error: ClassificationRefusal } {
-  return failure({ code, message });
+function refuse(code: number, message: string, data?: unknown) {
+  return failure({ code, message, data });
 }
 
 // Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.
@@ -296,18 +267,14 @@ const maxAnswerCharacters = 8_000_000;
 /** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
 const maxMessagesAtOnce = 4;
 
-/** What answers a batch's messages. */
-interface BatchAnswering {
-  /** Answers one of them. */
-  readonly answer: (message: unknown) => Promise<McpAnswer>;
-  /** Called once when messages are refused because the answers have become too large. */
-  readonly onBudgetSpent: () => void;
-}
-
-/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
+/**
+ * Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id;
+ * `onBudgetSpent` is called once then.
+ */
 export async function answerAll(
   batch: readonly unknown[],
-  { answer, onBudgetSpent }: BatchAnswering,
+  answer: (message: unknown) => Promise<McpAnswer>,
+  onBudgetSpent: () => void,
 ): Promise<McpAnswer> {
   const bodies: string[] = Array(batch.length).fill("");
   let next = 0;

@@ -172,6 +172,9 @@ export interface PublicCall {
   change: string | null;
 }
 
+/** Of a call that has just begun. */
+export const unmarked = { tool: null, outcome: "ok", code: null, change: null } as const;
+
 /** A request that a token came with. */
 export interface Call extends PublicCall {
   readonly exchange: Exchange;

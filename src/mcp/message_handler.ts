@@ -7,6 +7,7 @@ import {
   type PublicCall,
   resultFormOf,
   type Runtime,
+  unmarked,
 } from "./call.ts";
 import { tooManyCalls } from "./tool_call.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -25,9 +26,7 @@ import {
 import { type Span, type TraceContext, traceContextOf, type Tracer } from "../lib/tracer.ts";
 import { isObject } from "../lib/json.ts";
 import type { Revision } from "./revision.ts";
-import { noteInitialized } from "./methods.ts";
-
-type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
+import { type MethodTable, noteInitialized } from "./methods.ts";
 
 const maxMethodCharacters = 100;
 
@@ -136,7 +135,7 @@ export type MessageHandler = (message: unknown, context: MessageContext) => Prom
 
 export function createMessageHandler(
   runtime: Runtime,
-  methods: ReadonlyMap<string, Handler>,
+  methods: MethodTable,
   observe: ObserveRequest,
 ): MessageHandler {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
@@ -150,6 +149,7 @@ export function createMessageHandler(
     const { exchange, revision, session } = context;
     const { promise: begun, resolve: beginAnswer } = Promise.withResolvers<McpAnswer>();
     const call: Call = {
+      ...unmarked,
       ...context,
       request,
       principal: exchange.principal,
@@ -161,11 +161,7 @@ export function createMessageHandler(
         revision.capabilitiesOf(request, session).has("structured_content"),
       ),
       finish: null,
-      tool: null,
       scopes: [],
-      outcome: "ok",
-      code: null,
-      change: null,
     };
     const served = observe(call, call.principal, () => dispatch(call));
     const finished = served.then((answer) => call.finish?.(answer) ?? answer);

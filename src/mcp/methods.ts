@@ -19,6 +19,8 @@ import { callTool, encodeBlock, refuseCall, refuseRate, refuseScopes, refuseStop
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
+export type MethodTable = ReadonlyMap<string, Handler>;
+
 /**
  * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
  * basic/utilities/ping).
@@ -39,7 +41,7 @@ const stoppable = (serve: Handler): Handler =>
 export function createMethodTable(
   { features, ...offered }: Runtime,
   follow: (session: Session) => void,
-): ReadonlyMap<string, Handler> {
+): MethodTable {
   const lists = createLists(offered);
   const table = new Map<string, Handler>([
     ["initialize", answerInitialize],

@@ -153,7 +153,7 @@ const revision20250618: Revision = {
     title: tool.title,
     description: tool.description,
     inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
+    outputSchema, // undefined members are not written
     annotations: { title: tool.title, ...tool.annotations },
     ...(tool.maxResultCharacters === undefined ? {} : { _meta: { [maxResultKey]: tool.maxResultCharacters } }),
   }),
@@ -166,12 +166,9 @@ const revision20251125: Revision = {
   version: "2025-11-25",
   encodeTool: (registered) => ({
     ...revision20250618.encodeTool(registered),
-    ...(registered.tool.icons === undefined ? {} : { icons: registered.tool.icons }),
+    icons: registered.tool.icons,
   }),
-  encodeServerInfo: ({ icons, ...info }) => ({
-    ...revision20250618.encodeServerInfo(info),
-    ...(icons === undefined ? {} : { icons }),
-  }),
+  encodeServerInfo: ({ name, title, version, icons }) => ({ name, title, version, icons }),
   invalidInputIsToolError: true, // SEP-1303: the model can correct itself
   primesStreams: true,
 };

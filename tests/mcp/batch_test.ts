@@ -5,6 +5,7 @@ import { answerAll } from "../../src/mcp/body_handler.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
+import type { McpAnswer } from "../../src/mcp/mod.ts";
 
 const notification = { jsonrpc: "2.0", method: "notifications/initialized" };
 
@@ -106,15 +107,13 @@ Deno.test("a batch of answers that take a turn each lets other callers have thei
   };
   setImmediate(countPass);
   const passesAtStart: number[] = [];
-  await answerAll(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), {
-    answer() {
-      passesAtStart.push(passes);
-      const until = performance.now() + 10; // more than a turn
-      while (performance.now() < until) continue;
-      return Promise.resolve({ kind: "json", status: 200, body: "{}" });
-    },
-    onBudgetSpent: () => {},
-  });
+  const answer = (): Promise<McpAnswer> => {
+    passesAtStart.push(passes);
+    const until = performance.now() + 10; // more than a turn
+    while (performance.now() < until) continue;
+    return Promise.resolve({ kind: "json", status: 200, body: "{}" });
+  };
+  await answerAll(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), answer, () => {});
   isOver = true;
   assert.equal(passesAtStart.length, 10);
   assert.ok(new Set(passesAtStart).size >= 9, `passes of the event loop before each answer: ${passesAtStart}`);
