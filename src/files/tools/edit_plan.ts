@@ -55,32 +55,21 @@ interface EditProblem {
 /** Why a file cannot be edited so: its access, or its edits, each that cannot be made. */
 export type PlanProblem = WorkspaceRefusal | { readonly edits: readonly EditProblem[] };
 
-/** How large a file may be; `takesLarge`: also larger than one read. */
-interface EditBounds {
-  readonly maxBytes: number;
-  readonly takesLarge: boolean;
-}
-
-/** Reads the file and makes the edits in memory, each in the text that the one before it left. */
+/** Reads the file, of at most `maxBytes`, and makes the edits in memory, each in the text that the one before it left. */
 export async function planFile(
   workspace: Workspace,
   { path, edits }: FileEdits,
-  { maxBytes, takesLarge }: EditBounds,
+  maxBytes: number,
 ): Promise<Result<PlannedFile, PlanProblem>> {
-  let read = await workspace.read(path);
-  if (!read.ok && read.error.reason === "too_large" && takesLarge) {
-    read = await readWholeFile(workspace, path, maxBytes);
-  }
+  const read = await readWholeFile(workspace, path, maxBytes);
   if (!read.ok) return read;
-  const { sizeBytes } = read.value;
-  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
-  const { bytes, sha256 } = read.value;
+  const { bytes, sizeBytes, sha256 } = read.value;
   const [first] = edits;
   if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
   const decoded = await decodeText(bytes);
+  const refused = (edit: WantedEdit, code: string, words: string) => failure({ edits: [{ edit, code, words }] });
   if (decoded === null) {
-    const words = `its content is no text in a known encoding (${showName(path.text)})`;
-    return failure({ edits: [{ edit: first, code: "not_text", words }] });
+    return refused(first, "not_text", `its content is no text in a known encoding (${showName(path.text)})`);
   }
   const { maxWriteBytes } = workspace.limits;
   const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
@@ -96,22 +85,19 @@ export async function planFile(
     if (problems.some(({ edit: { newText } }) => find(newText, 0) !== -1)) continue; // it waits for that one
     const edited = replaceText(text, edit, maxResultBytes);
     if (!edited.ok) {
-      const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
-      problems.push({
-        edit,
-        ...wasThere ? replacedBefore : { code: edited.error.reason, words: wordsOf(edited.error) },
-      });
+      const { reason: code } = edited.error;
+      const wasThere = code === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
+      problems.push({ edit, code, words: wasThere ? replacedBefore : wordsOf(edited.error) });
       continue;
     }
-    const { expected = edited.value.count } = edit;
-    if (expected !== edited.value.count) {
-      const words =
-        `old_text is there ${edited.value.count} times; with expected_replacements ${edited.value.count} all are replaced`;
+    const { count } = edited.value;
+    if (count !== (edit.expected ?? count)) {
+      const words = `old_text is there ${count} times; with expected_replacements ${count} all are replaced`;
       problems.push({ edit, code: "other_count", words });
       continue;
     }
     text = edited.value.text;
-    replacements += edited.value.count;
+    replacements += count;
   }
   if (problems.length > 0) return failure({ edits: problems });
   const after = encodeEdited({ ...decoded, bytes }, text);
@@ -120,25 +106,13 @@ export async function planFile(
     const edit = edits.find(({ newText }) => lackingIn(newText, encoding) !== undefined) ?? first;
     const lacking = showText(lackingIn(edit.newText, encoding) ?? "");
     const words = `the file's encoding (${encoding}) has no "${lacking}", which new_text holds`;
-    return failure({ edits: [{ edit, code: "not_encodable", words }] });
+    return refused(edit, "not_encodable", words);
   }
-  return success({
-    path,
-    edits,
-    before: bytes,
-    beforeText: decoded.text,
-    beforeSha256: sha256,
-    after,
-    afterText: text,
-    afterSha256: null,
-    replacements,
-  });
+  const before = { before: bytes, beforeText: decoded.text, beforeSha256: sha256 };
+  return success({ path, edits, ...before, after, afterText: text, afterSha256: null, replacements });
 }
 
-const replacedBefore = {
-  code: "not_there",
-  words: "old_text is no longer in the file after the edits before this one; give what they leave",
-};
+const replacedBefore = "old_text is no longer in the file after the edits before this one; give what they leave";
 
 function isThere(text: string, edit: WantedEdit): boolean {
   const found = replaceText(text, edit, Infinity);
@@ -187,34 +161,34 @@ const pieceBytes = 1024 * 1024;
 /** Others may write between our reading and writing; the edit is then repeated. */
 const maxAttempts = 20;
 
-/** The files that could not be written, and the names of the others that could not be put back. */
-interface WriteFailure {
-  readonly failures: readonly { readonly path: WorkspacePath; readonly problem: PlanProblem }[];
-  readonly kept: readonly string[];
-}
-
-/** `bounds`: of a file that must be read again. */
+/** Writes all files, or says which could not be written, and which of the others could not be put back. */
 export async function writeAll(
   workspace: Workspace,
   planned: readonly PlannedFile[],
-  bounds: EditBounds,
-): Promise<{ readonly written: readonly PlannedFile[] } | WriteFailure> {
+  /** Of a file that must be read again. */
+  maxBytes: number,
+) {
   const written: PlannedFile[] = [];
   const failures: { readonly path: WorkspacePath; readonly problem: PlanProblem }[] = [];
+  const kept: string[] = [];
   for (const plan of planned) { // all of them, so that the refusal names each that cannot be written
-    const outcome = await writePlan(workspace, plan, bounds);
-    if ("problem" in outcome) failures.push({ path: plan.path, problem: outcome.problem });
-    else written.push(outcome.planned);
+    const outcome = await writePlan(workspace, plan, maxBytes);
+    if (outcome.ok) written.push(outcome.value);
+    else failures.push({ path: plan.path, problem: outcome.error });
   }
-  return failures.length === 0 ? { written } : { failures, kept: await restore(workspace, written) };
+  for (const { path, before, afterSha256 } of failures.length === 0 ? [] : written) {
+    const restored = await putBytes(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
+    if (!restored.ok) kept.push(showName(path.text)); // another changed it since
+  }
+  return { written, failures, kept };
 }
 
 /** Writes one file; when another wrote in between, the edits are made in the new text. */
 async function writePlan(
   workspace: Workspace,
   plan: PlannedFile,
-  bounds: EditBounds,
-): Promise<{ readonly planned: PlannedFile } | { readonly problem: PlanProblem }> {
+  maxBytes: number,
+): Promise<Result<PlannedFile, PlanProblem>> {
   let current = plan;
   for (let attempt = 1;; attempt++) {
     const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
@@ -222,23 +196,13 @@ async function writePlan(
     const result = await putBytes(workspace, current.path, current.after, options);
     if (result.ok) {
       const { sha256, otherNames } = result.value;
-      return { planned: { ...current, afterSha256: sha256, otherNames } };
+      return success({ ...current, afterSha256: sha256, otherNames });
     }
-    if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
-    const again = await planFile(workspace, current, bounds);
-    if (!again.ok) return { problem: again.error };
+    if (result.error.reason !== "conflict" || attempt === maxAttempts) return result;
+    const again = await planFile(workspace, current, maxBytes);
+    if (!again.ok) return again;
     current = again.value;
   }
-}
-
-/** Puts back what was there; the names of files that others changed since. */
-async function restore(workspace: Workspace, written: readonly PlannedFile[]): Promise<readonly string[]> {
-  const kept: string[] = [];
-  for (const { path, before, afterSha256 } of written) {
-    const restored = await putBytes(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
-    if (!restored.ok) kept.push(showName(path.text));
-  }
-  return kept;
 }
 
 /** What is larger than one write may bring arrives in pieces, and takes effect at once. */

@@ -115,9 +115,11 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const versions = edits.flatMap(({ path, ifVersions }) => ifVersions.map((version) => ({ path, version })));
       const empty = await refuseEmptyVersion(workspace, action, versions);
       if (empty !== null) return empty;
+      if (new Set(edits.map(({ path }) => path)).size > maxEditedFiles) {
+        return refuse(action, `one call edits at most ${maxEditedFiles} files`);
+      }
       const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
       const obstacles: Failure[] = [];
-      if (new Set(edits.map(({ path }) => path)).size > maxEditedFiles) return tooManyFiles;
       for (const each of edits) {
         const path = await findPath(workspace, "path", each.path, { searches: obstacles.length < maxNamed });
         if (!path.ok) {
@@ -132,16 +134,19 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const manner = { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 };
-      const { outcome, isLarge } = await editFiles(workspace, files, { ...manner, takesLarge: false });
-      if (!isLarge) return outcome;
-      const again = await large.run("", () => editFiles(workspace, files, { ...manner, takesLarge: true }));
-      return again.outcome;
+      const edit = () => editFiles(workspace, files, { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 });
+      return await hasLarge(workspace, files) ? await large.run("", edit) : await edit();
     },
   });
 }
 
-const tooManyFiles = refuse(action, `one call edits at most ${maxEditedFiles} files`);
+async function hasLarge(workspace: Workspace, files: readonly FileEdits[]): Promise<boolean> {
+  for (const { path } of files) {
+    const there = await workspace.stat(path);
+    if (there.ok && there.value.sizeBytes > workspace.limits.maxReadBytes) return true;
+  }
+  return false;
+}
 
 /** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {
@@ -169,47 +174,38 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }
 
-interface Manner {
-  readonly dryRun: boolean;
-  /** Whether files may be larger than one read. */
-  readonly takesLarge: boolean;
-  /** What is known to be in the way before any file is read. */
-  readonly obstacles: readonly Failure[];
-  /** Whether the call has one edit. */
-  readonly isOne: boolean;
-}
-
-/** `isLarge`: where large files are taken the edits may be made. */
+/** `obstacles`: what is known to be in the way before any file is read; `isOne`: the call has one edit. */
 async function editFiles(
   workspace: Workspace,
   files: readonly FileEdits[],
-  { dryRun, takesLarge, obstacles: known, isOne }: Manner,
-): Promise<{ readonly outcome: ToolOutcome; readonly isLarge: boolean }> {
+  { dryRun, obstacles, isOne }: {
+    readonly dryRun: boolean;
+    readonly obstacles: Failure[];
+    readonly isOne: boolean;
+  },
+): Promise<ToolOutcome> {
   const planned: PlannedFile[] = [];
-  const obstacles = [...known];
   let left = maxEditedBytes;
   for (const file of files) {
-    const plan = await planFile(workspace, file, { maxBytes: left, takesLarge });
+    const plan = await planFile(workspace, file, left);
     if (plan.ok) {
       planned.push(plan.value);
       left -= plan.value.before.byteLength;
-    } else if (!takesLarge && "sizeBytes" in plan.error) {
-      return { outcome: toFailure(action, file.path, plan.error), isLarge: true };
-    } else {obstacles.push(
-        ...await toRefusals(workspace, file.path, plan.error, { isOne, isNamed: obstacles.length < maxNamed }),
-      );}
+    } else {
+      const manner = { isOne, isNamed: obstacles.length < maxNamed };
+      obstacles.push(...await toRefusals(workspace, file.path, plan.error, manner));
+    }
   }
   const [first] = obstacles;
-  if (first !== undefined) return { outcome: isOne ? first : batchFailure(obstacles), isLarge: false };
-  if (dryRun) return { outcome: await editAnswer(planned, null), isLarge: false };
-  const done = await writeAll(workspace, planned, { maxBytes: maxEditedBytes, takesLarge });
-  if ("written" in done) return { outcome: await editAnswer(done.written, done.written), isLarge: false };
-  const failures = done.failures.flatMap(({ path, problem }) => toProblems(path, problem, isOne));
-  const isAlone = isOne && failures.length === 1 && done.kept.length === 0;
-  return {
-    outcome: isAlone && failures[0] !== undefined ? failures[0] : batchFailure(failures, done.kept),
-    isLarge: false,
-  };
+  if (first !== undefined) return isOne ? first : batchFailure(obstacles);
+  if (dryRun) return await editAnswer(planned, null);
+  const { written, failures, kept } = await writeAll(workspace, planned, maxEditedBytes);
+  if (failures.length === 0) return await editAnswer(written, written);
+  const problems = failures.flatMap(({ path, problem }) => toProblems(path, problem, isOne));
+  const [alone] = problems;
+  return isOne && problems.length === 1 && kept.length === 0 && alone !== undefined
+    ? alone
+    : batchFailure(problems, kept);
 }
 
 /** The refusals; `isNamed`: with the nearest names of a file that is not there. */

@@ -31,36 +31,37 @@ const maxCountedEntries = 20_000;
 
 type Mode = "overwrite" | "create" | "append";
 
-interface WriteInput {
+interface WrittenText {
   readonly filename: string;
   readonly content?: string | undefined;
-  readonly mode: Mode;
-  readonly files?:
-    | readonly { readonly filename: string; readonly content: string; readonly mode?: Mode | undefined }[]
-    | undefined;
-  readonly link?: boolean | undefined;
+  readonly mode?: Mode | undefined;
 }
 
 /** The differences that a `file_write` would make. */
-export async function previewWrite(source: WorkspaceSource, input: WriteInput, context: ToolContext): Promise<string> {
-  const { filename, content = "", mode, files = [] } = input;
-  if (input.link) return `Lets the client upload ${showName(filename)} by a link`;
-  const workspace = workspaceOf(source, context.principal);
-  const blocks: string[] = [];
-  for (const file of [{ filename, content, mode }, ...files]) {
-    const parsed = parseFilePath(file.filename);
-    if (!parsed.ok) continue; // the call is refused for it
+export async function previewWrite(
+  source: WorkspaceSource,
+  { files = [], link, ...first }: WrittenText & {
+    readonly files?: readonly WrittenText[] | undefined;
+    readonly link?: boolean | undefined;
+  },
+  { principal }: ToolContext,
+): Promise<string> {
+  if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
+  const workspace = workspaceOf(source, principal);
+  return await effectsOf([first, ...files], async ({ filename, content = "", mode = first.mode }) => {
+    const parsed = parseFilePath(filename);
+    if (!parsed.ok) return null; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value);
-    const { text: before, what } = await stateOf(workspace, path);
-    const appends = (file.mode ?? mode) === "append";
-    const after = appends ? before + file.content : file.content;
-    blocks.push(
-      `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${
-        showText(await differenceOf(before, after))
-      }`,
-    );
-  }
-  return blocks.join("\n");
+    const { text, what } = await stateOf(workspace, path);
+    const appends = mode === "append";
+    const difference = showText(await differenceOf(text, appends ? text + content : content));
+    return `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${difference}`;
+  });
+}
+
+async function effectsOf<Each>(all: readonly Each[], effectOf: (each: Each) => Promise<string | null>) {
+  const effects = await Array.fromAsync(all, effectOf); // one after the other
+  return effects.filter((effect) => effect !== null).join("\n");
 }
 
 /** The file as it is. Its version is named, so that an approval is for this content, however long the difference. */
@@ -79,85 +80,59 @@ async function stateOf(
   };
 }
 
+/** One path or several. */
+interface Paths {
+  readonly path?: string | undefined;
+  readonly paths?: readonly string[] | undefined;
+}
+
 /** What a `file_delete` would take away. */
 export async function previewDelete(
   source: WorkspaceSource,
-  { path, paths = [], recursive }: {
-    readonly path?: string | undefined;
-    readonly paths?: readonly string[] | undefined;
-    readonly recursive: boolean;
-  },
-  context: ToolContext,
+  { path: one, paths = [], recursive }: Paths & { readonly recursive: boolean },
+  { principal }: ToolContext,
 ): Promise<string> {
-  const workspace = workspaceOf(source, context.principal);
-  const effects: string[] = [];
-  for (const text of path === undefined ? paths : [path, ...paths]) {
-    effects.push(await previewDeleteOf(workspace, text, recursive));
-  }
-  return effects.join("\n");
-}
-
-async function previewDeleteOf(workspace: Workspace, text: string, recursive: boolean): Promise<string> {
-  const parsed = parseDirectoryPath(text);
-  if (!parsed.ok) return `Deletes ${showName(text)}`;
-  const path = await inStoredForm(workspace, parsed.value);
-  if (await isLink(workspace, path)) return `Deletes the link ${showName(path.text)}`;
-  const head = `Deletes ${showName(path.text)}`;
-  if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
-  const lines: string[] = [];
-  let entries = 0;
-  for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
-    if (!entry.ok || ++entries >= maxCountedEntries) break;
-    if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
-  }
-  const others = entries - lines.length;
-  const more = others > 0 ? `\n... and ${others}${entries >= maxCountedEntries ? " or more" : ""} more` : "";
-  return entries === 0 ? head : `${head} with ${count(entries, "entry", "entries")}:\n${lines.join("\n")}${more}`;
+  const workspace = workspaceOf(source, principal);
+  return await effectsOf(one === undefined ? paths : [one, ...paths], async (text) => {
+    const parsed = parseDirectoryPath(text);
+    if (!parsed.ok) return `Deletes ${showName(text)}`;
+    const path = await inStoredForm(workspace, parsed.value);
+    if (await isLink(workspace, path)) return `Deletes the link ${showName(path.text)}`;
+    const head = `Deletes ${showName(path.text)}`;
+    if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
+    const lines: string[] = [];
+    let entries = 0;
+    for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
+      if (!entry.ok || ++entries >= maxCountedEntries) break;
+      if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
+    }
+    const others = entries - lines.length;
+    const more = others > 0 ? `\n... and ${others}${entries >= maxCountedEntries ? " or more" : ""} more` : "";
+    return entries === 0 ? head : `${head} with ${count(entries, "entry", "entries")}:\n${lines.join("\n")}${more}`;
+  });
 }
 
 /** What a `file_move` would do, and whether it replaces something. */
 export async function previewMove(
   source: WorkspaceSource,
-  { paths = [], ...input }: {
-    readonly path?: string | undefined;
-    readonly paths?: readonly string[] | undefined;
-    readonly destination: string;
-    readonly copy: boolean;
-  },
-  context: ToolContext,
+  { path: one, paths = [], destination, copy }: Paths & { readonly destination: string; readonly copy: boolean },
+  { principal }: ToolContext,
 ): Promise<string> {
-  if (paths.length === 0) return await previewMoveOf(source, input, context);
-  const effects: string[] = [];
-  const destination = `${input.destination}/`;
-  for (const path of input.path === undefined ? paths : [input.path, ...paths]) {
+  const workspace = workspaceOf(source, principal);
+  const isInto = paths.length > 0;
+  if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
+  return await effectsOf(one === undefined ? paths : [one, ...paths], async (path) => {
     const name = path.split("/").filter((each) => each !== "").at(-1) ?? "";
-    effects.push(await previewMoveOf(source, { ...input, path, destination: `${destination}${name}` }, context));
-  }
-  return effects.join("\n");
-}
-
-async function previewMoveOf(
-  source: WorkspaceSource,
-  { path, destination, copy }: {
-    readonly path?: string | undefined;
-    readonly destination: string;
-    readonly copy: boolean;
-  },
-  context: ToolContext,
-): Promise<string> {
-  if (path === undefined) return `Makes the directory ${showName(destination)}`;
-  const workspace = workspaceOf(source, context.principal);
-  const from = parseDirectoryPath(path);
-  const given = parseDirectoryPath(destination);
-  const verb = copy ? "Copies" : "Moves";
-  if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(destination)}`;
-  const to = await destinationOf(workspace, await inStoredForm(workspace, from.value), {
-    text: destination,
-    path: given.value,
+    const text = isInto ? `${destination}/${name}` : destination;
+    const from = parseDirectoryPath(path);
+    const given = parseDirectoryPath(text);
+    const verb = copy ? "Copies" : "Moves";
+    if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(text)}`;
+    const to = await destinationOf(workspace, await inStoredForm(workspace, from.value), { text, path: given.value });
+    const there = await workspace.stat(to);
+    const replaces = there.ok && there.value.kind === "file"
+      ? `, replacing a file (${(await stateOf(workspace, to)).what})`
+      : "";
+    return `${verb} ${showName(path)} to ${showName(to.text)}${replaces}`;
   });
-  const there = await workspace.stat(to);
-  const replaces = there.ok && there.value.kind === "file"
-    ? `, replacing a file (${(await stateOf(workspace, to)).what})`
-    : "";
-  return `${verb} ${showName(path)} to ${showName(to.text)}${replaces}`;
 }
