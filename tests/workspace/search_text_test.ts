@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import type { ByteText } from "../../src/files/text/byte_text.ts";
+import type { ByteText } from "../../src/files/text/finder.ts";
 import { toByteText } from "../../src/files/text/search_file.ts";
 import { createLinePattern } from "../../src/files/text/line_pattern.ts";
 import type { LongLineMatch, LongLineSearch } from "../../src/files/text/long_line.ts";

@@ -1,6 +1,6 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
 import { loadOnce } from "../../lib/program.ts";
-import { countLineEnds } from "./byte_text.ts";
+import { countLineEnds } from "./finder.ts";
 
 /** Longer lines are shortened. */
 const maxLineCharacters = 500;

@@ -1,6 +1,5 @@
 /** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
-import { countLineEnds } from "./byte_text.ts";
-import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
+import { countLineEnds, createTextFinder, findOverlapping, wordClass } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";

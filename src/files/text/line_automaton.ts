@@ -1,5 +1,5 @@
 /**
- * Finds lines that a regular expression matches, in UTF-8 bytes (see byte_text.ts): a deterministic automaton, built of
+ * Finds lines that a regular expression matches, in UTF-8 bytes (see finder.ts): a deterministic automaton, built of
  * RE2's program as far as the text needs it, that takes one step a byte. It is exact until it has too many states.
  */
 

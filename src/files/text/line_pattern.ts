@@ -3,12 +3,13 @@
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
 import { Buffer } from "node:buffer";
-import { endOfLine, startOfLine } from "./byte_text.ts";
 import {
   createFormsFinder,
   createTextFinder,
+  endOfLine,
   escapeExpression,
   type Match,
+  startOfLine,
   unicodeForms,
   wordClass,
 } from "./finder.ts";
@@ -32,7 +33,7 @@ import { type LongLineSearch, searchLongExpression, searchLongText } from "./lon
 
 /** Finds lines that match. */
 export interface LinePattern {
-  /** The offset of a byte in the first line that may match, of the lines from one offset to another (byte_text.ts); or -1. */
+  /** The offset of a byte in the first line that may match, of the lines from one offset to another (finder.ts); or -1. */
   findCandidate(characters: string, from: number, to: number): number;
   /** The offset of the first match in a line, or -1. */
   find(line: string): number;
@@ -40,7 +41,7 @@ export interface LinePattern {
   next(line: string, from: number): Match | null;
   /** Whether finding a match may take as long as the rest of the line is. */
   readonly isExpression: boolean;
-  /** A text that is found as it is, in bytes (byte_text.ts) of its Unicode forms; `null` for any other query. */
+  /** A text that is found as it is, in bytes (finder.ts) of its Unicode forms; `null` for any other query. */
   readonly literals: readonly string[] | null;
   /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
@@ -275,7 +276,7 @@ export function filterLines(pattern: LinePattern, { all, without, ignoreCase }: 
 }
 
 /**
- * Screens are bytes of UTF-8 (see byte_text.ts) that a match holds: every match has them, not all that have them match.
+ * Screens are bytes of UTF-8 (see finder.ts) that a match holds: every match has them, not all that have them match.
  * V8 compiles their expression to code that passes over most bytes without looking at them. It repeats nothing but the
  * bytes of one character, so no text makes it slow. Without the start screen a search takes twice as long.
  */

@@ -1,5 +1,5 @@
 /** Looks for a query in a line that is too long for one step, or for memory: piece by piece, the first match alone. */
-import { countCharacters } from "./byte_text.ts";
+import { countCharacters } from "./finder.ts";
 import type { LineAutomaton } from "./line_automaton.ts";
 
 /** A match in a long line, with the text around it. */

@@ -9,7 +9,7 @@ import {
   type LiteralCount,
   searchText,
 } from "./search_text.ts";
-import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
+import { type ByteText, countLineEnds, endOfLine } from "./finder.ts";
 import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";

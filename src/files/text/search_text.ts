@@ -1,6 +1,13 @@
 /** Searches one text by lines. */
-import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./byte_text.ts";
-import { createFormsFinder, type Match } from "./finder.ts";
+import {
+  type ByteText,
+  countCharacters,
+  countLineEnds,
+  createFormsFinder,
+  endOfLine,
+  type Match,
+  startOfLine,
+} from "./finder.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineMatch } from "./long_line.ts";
 
@@ -224,7 +231,7 @@ function matchesOf(
   return { matches, isLeast: false, work };
 }
 
-/** Counts a text, in its forms, in a line that comes in pieces, in bytes (byte_text.ts). */
+/** Counts a text, in its forms, in a line that comes in pieces, in bytes (finder.ts). */
 export function createLiteralCount(literals: readonly string[]) {
   const find = createFormsFinder(literals);
   const longest = Math.max(...literals.map(({ length }) => length));

@@ -3,10 +3,9 @@
  * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now
  * refuse.
  */
-import { countLineEnds } from "./byte_text.ts";
+import { countLineEnds, createTextFinder } from "./finder.ts";
 import { shortestHunks } from "./diff.ts";
 import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../workspace/change.ts";
-import { createTextFinder } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/port.ts";

@@ -2,7 +2,7 @@
 import { type Failure, refuse } from "./refusal.ts";
 import { showName } from "../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
+import type { Outcome, Workspace, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm } from "./near_names.ts";
 
@@ -80,4 +80,29 @@ export async function countMissing(workspace: Workspace, { segments }: Workspace
     missing++;
   }
   return missing;
+}
+
+/** The notice about a file's other names, which keep the old content: a write makes a new file. */
+export function otherNamesWords(count = 0): string {
+  return count === 0
+    ? ""
+    : `${count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`} the old text`;
+}
+
+const pieceBytes = 1024 * 1024;
+
+/** What is larger than one write may bring arrives in pieces, and takes effect at once. */
+export function putBytes(
+  workspace: Workspace,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  options: WriteOptions,
+): Promise<Outcome<WrittenFile>> {
+  if (bytes.byteLength <= workspace.limits.maxWriteBytes) return workspace.write(path, bytes, options);
+  const { ifMatch } = options;
+  return workspace.receive(path, piecesOf(bytes), ifMatch === undefined ? {} : { ifMatch });
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
 }

@@ -9,8 +9,15 @@ import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
-import { putBytes } from "./edit_plan.ts";
-import { batchFailure, conditionOf, countMissing, maxNamed, refuseEmptyVersion } from "./batch.ts";
+import {
+  batchFailure,
+  conditionOf,
+  countMissing,
+  maxNamed,
+  otherNamesWords,
+  putBytes,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import {
   count,
   filenameInput,
@@ -303,13 +310,6 @@ function inFormOf(
     ...kept.length > 0 ? [`it keeps its ${kept.join(", ")}`] : [],
   ].join("; ");
   return { text: getsMark ? mark + text : text, encoding, note };
-}
-
-/** The notice about a file's other names, which keep the old content: a write makes a new file. */
-export function otherNamesWords(count = 0): string {
-  return count === 0
-    ? ""
-    : `${count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`} the old text`;
 }
 
 type Mode = NonNullable<WriteOptions["mode"]>;

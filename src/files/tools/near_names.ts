@@ -75,21 +75,16 @@ export async function inStoredForm(workspace: Workspace, path: WorkspacePath): P
       found = same;
       continue;
     }
-    const forms = await formsIn(workspace, found, name.normalize("NFC"));
+    const composed = name.normalize("NFC");
+    const forms: string[] = [];
+    for (const [at, each] of (await namesIn(workspace, found)).entries()) {
+      if (at % namesPerTurn === 0) await nextTurn();
+      if (!ascii.test(each) && each.normalize("NFC") === composed) forms.push(each);
+    }
     if (forms.length !== 1) return childPath(found, path.segments.slice(index)); // what follows is not there either
     found = childPath(found, forms);
   }
   return found;
-}
-
-/** The names in the directory that are composed so. */
-async function formsIn(workspace: Workspace, directory: WorkspacePath, composed: string): Promise<readonly string[]> {
-  const forms: string[] = [];
-  for (const [index, name] of (await namesIn(workspace, directory, () => false)).entries()) {
-    if (index % namesPerTurn === 0) await nextTurn();
-    if (!ascii.test(name) && name.normalize("NFC") === composed) forms.push(name);
-  }
-  return forms;
 }
 
 /**
@@ -103,25 +98,21 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   clock: Clock = systemClock,
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
-  if (/[*?]/.test(path.text)) {
-    return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
-  }
+  const words = await nearWords(workspace, path, clock);
+  return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
+}
+
+/** What may have been meant; `null` where nothing is known. */
+async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<string | null> {
+  if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
   const several = await severalPaths(workspace, path);
-  if (several.length > 1) {
-    return {
-      ...outcome,
-      message: `${outcome.message}; this is more than one path: ${several.map(showName).join(" and ")}`,
-    };
-  }
+  if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
   const near = await heldByOneName(workspace, path) ?? await unwrapped(workspace, path) ??
     await nearPaths(workspace, path, clock);
-  if (near.includes(path.text)) { // and yet nothing is there
-    return { ...outcome, message: `${outcome.message}; there is a link of this name, but nothing where it leads` };
-  }
-  const shown = near.map(showName);
-  if (shown.length === 0) return outcome;
-  const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
-  return { ...outcome, message: `${outcome.message}; did you mean ${words}?` };
+  if (near.includes(path.text)) return "there is a link of this name, but nothing where it leads"; // else it was found
+  const [last, ...others] = near.map(showName).reverse();
+  if (last === undefined) return null;
+  return `did you mean ${others.length === 0 ? last : `${others.reverse().join(", ")} or ${last}`}?`;
 }
 
 /**
@@ -229,15 +220,11 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
 
 /** Whether there is a link at the path, wherever it leads, among the first names of its directory. */
 export async function isLink(workspace: Workspace, { segments }: WorkspacePath): Promise<boolean> {
-  const entries = await entriesIn(workspace, childPath(rootPath, segments.slice(0, -1)), () => false);
+  const entries = await entriesIn(workspace, childPath(rootPath, segments.slice(0, -1)));
   return entries.some(({ name, kind }) => kind === "link" && name === segments.at(-1));
 }
 
-async function entriesIn(
-  workspace: Workspace,
-  path: WorkspacePath,
-  isOver: () => boolean,
-): Promise<readonly DirectoryEntry[]> {
+async function entriesIn(workspace: Workspace, path: WorkspacePath, isOver = () => false) {
   const entries: DirectoryEntry[] = [];
   for (let hasMore = true; hasMore && entries.length < maxNames && !isOver();) {
     const after = entries.at(-1)?.name;
@@ -247,6 +234,10 @@ async function entriesIn(
     hasMore = listing.value.hasMore;
   }
   return entries;
+}
+
+async function namesIn(workspace: Workspace, path: WorkspacePath, isOver?: () => boolean): Promise<readonly string[]> {
+  return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
 }
 
 /** The near names that the caller may learn, as if the others were not there. */
@@ -264,14 +255,6 @@ async function openNames(
     if (hidden.size === before) return near;
   }
   return [];
-}
-
-async function namesIn(
-  workspace: Workspace,
-  path: WorkspacePath,
-  isOver: () => boolean,
-): Promise<readonly string[]> {
-  return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
 }
 
 /** The closest of the words, which are as many as a directory has names. */

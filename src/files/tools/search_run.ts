@@ -103,7 +103,7 @@ export async function searchFiles(
     pattern: pattern.value,
     cursor,
     tag,
-    hint: request.query === undefined ? null : hintFor(request.query, request),
+    hint: hintFor(request),
     ignored: await ignored(),
     isOver: () => clock() > started + maxSearchMilliseconds || context.signal.aborted,
     progress: (progress) => context.progress({ progress }),
@@ -117,9 +117,7 @@ export async function searchFiles(
   if (!outcome.ok || !isWhole) return outcome;
   if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
   const notices = isFile ? [] : patterns.notices();
-  const relaxed = request.query === undefined
-    ? null
-    : relaxedQuery(request.query, { ...request, mayHaveOtherCase: pattern.value?.hasOtherCase !== false });
+  const relaxed = relaxedQuery(request, pattern.value?.hasOtherCase !== false);
   const almost = relaxed === null ? null : await createLinePattern(relaxed);
   if (almost?.ok) {
     const first = { limit: 1, show: "lines", context: 0, last: false, newest_first: false } as const;
@@ -219,7 +217,7 @@ async function search(run: SearchRun) {
       if (pause !== undefined) await pause;
       if (state.searched % filesPerProgress === 0) run.progress(state.searched);
       collector.begin(file.text);
-      const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
+      const resumed = cursor?.partial !== undefined && cursor.partial.segments.join("/") === entry.segments.join("/");
       const searched = await searchFile(workspace, file, buffer, {
         pattern,
         counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
@@ -283,10 +281,6 @@ async function* candidates(
   yield* entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)).map(success);
 }
 
-function isSamePath(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((name, index) => name === b[index]);
-}
-
 /** What plain text seldom holds, and expressions do: `a|b`, `.*`, `\d`, `\.`, `[a-z]`, `x{2}`, `(?i)`, `^x`, `x$`. */
 const expressionLike = [
   /[^\s|]\|[^\s|]/,
@@ -312,7 +306,8 @@ const mayBeLineEnd = /\\[sDSW]|\[\^/;
 const byLine = "each line is searched separately: search for one of its lines, with context for those around it";
 
 /** To be shown where nothing was found; `null` where the query says what it means. */
-function hintFor(query: string, { regex }: { readonly regex: boolean }): Notice | null {
+function hintFor({ query, regex }: SearchRequest): Notice | null {
+  if (query === undefined) return null;
   const [, inner = "", flags = ""] = slashed.exec(query) ?? [];
   const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
   if (inner !== "" && (regex || flags !== "" || isLikeOne(inner))) {
@@ -334,15 +329,10 @@ function remedy(words: string): Notice {
 
 /** The query but for what slips: case, straight and curly quotes, dashes, whole words; `null` where it has none of these. */
 function relaxedQuery(
-  query: string,
-  { regex, ignore_case: ignoreCase, whole_word: wholeWord, mayHaveOtherCase }: {
-    readonly regex: boolean;
-    readonly ignore_case: boolean;
-    readonly whole_word: boolean;
-    readonly mayHaveOtherCase: boolean;
-  },
+  { query, regex, ignore_case: ignoreCase, whole_word: wholeWord }: SearchRequest,
+  mayHaveOtherCase: boolean,
 ): LineQuery | null {
-  if (regex) return null;
+  if (query === undefined || regex) return null;
   const text = escapeExpression(query).replace(/['‘’‚′]/g, "['‘’‚′]").replace(/["“”„″]/g, '["“”„″]')
     .replace(/[-‐‑‒–—−]/g, "[-‐‑‒–—−]");
   const hasSigns = /['‘’‚′"“”„″‐‑‒–—−-]/.test(query);

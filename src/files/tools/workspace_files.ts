@@ -84,33 +84,14 @@ function toOutcome(refusal: WorkspaceRefusal): ResourceOutcome {
   return refusal.reason === "io" ? { refusal: `Failed to read: ${fileSystemFaultWords(refusal.code)}` } : null;
 }
 
-interface ChangedNames {
-  isChanged: boolean;
-  readonly below: Map<string, ChangedNames>;
-}
-
 /** A file is touched by what happens to it, and to a directory that it is in. */
 function touchedBy({ paths, isPartial }: WorkspaceChange): (uri: string) => boolean {
-  const root: ChangedNames = { isChanged: false, below: new Map() };
-  for (const { segments } of paths) {
-    let at = root;
-    for (const name of segments) {
-      const next = at.below.get(name) ?? { isChanged: false, below: new Map() };
-      at.below.set(name, next);
-      at = next;
-    }
-    at.isChanged = true;
-  }
+  const changed = new Set(paths.map(({ text }) => text));
   return (uri) => {
-    const segments = parseFileUri(uri)?.segments;
+    const { segments } = parseFileUri(uri) ?? {};
     if (segments === undefined) return false;
-    let at: ChangedNames | undefined = root;
-    for (const name of segments) {
-      at = at.below.get(name);
-      if (at === undefined) break;
-      if (at.isChanged) return true;
-    }
-    return isPartial;
+    return isPartial ||
+      segments.some((_, depth) => changed.has(segments.slice(0, depth + 1).join("/")));
   };
 }
 
