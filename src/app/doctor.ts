@@ -64,7 +64,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["telemetry", () => examineTelemetry(config.telemetry)],
     ["ollama", () => examineModels(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
-    ["identity provider", () => examineCompany(config.authorizationServer.company, { serverUrl, clock })],
+    ["identity provider", () => examineCompany(config.authorizationServer, { serverUrl, clock })],
     ["registration", () => examineRegistration(config)],
     ["certificate", async function* () {
       isCertified = publicDomain !== undefined
@@ -187,7 +187,8 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   if (isUnusable) return void (yield broken(found.problem, found.remedy));
   if (found === null) return void (yield note("does not exist yet: the first start makes it"));
   yield well("is undamaged, writable, and belongs to the master key");
-  if (config.authorizationServer.signIn !== "local" || found.isFound) return;
+  const { signIn, company } = config.authorizationServer;
+  if (signIn !== "local" || found.isFound || (company?.allow.length ?? 0) > 0) return;
   yield checksOf("owner").warning(
     "there is none yet: people cannot sign in",
     "start it and open the set-up link that it prints",

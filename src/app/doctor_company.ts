@@ -14,11 +14,11 @@ interface CompanyOptions {
 }
 
 export async function* examineCompany(
-  company: CompanySettings | null,
+  { company, ownerPassphrase }: { readonly company: CompanySettings | null; readonly ownerPassphrase: boolean },
   { serverUrl, clock, fetch = globalThis.fetch }: CompanyOptions,
 ): AsyncGenerator<Check> {
   if (company === null) return;
-  yield* examineMapping(company);
+  yield* examineMapping(company, ownerPassphrase);
   const { createProvider } = await loadProvider();
   let providerTime: number | null = null;
   const provider = createProvider({
@@ -122,10 +122,14 @@ async function askRedirect(
 }
 
 /** Rules that let no one in, or let in people who may then do nothing. */
-function* examineMapping({ allow, groups }: CompanySettings): Generator<Check> {
+function* examineMapping({ allow, groups }: CompanySettings, ownerPassphrase: boolean): Generator<Check> {
   const { well, warning, note } = checksOf("people of the identity provider");
   if (allow.length === 0) {
-    return yield note("OIDC_ALLOW is not set: only people who linked an account can sign in");
+    const who = "OIDC_ALLOW is not set: people can sign in who linked an account, and no others";
+    return yield ownerPassphrase ? note(who) : warning(
+      `${who}, while OWNER_PASSPHRASE is off`,
+      "set OIDC_ALLOW, or OWNER_PASSPHRASE=on until the owner has linked an account",
+    );
   }
   const rightless = allow.flatMap((rule) =>
     rule.kind === "group" && groups?.has(rule.name) === false ? [rule.name] : []
@@ -142,5 +146,5 @@ function* examineMapping({ allow, groups }: CompanySettings): Generator<Check> {
   const isAdministered = [...groups?.values() ?? []].some(({ administrator }) => administrator);
   yield isAdministered
     ? well("OIDC_ALLOW and OIDC_GROUPS fit each other")
-    : note("no group makes administrators: only those named here are");
+    : note("no group makes administrators: those named here are");
 }

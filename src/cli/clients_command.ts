@@ -126,7 +126,7 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
         : grantTypes.includes("client_credentials")
         ? "held"
         : "never",
-      grantTypes.join(","),
+      grantTypes.join(",").replace("urn:ietf:params:oauth:grant-type:", ""),
       name,
     ]),
     whenEmpty: "there are no clients; one that registers appears here, and `portcullis clients create` makes one",
