@@ -105,11 +105,13 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
     isSetUp: async (): Promise<boolean> =>
       servicenow?.signsPeopleIn === true || (company?.allow.length ?? 0) > 0 || await users.hasOwner(),
     /**
-     * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
+     * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere alone. With
      * `isShared`, one that another instance printed stays good.
      */
     issueSetUpLink: ({ isShared } = { isShared: false }): Promise<string | null> =>
-      servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink({ ...options, users }, isShared),
+      servicenow?.signsPeopleIn || options.ownerPassphrase === false
+        ? Promise.resolve(null)
+        : issueSetUpLink({ ...options, users }, isShared),
   };
 }
 

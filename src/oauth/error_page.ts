@@ -70,7 +70,7 @@ const dead = {
   foreign_form: deadEnd("This form came from somewhere else", "Nothing was changed. Start again from the application."),
   sign_in_elsewhere: deadEnd(
     "Sign-in happens elsewhere",
-    "This server leaves sign-in to your organisation's ServiceNow instance. Start again from the application.",
+    "You sign in at your organisation, and have no passphrase here. Start again from the application.",
   ),
   sign_in_link_invalid: deadEnd(
     "This sign-in link does not work",

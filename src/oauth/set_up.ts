@@ -134,6 +134,8 @@ export function createInvitationEndpoint(options: SetUpOptions): Endpoint {
     async find(code) {
       if (options.signInElsewhere !== undefined) return failure("sign_in_elsewhere");
       const found = await invitations.read(storage, hashSecret(code));
+      const account = found === null ? null : await options.users.find(found.value.userId);
+      if (account !== null && account.company !== null) return failure("sign_in_elsewhere");
       return found !== null && await isInvitationGood(storage, found.value)
         ? success(found)
         : failure("invitation_invalid");

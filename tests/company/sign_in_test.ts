@@ -12,9 +12,9 @@ import {
   passphrase,
   redeem,
   register,
-  startHarness,
   type TestBrowser,
 } from "../authorization_server/harness.ts";
+import { act, invitePerson, signInTo, startConsole } from "../console/harness.ts";
 import { broken, providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 
 const groups = "mcp-users=files:read files:write; mcp-readers=files:read; mcp-admins=administrator";
@@ -34,7 +34,7 @@ async function startPlace(
   const rules = parseAllow(allow ?? "*");
   const rights = map === null ? null : parseGroups(map);
   assert.ok(rules.ok);
-  const harness = await startHarness({
+  const harness = await startConsole([], {
     ownerPassphrase: on,
     company: {
       issuer: provider.issuer,
@@ -115,12 +115,12 @@ Deno.test("company: sign-in there, consent here, and the grant is the person's, 
 type Place = Awaited<ReturnType<typeof startPlace>>;
 
 /** Someone is at the provider's page, and a browser of theirs is on its way back. */
-async function onTheWayBack(place: Place, sub = "ada", path?: string): Promise<{ browser: TestBrowser; back: URL }> {
+async function onTheWayBack(place: Place, sub = "ada"): Promise<{ browser: TestBrowser; back: URL }> {
   place.provider.employ(sub, { groups: ["mcp-users"] });
   place.provider.signIn(sub);
   const browser = place.browser();
-  const client = path === undefined ? await register(place.harness) : null;
-  return { browser, back: await place.comeBack(browser, path ?? authorizePath(client?.client_id ?? "")) };
+  const { client_id: id } = await register(place.harness);
+  return { browser, back: await place.comeBack(browser, authorizePath(id)) };
 }
 
 const visit = (browser: TestBrowser, url: URL): Promise<Response> => browser.get(`${url.pathname}${url.search}`);
@@ -343,7 +343,7 @@ Deno.test("company: prompt=login asks the provider again, and looks at when that
 });
 
 /** Signs the owner in with the passphrase, and links who sits at the provider. */
-async function linkOwner(place: Place, browser: TestBrowser): Promise<{ status: number; text: string }> {
+async function linkOwner(browser: TestBrowser): Promise<{ status: number; text: string }> {
   const page = await (await browser.get("/oauth/company/link")).text();
   const action = "/oauth/sign-in?next=companyLink";
   assert.ok(page.includes(`action="${action}"`), page);
@@ -369,7 +369,7 @@ Deno.test("company: who has a passphrase links once, by both sign-ins; the owner
   place.provider.employ("boss", { name: "The Boss" });
   place.provider.signIn("boss");
   const owner = place.browser();
-  const linked = await linkOwner(place, owner);
+  const linked = await linkOwner(owner);
   assert.equal(linked.status, 303);
   assert.match(linked.text, /<dd>Linked<\/dd>/);
 
@@ -409,7 +409,7 @@ Deno.test("company: a link belongs to who asked for it, and no account at the pr
   place.provider.signIn("ada");
   assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 200);
   const owner = place.browser();
-  const taken = await linkOwner(place, owner);
+  const taken = await linkOwner(owner);
   assert.equal(taken.status, 403);
   assert.match(taken.text, /belongs to someone here already/);
   const stored = await users.read(place.harness.storage, "owner");
@@ -502,4 +502,64 @@ Deno.test("company: someone disabled here does not come in", async () => {
   assert.match((await place.follow(place.browser(), "/oauth/grants")).text, /Your account is disabled on this server/);
   assert.ok((await administration.change(stored?.value.id ?? "", "enable", doer)).ok);
   assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 200);
+});
+
+Deno.test("company: what is dangerous asks for a new sign-in there, of the same person", async () => {
+  await using place = await startPlace();
+  for (const sub of ["ada", "eve"]) place.provider.employ(sub, { groups: ["mcp-users", "mcp-admins"] });
+  place.provider.signIn("eve");
+  await place.follow(place.browser(), "/oauth/grants");
+  const [stored] = await Array.fromAsync(users.all(place.harness.storage));
+  const eve = stored?.value.id ?? "";
+  const isDisabled = async (): Promise<boolean | undefined> =>
+    (await users.read(place.harness.storage, eve))?.value.disabled;
+  place.provider.signIn("ada");
+  const browser = place.browser();
+  assert.equal((await place.follow(browser, "/console/people")).status, 200);
+  place.harness.time.now += 600_000;
+  const asked = await (await act(browser, "/console/people", { act: "disable", user: eve })).text();
+  assert.match(asked, /sign in to your company account again/);
+  assert.equal(await isDisabled(), false);
+  const path = /href="(\/oauth\/company\?[^"]*again=1[^"]*)"/.exec(asked)?.[1]?.replaceAll("&amp;", "&") ?? "";
+
+  place.provider.signIn("eve");
+  const other = await visit(browser, await place.comeBack(browser, path));
+  assert.match(await other.text(), /You signed in as someone else/);
+  place.provider.signIn("ada");
+  place.provider.faults.claims = (claims) => ({ ...claims, auth_time: Number(claims["auth_time"]) - 600 });
+  const stale = await visit(browser, await place.comeBack(browser, path));
+  assert.match(await stale.text(), /did not ask you again/);
+  assert.match(await (await act(browser, "/console/people", { act: "disable", user: eve })).text(), /again/);
+  place.provider.faults.claims = null;
+  const back = await visit(browser, await place.comeBack(browser, path));
+  assert.equal(back.headers.get("location"), "/console/people");
+  assert.equal((await act(browser, "/console/people", { act: "disable", user: eve })).status, 303);
+  assert.equal(await isDisabled(), true);
+});
+
+Deno.test("company: someone who linked has no passphrase any more, and no invitation gives one back", async () => {
+  await using place = await startPlace({ allow: "sub:ada" });
+  const owner = await signInTo(place.harness);
+  const secret = await invitePerson(place.harness, owner, "ada");
+  place.provider.employ("ada");
+  place.provider.signIn("ada");
+  const ada = await signInTo(place.harness, { username: "ada", secret });
+  const csrf = hiddenField(await (await ada.get("/oauth/company/link")).text(), "csrf");
+  const sent = await ada.post("/oauth/company/link", { csrf, passphrase: secret, action: "link" });
+  const url = /url=(.*)$/.exec(sent.headers.get("refresh") ?? "")?.[1] ?? "";
+  assert.equal((await visit(ada, locationOf(await fetch(url, { redirect: "manual" })))).status, 303);
+  assert.match((await place.follow(place.browser(), "/console")).text, /ada/);
+
+  await assert.rejects(signInTo(place.harness, { username: "ada", secret }), "the passphrase is no way around");
+  const people = await (await owner.get("/console/people")).text();
+  assert.match(people, /Company account/);
+  assert.doesNotMatch(people, /Reset passphrase/);
+  const { administration } = await place.harness.server.forConsole();
+  const doer = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
+  const link = await administration.invite({ userId: "ada", kind: "reset" }, doer);
+  assert.ok(link.ok);
+  const refused = await place.browser().get(new URL(link.value).pathname + new URL(link.value).search);
+  assert.match(await refused.text(), /Sign-in happens elsewhere/);
+  const unlinked = await ada.post("/oauth/company/link", { csrf, passphrase: secret, action: "unlink" });
+  assert.equal(unlinked.status, 403);
 });

@@ -9,6 +9,7 @@ import type { Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
   type Harness,
+  type HarnessOptions,
   hiddenField,
   issuer,
   mount,
@@ -24,8 +25,11 @@ export interface ConsoleHarness extends Harness {
   readonly warnings: string[];
 }
 
-export async function startConsole(more: readonly Section[] = []): Promise<ConsoleHarness> {
-  const harness = await startHarness();
+export async function startConsole(
+  more: readonly Section[] = [],
+  options: HarnessOptions = {},
+): Promise<ConsoleHarness> {
+  const harness = await startHarness(options);
   const { visits, administration } = await harness.server.forConsole();
   const warnings: string[] = [];
   const pages = createConsole({
