@@ -23,13 +23,14 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 
-interface AppParts extends Parts {
-  /** Fetches client metadata documents; see `createDocumentFetcher`. */
+export interface AppParts extends Parts {
+  /** Fetches client metadata documents, from public addresses only; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
   /** Reaches the company's identity provider; the platform's `fetch` when absent. */
   readonly providerFetch?: ProviderFetch | undefined;
   /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
+  /** Called once, with the name of the first client that connects: of plain signs, on one line. */
   readonly onConnected?: (name: string) => void;
 }
 

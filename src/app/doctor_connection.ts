@@ -21,19 +21,11 @@ interface Finding {
   readonly remedy?: string;
 }
 
-/** The client where a person has to go on: it sent the browser to `authorizationUrl`. */
-interface WaitingClient {
-  readonly authorizationUrl: string;
-  readonly redirectUri: string;
-  readonly state: string;
-  readonly verifier: string;
-  readonly tokenEndpoint: string;
-  readonly id: string;
-  readonly secret: string;
-}
-
-/** Yields a step after the other, and ends after the first that is broken, or with the client that waits. */
-export async function* playConnection(options: ConnectionOptions): AsyncGenerator<Check, WaitingClient | null> {
+/**
+ * Yields a step after the other, and ends after the first that is broken, or with the client where a person has to go
+ * on: it sent the browser to `authorizationUrl`.
+ */
+export async function* playConnection(options: ConnectionOptions) {
   const { serverUrl, instanceOrigin, scopes } = options;
   const step = (name: string, found: Result<unknown, Finding>, text: string): Check =>
     found.ok ? { name, state: "well", text } : { name, state: "broken", ...found.error };
@@ -87,14 +79,8 @@ async function initialize(url: string): Promise<Result<null, Finding>> {
     : failure({ text: `initialize is answered with an error: ${JSON.stringify(body["error"])}` });
 }
 
-interface Endpoints {
-  readonly registration: string;
-  readonly authorization: string;
-  readonly token: string;
-}
-
 /** Reads the metadata (RFC 8414 §3.3: its issuer is the address that was asked). */
-async function readEndpoints(serverUrl: string): Promise<Result<Endpoints, Finding>> {
+async function readEndpoints(serverUrl: string) {
   const answer = await ask(`${serverUrl}/.well-known/oauth-authorization-server`, {});
   if (!answer.ok) return answer;
   const { body } = answer.value;
@@ -144,20 +130,10 @@ interface AskRequest {
   readonly json?: unknown;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  /** Empty when it is no JSON object. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
 const timeoutMs = 5_000;
 
-/** Sends one request and reads the answer. Redirects are not followed. */
-async function ask(
-  url: string,
-  { accept = "application/json", authorization, json }: AskRequest,
-): Promise<Result<Answer, Finding>> {
+/** Sends one request and reads the answer; the body is empty where it is no JSON object. Redirects are not followed. */
+async function ask(url: string, { accept = "application/json", authorization, json }: AskRequest) {
   const headers: Record<string, string> = { accept };
   if (authorization !== undefined) headers["authorization"] = authorization;
   if (json !== undefined) headers["content-type"] = "application/json";

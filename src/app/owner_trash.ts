@@ -15,67 +15,53 @@ import {
   userDirectoryName,
   type Workspace,
 } from "../files/mod.ts";
-import { failure, type Problem, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import { keepsChanges, workspaceOpener } from "./workspaces.ts";
 
-/** A file, directory or link that a change replaced or deleted. */
-export interface KeptEntry {
-  readonly id: string;
-  readonly path: string;
-  readonly kind: string;
-  readonly bytes: number;
-  readonly entries: number;
-  /** When it was replaced or deleted, and until when it is kept: ISO 8601, UTC. */
-  readonly time: string;
-  readonly until: string;
-  readonly user: string | null;
-  readonly client: string | null;
-  readonly tool: string | null;
-}
-
 /** The trash for `portcullis trash`: every user's changes, not one client's. */
-export interface OwnerTrash {
-  /** The newest first. */
-  list(): AsyncIterable<KeptEntry>;
-  /** Restores it to its old path or to another one, never over something. Returns the path. */
-  restore(id: string, path?: string): Promise<Result<string, Problem>>;
-  close(): Promise<void>;
-}
+export type OwnerTrash = Awaited<ReturnType<typeof openOwnerTrash>>;
 
 const author = { subject: ownerId, clientId: "portcullis-trash", grantId: "", tool: "trash restore" };
 
-/** Opens the trash of all, of which `user` names one, or with a workspace for each user that of `user`. */
+/**
+ * Opens the trash of all, of which `user` names one, or with a workspace for each user that of `user`. Throws
+ * {@link UnusableError} where there is none.
+ */
 export async function openOwnerTrash(
   { workspace: settings }: Pick<Config, "workspace">,
   { storage, clock, user }: { readonly storage: Storage; readonly clock: Clock; readonly user: string | undefined },
-): Promise<Result<OwnerTrash, Problem>> {
-  if (!keepsChanges(settings)) return problem("nothing is kept", "set TRASH_KEEP");
+) {
+  if (!keepsChanges(settings)) throw new UnusableError("nothing is kept", "set TRASH_KEEP");
   const isShared = settings.sharing === "shared";
-  if (!isShared && user === undefined) return problem("each user has a workspace here", "name one with --user");
+  if (!isShared && user === undefined) {
+    throw new UnusableError("each user has a workspace here", "name one with --user");
+  }
   const directory = isShared || user === undefined ? null : userDirectoryName(user);
   const root = join(settings.dir, directory ?? "");
   if (settings.store === "disk" && !isDirectory(root)) {
     const remedy = isShared
       ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
       : "see `portcullis users list`";
-    return problem(`there is no workspace at ${root}`, remedy);
+    throw new UnusableError(`there is no workspace at ${root}`, remedy);
   }
   const open = await workspaceOpener(settings, { storage, clock, kernel: loadKernel() });
   const workspace = open(directory);
   const { trash } = workspace;
   if (trash === null) throw new TypeError("a workspace that keeps changes without a trash");
-  return success({
+  return {
+    /** The newest first. */
     async *list() {
       for await (const change of trash.changes()) {
         if (isShared && user !== undefined && change.by?.subject !== user) continue;
         for await (const item of keptBy(trash, change)) yield toEntry(trash, change, item);
       }
     },
-    restore: (id, path) => restore(workspace, trash, id, path),
+    /** Restores it to its old path or to another one, never over something. Returns the path. */
+    restore: (id: string, path?: string) => restore(workspace, trash, id, path),
     close: () => workspace.close(),
-  });
+  };
 }
 
 async function restore(
@@ -121,7 +107,8 @@ function stepOf({ steps }: Change, { number }: KeptItem) {
   return steps.find((each) => each.number === number)?.step;
 }
 
-function toEntry({ keepMs }: Trash, change: Change, item: KeptItem): KeptEntry {
+/** A file, directory or link that a change replaced or deleted. */
+function toEntry({ keepMs }: Trash, change: Change, item: KeptItem) {
   const step = stepOf(change, item);
   const kept = step !== undefined && "kept" in step ? step.kept : null;
   return {
@@ -130,6 +117,7 @@ function toEntry({ keepMs }: Trash, change: Change, item: KeptItem): KeptEntry {
     kind: kept?.kind ?? "file",
     bytes: kept?.sizeBytes ?? 0,
     entries: kept?.entries ?? 1,
+    /** When it was replaced or deleted, and until when it is kept: ISO 8601, UTC. */
     time: new Date(change.at).toISOString(),
     until: new Date(change.at + keepMs).toISOString(),
     user: change.by?.subject ?? null,

@@ -7,15 +7,12 @@ import type { PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
 import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
-import { type App, buildApp } from "./app.ts";
-import type { Bounds } from "./bounds.ts";
-import { canVerify, hasArgon2id, type ProviderFetch } from "../oauth/mod.ts";
-import type { FetchDocument } from "../lib/document_fetcher.ts";
+import { type App, type AppParts, buildApp } from "./app.ts";
+import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
-import type { KernelAccess } from "../files/mod.ts";
 import { listenForClients, listeningOn } from "./listeners.ts";
-import { atMost, type Clock, systemTimers } from "../lib/time.ts";
-import { methodNames, type Tool } from "../mcp/mod.ts";
+import { atMost, systemTimers } from "../lib/time.ts";
+import { methodNames } from "../mcp/mod.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
 
@@ -32,19 +29,10 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-export interface StartServerOptions {
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly extraTools: readonly Tool[];
-  /** Fetches client metadata documents, from public addresses only. */
-  readonly fetchDocument: FetchDocument;
-  /** Reaches the company's provider; the platform's `fetch` when absent. */
-  readonly providerFetch?: ProviderFetch;
-  readonly bounds?: Bounds;
-  /** How the files of a workspace on the disk are confined. */
-  readonly kernel?: KernelAccess;
-  /** Called once, with the name of the first client that connects: of plain signs, on one line. */
-  readonly onConnected?: (name: string) => void;
+export interface StartServerOptions
+  extends
+    Pick<AppParts, "log" | "clock" | "extraTools" | "fetchDocument" | "providerFetch" | "onConnected">,
+    Partial<Pick<AppParts, "bounds" | "kernel">> {
   /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
   /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */

@@ -2,6 +2,7 @@
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { ProviderQuestion, ProviderReply } from "./provider_gateway.ts";
 import type { Config } from "./config/config.ts";
+import type { RunningServer } from "./running_server.ts";
 
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
@@ -20,12 +21,8 @@ export type ToWorker =
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
-export interface Ready {
+export interface Ready extends Omit<RunningServer, "stop"> {
   readonly kind: "ready";
-  readonly serverUrl: string;
-  readonly port: number;
-  readonly isWaiting: boolean;
-  readonly setUpLink: string | null;
 }
 
 /** The server cannot run, for a reason that was foreseen: `error:` and `hint:` lines. */
@@ -61,22 +58,17 @@ export type FromWorker =
   | Stopped;
 
 /** Questions that were posted to another thread, waiting for their answers. */
-interface PendingAnswers<Answer> {
-  /** Posts a numbered question. If the other thread ends first, the answer never comes. */
-  ask(post: (id: number) => void): Promise<Answer>;
-  answer(id: number, answer: Answer): void;
-}
-
-export function createPendingAnswers<Answer>(): PendingAnswers<Answer> {
+export function createPendingAnswers<Answer>() {
   const pending = new Map<number, (answer: Answer) => void>();
   let asked = 0;
   return {
-    ask: (post) =>
+    /** Posts a numbered question. If the other thread ends first, the answer never comes. */
+    ask: (post: (id: number) => void): Promise<Answer> =>
       new Promise((resolve) => {
         pending.set(++asked, resolve);
         post(asked);
       }),
-    answer(id, answer) {
+    answer(id: number, answer: Answer): void {
       pending.get(id)?.(answer);
       pending.delete(id);
     },

@@ -2,29 +2,23 @@
 import { type ConfigProblem, settings } from "../app/mod.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
-interface ParsedArguments {
-  readonly words: readonly string[];
-  readonly flags: Readonly<Record<string, string | undefined>>;
-  readonly help: boolean;
-  readonly version: boolean;
-  /** Flags that are unknown or lack their value. */
-  readonly problems: readonly ConfigProblem[];
-}
-
 const settingFlags: readonly string[] = settings
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
 
 /** Flags that every command takes, because all read the settings. */
 export const commonFlags: readonly string[] = [...settingFlags, "config"];
 
-/** Takes `--flag value` and `--flag=value`, and switches without a value; after `--`, everything is a word. */
+/**
+ * Takes `--flag value` and `--flag=value`, and switches without a value; after `--`, everything is a word. The problems
+ * are flags that are unknown or lack their value.
+ */
 export function parseArguments(
   args: readonly string[],
   commandFlags: readonly string[],
   switches: readonly string[] = [],
-): ParsedArguments {
+) {
   const words: string[] = [];
-  const flags: Record<string, string> = {};
+  const flags: Record<string, string | undefined> = {};
   const problems: ConfigProblem[] = [];
   const known = [...commonFlags, ...commandFlags];
   let help = false;

@@ -83,15 +83,6 @@ export function jsonEntry(keys: readonly string[]): EntryEditor {
   };
 }
 
-interface PropertyPlace {
-  readonly root: Node | undefined;
-  /** The innermost object of the path that is there. */
-  readonly parent: Node | undefined;
-  readonly property: Node | undefined;
-  /** The keys from that object on: at least the last one. */
-  readonly missing: readonly string[];
-}
-
 function parseObject(text: string): Result<Node | undefined, string> {
   const errors: ParseError[] = [];
   let root: Node | undefined;
@@ -111,7 +102,11 @@ function parseObject(text: string): Result<Node | undefined, string> {
     : faultAt(text, root.offset, "the file does not hold a JSON object");
 }
 
-function findProperty(text: string, keys: readonly string[]): Result<PropertyPlace, string> {
+/**
+ * The property of these keys; `parent` is the innermost object of the path that is there, `missing` the keys from that
+ * object on: at least the last one.
+ */
+function findProperty(text: string, keys: readonly string[]) {
   const parsed = parseObject(text);
   if (!parsed.ok) return parsed;
   const root = parsed.value;

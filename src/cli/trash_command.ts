@@ -34,11 +34,10 @@ function withTrash(work: Work): Action["run"] {
     const config = context.loadConfig();
     if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
     const opened = await openOwnerTrash(config.value, { storage, clock, user: context.flags["user"] });
-    if (!opened.ok) return endWith(context.say, problemText(opened.error));
     try {
-      return await work(opened.value, context, words);
+      return await work(opened, context, words);
     } finally {
-      await opened.value.close();
+      await opened.close();
     }
   });
 }

@@ -65,13 +65,6 @@ function dataPlace({ database, dataDir }: Config["storage"]): string {
   return database === undefined ? dataDir : "PostgreSQL";
 }
 
-interface StopRequest {
-  /** The first signal: drain and stop. */
-  readonly asked: Promise<void>;
-  /** A later signal: end at once. */
-  readonly insisted: Promise<void>;
-}
-
 /** Ctrl-C reaches the whole process group, and `deno task` forwards it too: one signal can arrive twice. */
 const sameSignalMs = 500;
 
@@ -79,7 +72,7 @@ const sameSignalMs = 500;
  * Listens for signals from now on. `elapsed` is in milliseconds. Where Deno's watcher runs the program, it has to end
  * by the signal itself: the watcher ends with Ctrl-C alone, and otherwise waits for a change of a file.
  */
-export function stopRequested(elapsed: Clock, isWatched = false): StopRequest {
+export function stopRequested(elapsed: Clock, isWatched = false) {
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
     : isWatched
@@ -94,5 +87,10 @@ export function stopRequested(elapsed: Clock, isWatched = false): StopRequest {
     if (elapsed() - askedAt >= sameSignalMs) insisted.resolve();
   };
   for (const signal of signals) Deno.addSignalListener(signal, onSignal);
-  return { asked: asked.promise, insisted: insisted.promise };
+  return {
+    /** The first signal: drain and stop. */
+    asked: asked.promise,
+    /** A later signal: end at once. */
+    insisted: insisted.promise,
+  };
 }

@@ -62,25 +62,19 @@ export function listenToPostgres(options: PostgresListenerOptions): () => Promis
   };
 }
 
-/** Limits of the pool, each with a default. */
-export interface PostgresLimits {
-  readonly connections: number;
-  readonly connectTimeoutSeconds: number;
-  /** Statement timeout, waiting for locks included. */
-  readonly statementTimeoutMs: number;
-  /** How long a start waits for the server. */
-  readonly startTimeoutMs: number;
-  /** How long a request waits for a lost server before it is rejected. */
-  readonly outageTimeoutMs: number;
-}
-
-export const postgresLimits: PostgresLimits = {
+/** Limits of the pool. */
+export const postgresLimits = {
   connections: 10,
   connectTimeoutSeconds: 5,
+  /** Statement timeout, waiting for locks included. */
   statementTimeoutMs: 10_000,
+  /** How long a start waits for the server. */
   startTimeoutMs: 5_000,
+  /** How long a request waits for a lost server before it is rejected. */
   outageTimeoutMs: 1_000,
 };
+
+export type PostgresLimits = Readonly<typeof postgresLimits>;
 
 export type PostgresConnection = ReturnType<typeof connectPostgres>;
 

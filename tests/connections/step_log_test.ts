@@ -175,7 +175,7 @@ Deno.test("of a request neither query, code nor token becomes part of a step", a
 
 Deno.test("a client that calls and calls costs no step", () => {
   const { steps, recorder } = startRecorder();
-  const call = { subject: "owner", clientId: "pcc_1", grantId: "g", outcome: "ok" };
+  const call = { subject: "owner", clientId: "pcc_1", grantId: "g", outcome: "ok" as const };
   for (let index = 0; index < 1_000; index += 1) {
     recorder.noteCall({ ...call, method: "tools/list" });
     recorder.noteCall({ ...call, method: "tools/call" });

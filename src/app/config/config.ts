@@ -4,7 +4,6 @@ import {
   findSetting,
   isDeploy,
   layeredVariables,
-  type SettingInForce,
   settingsInForce,
   shownText,
 } from "./find_setting.ts";
@@ -26,6 +25,11 @@ import { environmentHasProxy } from "../../lib/network.ts";
 import { leadsInto } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
+/** What is wrong with a setting that is no secret; `undefined`: it is not set. */
+function wrong(field: string, value: string | undefined, hint: string): ConfigProblem {
+  return { field, value: value === undefined ? "(not set)" : JSON.stringify(value), hint };
+}
+
 // What Deno Deploy asks of a configuration: no instance there can make it for itself, and each loses its disk.
 
 /** Reports what is absent or cannot be. */
@@ -34,34 +38,27 @@ function requireForDeploy(
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
-  const absent = (field: string, hint: string): void => {
-    problems.push({ field, value: "(not set)", hint: `must be set on Deno Deploy${hint}` });
-  };
+  const require = (field: string, hint: string): void =>
+    void problems.push(wrong(field, undefined, `must be set on Deno Deploy${hint}`));
   if (masterKey === undefined) {
-    absent("MASTER_KEY", ", as a secret, the same for every instance; make it with: openssl rand -base64 32");
+    require("MASTER_KEY", ", as a secret, the same for every instance; make it with: openssl rand -base64 32");
   }
   if (serverUrl === undefined) {
     const [app = "APP", organization = "ORGANIZATION"] = [env["DENO_DEPLOY_APP_SLUG"], env["DENO_DEPLOY_ORG_SLUG"]];
     const address = `https://${app}.${organization}.deno.net`;
-    absent("SERVER_URL", ` to the address that clients type: ${address}, or the app's own domain`);
+    require("SERVER_URL", ` to the address that clients type: ${address}, or the app's own domain`);
   }
   if (database === undefined && !env["DATA_DIR"]) {
-    absent("DATABASE_URL", ": assign a PostgreSQL database to the app, and the platform sets it");
+    require("DATABASE_URL", ": assign a PostgreSQL database to the app, and the platform sets it");
   }
   if (publicDomain !== undefined) {
-    problems.push({
-      field: "PUBLIC_DOMAIN",
-      value: JSON.stringify(publicDomain),
-      hint:
-        "cannot be set on Deno Deploy, which issues certificates itself: give the app the domain there, and set SERVER_URL",
-    });
+    const hint =
+      "cannot be set on Deno Deploy, which issues certificates itself: give the app the domain there, and set SERVER_URL";
+    problems.push(wrong("PUBLIC_DOMAIN", publicDomain, hint));
   }
   if (store === "disk") {
-    problems.push({
-      field: "WORKSPACE_STORE",
-      value: '"disk"',
-      hint: "cannot be disk on Deno Deploy, where an instance's disk is not kept; leave it out",
-    });
+    const hint = "cannot be disk on Deno Deploy, where an instance's disk is not kept; leave it out";
+    problems.push(wrong("WORKSPACE_STORE", store, hint));
   }
 }
 
@@ -78,7 +75,7 @@ function publicUrl(
     const value = others[name as keyof typeof others];
     if (value === undefined) continue;
     const hint = `cannot be set together with PUBLIC_DOMAIN, which makes the server ${url} with its own certificate`;
-    problems.push({ field, value: JSON.stringify(value), hint });
+    problems.push(wrong(field, value, hint));
   }
   return url;
 }
@@ -91,34 +88,25 @@ export interface TlsConfig {
   readonly files: readonly string[];
 }
 
-/** Where it lies, and the address that has to agree with it. */
-interface TlsSources {
-  readonly certificateFile: string | undefined;
-  readonly keyFile: string | undefined;
-  readonly serverUrl: string | undefined;
-  readonly readFile: (path: string) => string;
-}
-
 /** Both files or none. Adds to `problems`, in which no content of a file appears. */
-function completeTls(sources: TlsSources, problems: ConfigProblem[]): TlsConfig | null {
-  const { certificateFile, keyFile, serverUrl, readFile } = sources;
+function completeTls(
+  { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile }: SettingValues["http"],
+  serverUrl: string | undefined,
+  readFile: ConfigSources["readFile"],
+  problems: ConfigProblem[],
+): TlsConfig | null {
   if (certificateFile === undefined && keyFile === undefined) return null;
   const read = (field: string, path: string | undefined, parse: SettingParser<string>): string => {
-    if (path === undefined) {
-      problems.push({ field, value: "(not set)", hint: "must be set together with the other TLS file" });
-      return "";
-    }
-    const content = contentOf(expandHome(path) ?? path, parse, readFile);
+    const content = path === undefined
+      ? failure("must be set together with the other TLS file")
+      : contentOf(expandHome(path) ?? path, parse, readFile);
     if (content.ok) return content.value;
-    problems.push({ field, value: JSON.stringify(path), hint: content.error });
+    problems.push(wrong(field, path, content.error));
     return "";
   };
   if (serverUrl?.startsWith("http:")) {
-    problems.push({
-      field: "SERVER_URL",
-      value: JSON.stringify(serverUrl),
-      hint: "must be https when TLS_CERT_FILE is set: the server then speaks https alone",
-    });
+    const hint = "must be https when TLS_CERT_FILE is set: the server then speaks https alone";
+    problems.push(wrong("SERVER_URL", serverUrl, hint));
   }
   const certificates = read("TLS_CERT_FILE", certificateFile, parseCertificates);
   const privateKey = read("TLS_KEY_FILE", keyFile, parsePrivateKey);
@@ -133,7 +121,7 @@ function contentOf(
   try {
     return parse(readFile(path));
   } catch (error) {
-    return { ok: false, error: `names a file that cannot be read: ${faultWords(error)}` };
+    return failure(`names a file that cannot be read: ${faultWords(error)}`);
   }
 }
 
@@ -175,7 +163,7 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     readonly collector: string;
   };
   /** What has a value, for the owner to see: secrets as "set". */
-  readonly inForce: readonly SettingInForce[];
+  readonly inForce: ReturnType<typeof settingsInForce>;
   /** The configuration file, where one was read. */
   readonly configFile?: string;
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
@@ -227,7 +215,7 @@ function readTable(
 
 function completeConfig(values: SettingValues, sources: ConfigSources, problems: ConfigProblem[]): Config {
   const { env, file, readFile, listens = true } = sources;
-  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...given } = values.http;
+  const { tlsCertificateFile: _file, tlsKeyFile: _keyFile, ...given } = values.http;
   const { instance, clientId, clientSecret, ...servicenow } = values.servicenow;
   const serverUrl = publicUrl(values.http, problems);
   const http = { ...given, ...serverUrl === undefined ? {} : { serverUrl } };
@@ -237,15 +225,12 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     values.authorizationServer.signIn,
     problems,
   );
-  const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
+  const tls = completeTls(values.http, serverUrl, readFile, problems);
   if (onDeploy) requireForDeploy(values, env, problems);
   else if (listens && serverUrl === undefined && !isLoopbackHost(http.host)) {
-    problems.push({
-      field: "SERVER_URL",
-      value: "(not set)",
-      hint:
-        `must be set when the server listens on ${http.host}: it is the address that clients type, such as https://mcp.example.com`,
-    });
+    const hint =
+      `must be set when the server listens on ${http.host}: it is the address that clients type, such as https://mcp.example.com`;
+    problems.push(wrong("SERVER_URL", undefined, hint));
   }
   const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
   const dir = placeOf("WORKSPACE_DIR", values.workspace.dir, sources, problems);
@@ -295,12 +280,9 @@ function registrationMode(
   const closed = publicDomain !== undefined && registrationToken === undefined ? "off" : "token"; // one setting is enough
   const mode = registration ?? (isPublic || registrationToken !== undefined ? closed : "open");
   if (mode === "token" && registrationToken === undefined && listens) {
-    problems.push({
-      field: "DCR_AUTH_TOKEN",
-      value: "(not set)",
-      hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL: make one with " +
-        "`openssl rand -base64 32`; or set REGISTRATION=off",
-    });
+    const hint = "must be set for REGISTRATION=token, the default on a public SERVER_URL: make one with " +
+      "`openssl rand -base64 32`; or set REGISTRATION=off";
+    problems.push(wrong("DCR_AUTH_TOKEN", undefined, hint));
   }
   return mode;
 }
@@ -317,7 +299,7 @@ function placeOf(
     : expanded !== null && /^(\$\w|\$\{|%\w+%|~[^/])/.test(expanded)
     ? "begins with a name that is not expanded: write the whole path, or begin it with ~ or $HOME"
     : null;
-  if (hint !== null) problems.push({ field, value: JSON.stringify(path), hint });
+  if (hint !== null) problems.push(wrong(field, path, hint));
   return expanded === null ? pathBelow("/", path.replace(/^[^/]+/, "")) : absolutePath(expanded);
 }
 
@@ -350,11 +332,11 @@ function requireSeparatePaths(
     if (path === undefined || !leadsInto(absolutePath(expandHome(path) ?? path), dir, lookAt)) continue;
     if (name === "DATA_DIR" && !dataField && workspaceField) { // the one that was chosen is the one to change
       const hint = `must not hold ${path}, which agents could read and replace: choose a separate directory`;
-      problems.push({ field: workspaceField, value: JSON.stringify(dir), hint });
+      problems.push(wrong(workspaceField, dir, hint));
     } else {
       const field = name === "DATA_DIR" ? dataField ?? name : name;
       const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move it elsewhere`;
-      problems.push({ field, value: JSON.stringify(path), hint });
+      problems.push(wrong(field, path, hint));
     }
   }
 }
@@ -376,7 +358,7 @@ function completeServicenow(
   };
   for (const [field, value] of Object.entries(needed)) {
     const hint = "must be set together with the other settings of the instance; see docs/servicenow.md";
-    if (value === undefined) problems.push({ field, value: "(not set)", hint });
+    if (value === undefined) problems.push(wrong(field, value, hint));
   }
   return null;
 }

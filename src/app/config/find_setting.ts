@@ -95,16 +95,8 @@ export function shownText({ secret }: Setting<unknown>, text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, maxShownCharacters));
 }
 
-export interface SettingInForce {
-  readonly heading: string;
-  readonly name: string;
-  /** "set" for a secret. */
-  readonly value: string;
-  readonly source: string;
-}
-
-/** The settings that have a value, each with its value and source, for the console. */
-export function settingsInForce(sources: ConfigSources): readonly SettingInForce[] {
+/** The settings that have a value, each with its value (of a secret "set") and source, for the console. */
+export function settingsInForce(sources: ConfigSources) {
   return settingSections.flatMap(([heading, table]) =>
     Object.values(table).flatMap((setting) => {
       const found = findSetting(setting, { ...sources, readFile: () => "" }, []); // a secret's text is not shown

@@ -10,29 +10,18 @@ import { programName } from "../../lib/program_name.ts";
 
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
-/** What the worker holds. Environment, subprocesses, system information and code from elsewhere: never. */
-export interface ServerPermissions {
-  /** `host:port` to listen on or connect to. */
-  readonly net: readonly string[];
-  readonly read: readonly string[];
-  readonly write: readonly string[];
-  readonly env: false;
-  readonly run: false;
-  /** The C library, where the kernel confines the workspace: given up before any other code runs. */
-  readonly ffi: readonly string[];
-  readonly sys: false;
-  readonly import: false;
-}
+export type ServerPermissions = ReturnType<typeof serverPermissions>;
 
 /**
- * The permissions for a configuration. `realPath` gives a path without symbolic links: Deno compares paths as they are
+ * The permissions for a configuration: what the worker holds. Environment, subprocesses, system information and code
+ * from elsewhere: never. `realPath` gives a path without symbolic links: Deno compares paths as they are
  * spelled, and the workspace is opened under its real one. `libraries`: the C libraries that may be loaded here.
  */
 export function serverPermissions(
   settings: WallSettings,
   realPath: (path: string) => string,
   libraries: readonly string[] = [],
-): ServerPermissions {
+) {
   const { storage: { database, dataDir }, workspace } = settings;
   const spellings = (paths: readonly string[]): string[] => [
     ...new Set(paths.flatMap((path) => [path, realPath(path)])),
@@ -45,15 +34,17 @@ export function serverPermissions(
   }
   const presence = database === undefined ? presenceOf(dataDir, realPath) : [];
   return {
+    /** `host:port` to listen on or connect to. */
     net: [...listenAddresses(settings), ...upstreamHosts(settings)],
     read: [...spellings([...both, ...readOnly]), ...presence],
     write: spellings(both),
     env: false,
     run: false,
+    /** The C library, where the kernel confines the workspace: given up before any other code runs. */
     ffi: workspace.store === "disk" ? libraries : [],
     sys: false,
     import: false,
-  };
+  } as const;
 }
 
 /** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */

@@ -6,6 +6,7 @@ import { isObject, parseJson } from "../../lib/json.ts";
 import { requestHost } from "../../lib/network.ts";
 import { basePathOf } from "../../lib/page.ts";
 import { belowSign, browserAgent, type NewStep, type StepKind } from "./step.ts";
+import type { AuditEntry } from "../../mcp/mod.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 
@@ -152,38 +153,16 @@ function isForwarded({ headers }: Request): boolean {
 }
 
 /** Records what `http` and calls observe of clients that connect. No method throws or waits. */
-export interface AttemptRecorder {
-  /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
-  around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>): Promise<Response>;
-  /** A request that no endpoint sees: its Host, Origin or target is wrong. */
-  noteForeign(request: Request, peer: Peer, reason: "unknown_host" | "unknown_origin" | "malformed_address"): void;
-  /** A request to `/mcp` without a good token. */
-  noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
-  /** A request with a good token that was refused as a whole. */
-  noteRefused(caller: Caller, request: Pick<Request, "method" | "headers">, status: number): void;
-  /** A session's stream was opened. What it returns is called at its end: whether we ended it, or the caller left. */
-  noteStream(caller: Caller): (isWhole: boolean) => void;
-  /** An answer that took its time ended: whether its caller was there to the last. */
-  noteAnswer(caller: Caller, isWhole: boolean): void;
-  /** Called for every call. */
-  noteCall(call: CallSeen): void;
-  /** What a client calls itself at `initialize`. */
-  noteName(caller: Caller, name: string | null): void;
-}
+export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
+
+type SeenCall = Pick<AuditEntry, "subject" | "clientId" | "grantId" | "method" | "outcome"> & {
+  readonly code?: string | null;
+};
 
 interface Caller {
   readonly clientId: string;
   readonly subject: string;
   readonly grantId: string;
-}
-
-interface CallSeen {
-  readonly subject: string | null;
-  readonly clientId: string | null;
-  readonly grantId: string | null;
-  readonly method: string;
-  readonly outcome: string;
-  readonly code?: string | null;
 }
 
 const unavailable = "status_503";
@@ -225,7 +204,7 @@ export function createAttemptRecorder(
       readonly isClockSteady: () => boolean;
       readonly elapsed: () => number;
     },
-): AttemptRecorder {
+) {
   const seen = boundedMap<string, number>(maxSeenGrants);
   const cutAnswers = boundedMap<string, number>(maxSeenGrants);
   const givenUp = boundedMap<string, number>(maxSeenGrants);
@@ -266,7 +245,12 @@ export function createAttemptRecorder(
   };
 
   return {
-    async around(request, peer, answer) {
+    /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
+    async around(
+      request: Request,
+      peer: Peer,
+      answer: (peer: Peer) => Response | Promise<Response>,
+    ): Promise<Response> {
       const { pathname, searchParams } = new URL(request.url);
       const kind = kindOfPath(pathname);
       const isAccountPage = kind === "sign_in" && searchParams.has("next"); // a sign-in to the server's own pages
@@ -304,12 +288,22 @@ export function createAttemptRecorder(
       }
       return response;
     },
-    noteForeign(request, peer, reason) {
+    /** A request that no endpoint sees: its Host, Origin or target is wrong. */
+    noteForeign(
+      request: Request,
+      peer: Peer,
+      reason: "unknown_host" | "unknown_origin" | "malformed_address",
+    ): void {
       const path = shownPath(URL.parse(request.url)?.pathname ?? "");
       const host = shownHost(requestHost(request));
       note({ ...baseOf(request, peer, "stray"), outcome: "refused", reason, host, path });
     },
-    noteStranger(request, peer, { status, reason: given }) {
+    /** A request to `/mcp` without a good token. */
+    noteStranger(
+      request: Request,
+      peer: Peer,
+      { status, reason: given }: { readonly status: number; readonly reason: string | null },
+    ): void {
       const reason = given === "not_an_operator_token" ? null : given; // a key of another server
       if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
       const isOther = reason === null && (request.headers.has("authorization") || hasKeyHeader(request));
@@ -325,7 +319,8 @@ export function createAttemptRecorder(
       const from = reason === null ? cameBy(request, server) : foreignToken(request, reason, server);
       note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...from });
     },
-    noteRefused(caller, { method, headers }, status) {
+    /** A request with a good token that was refused as a whole. */
+    noteRefused(caller: Caller, { method, headers }: Pick<Request, "method" | "headers">, status: number): void {
       if (method === "DELETE" || method === "HEAD" || method === "OPTIONS") return; // no call, and none that a client needs
       const isStream = method === "GET" && status === 405;
       const reason = status === 405 && !isStream
@@ -335,7 +330,8 @@ export function createAttemptRecorder(
         : `status_${status}`;
       note({ kind: isStream ? "stream" : "call", outcome: "refused", reason, ...ofCaller(caller) });
     },
-    noteStream(caller) {
+    /** A session's stream was opened. What it returns is called at its end: whether we ended it, or the caller left. */
+    noteStream(caller: Caller): (isWhole: boolean) => void {
       note({ kind: "stream", outcome: "ok", ...ofCaller(caller) });
       const openedAt = elapsed();
       return (isWhole) => {
@@ -346,7 +342,8 @@ export function createAttemptRecorder(
         note({ kind: "stream", outcome: "refused", reason: "given_up", ...ofCaller(caller) });
       };
     },
-    noteAnswer(caller, isWhole) {
+    /** An answer that took its time ended: whether its caller was there to the last. */
+    noteAnswer(caller: Caller, isWhole: boolean): void {
       const before = cutAnswers.get(caller.grantId) ?? 0;
       if (!isWhole) {
         cutAnswers.set(caller.grantId, before + 1);
@@ -357,7 +354,8 @@ export function createAttemptRecorder(
       cutAnswers.delete(caller.grantId);
       if (before >= maxCutAnswers) note({ kind: "call", outcome: "ok", reason: "answered", ...ofCaller(caller) });
     },
-    noteCall({ subject, clientId, grantId, method, outcome, code }) {
+    /** Called for every call. */
+    noteCall({ subject, clientId, grantId, method, outcome, code }: SeenCall): void {
       if (grantId === null || clientId === null) return;
       const known = seen.get(grantId) ?? 0;
       if (known === allMethods) return;
@@ -372,7 +370,8 @@ export function createAttemptRecorder(
         : { outcome: "refused", reason: isUnready ? cut(code) : outcome, path: cut(method) } as const;
       note({ kind: "call", ...result, client: clientId, person: subject, grant: grantId });
     },
-    noteName(caller, name) {
+    /** What a client calls itself at `initialize`. */
+    noteName(caller: Caller, name: string | null): void {
       givenUp.delete(caller.grantId);
       note({ kind: "call", outcome: "ok", reason: "initialize", ...ofCaller(caller), name: shownName(name) });
     },
