@@ -49,14 +49,15 @@ async function makeParts(directory: string, validitySeconds: number) {
 }
 
 /**
- * Asks the server by its name, on a new connection each time; rejects where its certificate is not valid at this moment.
- * A handshake that Deno's client could not verify is made once more: seen once in a dozen runs, and not understood yet.
+ * Asks the server by its name, on a new connection each time; rejects where its certificate is not valid at this moment
+ * (Deno says "unable to verify the first certificate" of an expired one too), unless the person goes on all the same.
  */
-function asking(ca: string, port: number) {
-  const ask = (url: URL, init: RequestInit): Promise<Response> =>
+function asking(ca: string, port: number, visit: { readonly goesOnAnyway: boolean }) {
+  return (url: URL, init: RequestInit): Promise<Response> =>
     new Promise((resolve, reject) => {
       const options: RequestOptions = {
         ...{ host: "127.0.0.1", port, servername: name, ca, agent: false, path: `${url.pathname}${url.search}` },
+        rejectUnauthorized: !visit.goesOnAnyway,
         method: init.method ?? "GET",
         headers: { ...Object.fromEntries(new Headers(init.headers)), host: name },
       };
@@ -84,11 +85,6 @@ function asking(ca: string, port: number) {
         request.end(init.body === undefined || init.body === null ? undefined : String(init.body));
       }
     });
-  return (url: URL, init: RequestInit): Promise<Response> =>
-    ask(url, init).catch((error) => {
-      if (init.body instanceof ReadableStream || !/verify the first certificate/.test(String(error))) throw error;
-      return ask(url, init);
-    });
 }
 
 const issued = (text: string): number => text.split('"certificate_issued"').length - 1;
@@ -102,7 +98,8 @@ Deno.test(
       let isOver = false;
       try {
         assert.equal(server.url, `https://${name}`);
-        const ask = asking(await pebble.root(), port);
+        const visit = { goesOnAnyway: false };
+        const ask = asking(await pebble.root(), port, visit);
         const person = createPerson(server.url, ask);
         await setUpOwner(person, server);
         const page = await person.open(`${server.url}/console`);
@@ -155,6 +152,7 @@ Deno.test(
         assert.ok(outcomes.length > 20);
         assert.deepEqual(outcomes.filter((status) => status !== 200), []);
 
+        visit.goesOnAnyway = true; // on a busy machine the second certificate ends before the page is there
         await until("a renewal that fails", () => server.stderr().includes('"certificate_failed"'));
         const line = server.stderr().split("\n").find((each) => each.includes('"certificate_failed"')) ?? "";
         assert.match(line, /does not work at the moment: Connection refused.*"inUseUntil":"20/);
