@@ -3,6 +3,7 @@
  * nothing: the caller has the account's key, and answers the challenge on port 80.
  */
 import type { KeyObject } from "node:crypto";
+import { FlattenedSign } from "@panva/jose";
 import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
 import { readBounded, retryAfterMs as retryAfterOf } from "../lib/request_text.ts";
@@ -107,8 +108,8 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   const { origin } = new URL(directory);
   let nonce: string | null = null;
   let account: string | null = null;
-  const { kty, crv, x, y } = accountKey.export({ format: "jwk" });
-  const jwk = { crv, kty, x, y }; // in this order for the thumbprint (RFC 7638 §3)
+  const { x = "", y = "" } = accountKey.export({ format: "jwk" });
+  const jwk = { crv: "P-256", kty: "EC", x, y } as const; // in this order for the thumbprint (RFC 7638 §3)
 
   const send = async (
     url: string,
@@ -138,13 +139,12 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   const post = async (url: string, payload?: object): Promise<Reply> => {
     for (let left = maxNonces;; left--) {
       const header = { alg: "ES256", nonce: await takeNonce(), url, ...account === null ? { jwk } : { kid: account } };
-      const [protectedPart, payloadPart] = [base64Url(header), base64Url(payload)];
-      const key = { key: accountKey, dsaEncoding: "ieee-p1363" } as const; // RFC 7518 §3.4
-      const signature = nodeCrypto().sign("sha256", utf8(`${protectedPart}.${payloadPart}`), key);
+      const body = payload === undefined ? "" : JSON.stringify(payload);
+      const signed = await new FlattenedSign(utf8(body)).setProtectedHeader(header).sign(accountKey);
       const { response, text } = await send(url, {
         method: "POST",
         headers: { "content-type": "application/jose+json" },
-        body: JSON.stringify({ protected: protectedPart, payload: payloadPart, signature: toBase64Url(signature) }),
+        body: JSON.stringify(signed),
       });
       const retryAfterMs = retryAfterOf(response.headers, clock()) ?? 0;
       if (response.ok) return { text, location: response.headers.get("location") ?? "", retryAfterMs };
@@ -239,10 +239,6 @@ function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output
 
 function kindOf(type: string): string {
   return /^urn:ietf:params:acme:error:(\w+)$/.exec(type)?.[1] ?? "";
-}
-
-function base64Url(value: object | undefined): string {
-  return value === undefined ? "" : toBase64Url(utf8(JSON.stringify(value)));
 }
 
 function utf8(text: string): Uint8Array<ArrayBuffer> {

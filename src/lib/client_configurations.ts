@@ -51,9 +51,10 @@ interface FileClient {
   /** Where the entry goes, in words; else the first of `places`. */
   readonly where?: string;
   readonly places: readonly string[];
-  readonly keys: readonly string[];
-  /** Its entry over HTTP, without headers. */
-  readonly http: (url: string) => Readonly<Record<string, unknown>>;
+  /** The keys above the server's name; else `mcpServers`. */
+  readonly keys?: readonly string[];
+  /** Its entry over HTTP, without headers; else `url`. */
+  readonly http?: (url: string) => Readonly<Record<string, unknown>>;
   /** Its entry for a child process; else `command` and `args`. */
   readonly process?: (command: string, args: readonly string[]) => Readonly<Record<string, unknown>>;
   /** How it names an environment variable in a header. */
@@ -69,7 +70,6 @@ const claudeCode = fileClient({
   name: "claude-code",
   title: "Claude Code",
   places: ["${CLAUDE_CONFIG_DIR:-~}/.claude.json"],
-  keys: ["mcpServers"],
   http: (url) => ({ type: "http", url }),
   process: (command, args) => ({ type: "stdio", command, args }),
   reference: (variable) => `\${${variable}}`,
@@ -79,7 +79,6 @@ const claudeDesktop = fileClient({
   name: "claude-desktop",
   title: "Claude Desktop",
   places: ["CONFIG/Claude/claude_desktop_config.json"],
-  keys: ["mcpServers"],
   http: (url) => ({ command: "npx", args: ["-y", "mcp-remote", url] }),
   // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
   token: (variable) => ({ env: { [variable]: `Bearer ${tokenPlace}` } }),
@@ -116,8 +115,6 @@ export const clientFormats: readonly ClientFormat[] = [
     title: "Cursor",
     where: "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
     places: ["~/.cursor/mcp.json"],
-    keys: ["mcpServers"],
-    http: (url) => ({ url }),
     reference: environment,
   }),
   { ...vsCode, configure: (connection) => printVsCode(connection) },
@@ -127,7 +124,6 @@ export const clientFormats: readonly ClientFormat[] = [
     where: "~/.codex/config.toml",
     places: ["${CODEX_HOME:-~/.codex}/config.toml"],
     keys: ["mcp_servers"],
-    http: (url) => ({ url }),
     token: (variable) => ({ bearer_token_env_var: variable }),
     next: `Then \`codex mcp login ${serverName}\` signs in.`,
   }),
@@ -136,7 +132,6 @@ export const clientFormats: readonly ClientFormat[] = [
     title: "Gemini CLI",
     where: "~/.gemini/settings.json, or .gemini/settings.json in a project",
     places: ["~/.gemini/settings.json"],
-    keys: ["mcpServers"],
     http: (url) => ({ httpUrl: url }),
     reference: (variable) => `$${variable}`,
     next: `Then \`/mcp auth ${serverName}\` signs in.`,
@@ -161,13 +156,11 @@ export const clientFormats: readonly ClientFormat[] = [
     where: "the file that `zed: open settings file` opens",
     places: ["XDG/zed/settings.json"],
     keys: ["context_servers"],
-    http: (url) => ({ url }),
   }),
   fileClient({
     name: "windsurf",
     title: "Windsurf",
     places: ["~/.codeium/windsurf/mcp_config.json"],
-    keys: ["mcpServers"],
     http: (url) => ({ serverUrl: url }),
     reference: environment,
   }),
@@ -179,7 +172,6 @@ export const clientFormats: readonly ClientFormat[] = [
       "~/.cline/data/settings/cline_mcp_settings.json",
       "CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
     ],
-    keys: ["mcpServers"],
     http: (url) => ({ type: "streamableHttp", url }),
   }),
   fileClient({
@@ -187,15 +179,12 @@ export const clientFormats: readonly ClientFormat[] = [
     title: "LM Studio",
     where: "~/.lmstudio/mcp.json (Program > Install > Edit mcp.json)",
     places: ["~/.lmstudio/mcp.json"],
-    keys: ["mcpServers"],
-    http: (url) => ({ url }),
   }),
   fileClient({
     name: "copilot-cli",
     title: "Copilot CLI",
     where: "~/.copilot/mcp-config.json",
     places: ["${COPILOT_HOME:-~/.copilot}/mcp-config.json"],
-    keys: ["mcpServers"],
     http: (url) => ({ type: "http", url, tools: ["*"] }),
     process: (command, args) => ({ type: "local", command, args, tools: ["*"] }),
     reference: (variable) => `\${${variable}}`,
@@ -205,10 +194,10 @@ export const clientFormats: readonly ClientFormat[] = [
 ];
 
 function fileClient(client: FileClient) {
-  const { name, title, where, places } = client;
+  const { name, title, where, places, keys = ["mcpServers"] } = client;
   const file: ClientFile = {
     places,
-    keys: [...client.keys, serverName],
+    keys: [...keys, serverName],
     entry: (connection: Connection) => entryOf(client, connection),
     next: (connection) => notesOf(client, connection)[0] ?? `Restart ${title}.`,
   };
@@ -230,7 +219,8 @@ function entryOf(client: FileClient, connection: Connection): Readonly<Record<st
     return client.process?.(command, args) ?? { command, args };
   }
   const { tokenVariable } = connection;
-  const entry = client.http(endpointOf(connection));
+  const url = endpointOf(connection);
+  const entry = client.http?.(url) ?? { url };
   if (tokenVariable === undefined) return entry;
   if (client.token !== undefined) {
     // the bridge takes its header as an argument

@@ -154,21 +154,12 @@ interface ByteSink {
 /** How a write went: `gone` is a reader that left, `failed` anything else, such as a full disk. */
 type OutputState = "well" | "gone" | "failed";
 
-interface Output {
-  /** Resolves with whether all of the text was written; never rejects. */
-  write(text: string | Uint8Array): Promise<boolean>;
-  /** Resolves when all text so far was written or dropped. */
-  flush(): Promise<void>;
-  /** Whether any text was dropped so far, and why. */
-  readonly state: OutputState;
-}
-
 /** A sink in non-blocking mode does not say when it takes more. */
 const retryMs = 20;
 const newLine = new Uint8Array([10]);
 
 /** Wraps a sink that nothing else in this isolate writes to. */
-export function createOutput(sink: ByteSink): Output {
+export function createOutput(sink: ByteSink) {
   let state: OutputState = "well";
   let isWithinLine = false;
   let last: Promise<boolean> = Promise.resolve(true);
@@ -197,12 +188,15 @@ export function createOutput(sink: ByteSink): Output {
     }
   };
   return {
-    write(text) {
+    /** Resolves with whether all of the text was written; never rejects. */
+    write(text: string | Uint8Array): Promise<boolean> {
       const bytes = typeof text === "string" ? encoder.encode(text) : text;
       return last = last.then(() => writeOrDrop(bytes));
     },
-    flush: async () => void await last,
-    get state() {
+    /** Resolves when all text so far was written or dropped. */
+    flush: async (): Promise<void> => void await last,
+    /** Whether any text was dropped so far, and why. */
+    get state(): OutputState {
       return state;
     },
   };

@@ -18,12 +18,6 @@ export interface Log {
 // * Keeps strangers from filling the log: of lines that anyone can cause, the first few of each kind are written as
 // they are, those after them are counted, and the count follows as one line. Everything else passes.
 
-/** A log that counts repeats. */
-interface SummarisedLog extends Log {
-  /** Writes the counts so far and waits for no more. */
-  close(): void;
-}
-
 interface Kind {
   readonly level: LogLevel;
   readonly event: string;
@@ -51,10 +45,7 @@ const maxRepeatedKinds = 500;
  * Its kind is its event, its reason, the client it names and the network that it came from. In one window `maxLines` of
  * a kind are written; of kinds beyond `maxKinds`, only the events are distinguished.
  */
-export function summariseStrangers(
-  log: Log,
-  options: RepeatBounds & { readonly timers?: Timers },
-): SummarisedLog {
+export function summariseStrangers(log: Log, options: RepeatBounds & { readonly timers?: Timers }) {
   const { windowMs = repeatWindowMs, maxLines = maxRepeatedLines, maxKinds = maxRepeatedKinds } = options;
   const { timers = systemTimers } = options;
   const kinds = new Map<string, Kind>();
@@ -92,13 +83,14 @@ export function summariseStrangers(
     return true;
   };
   return {
-    write(level, event, fields) {
+    write(level: LogLevel, event: string, fields?: LogFields) {
       if (windowMs > 0 && fields !== undefined && isStrangers(level, fields) && isRepeated(level, event, fields)) {
         return;
       }
       log.write(level, event, fields);
     },
     flush: () => log.flush(),
+    /** Writes the counts so far and waits for no more. */
     close: summarise,
   };
 }

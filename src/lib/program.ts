@@ -45,19 +45,16 @@ export function nodeFs(): typeof Fs {
 // * What is current where code runs, kept by Node's AsyncLocalStorage, which is loaded when the first context is
 // entered: few requests carry a trace.
 
-/** One value that is current. */
-export interface AsyncContext<T> {
-  run<R>(value: T, work: () => R): R;
-  current(): T | undefined;
-}
-
 let outside: ReturnType<typeof AsyncLocalStorage.snapshot> | undefined;
 
-export function createAsyncContext<T>(): AsyncContext<T> {
+export type AsyncContext<T> = ReturnType<typeof createAsyncContext<T>>;
+
+/** One value that is current. */
+export function createAsyncContext<T>() {
   let storage: AsyncLocalStorage<T> | undefined;
   return {
-    run: (value, work) => (storage ??= new (loadAsyncContexts())<T>()).run(value, work),
-    current: () => storage?.getStore(),
+    run: <R>(value: T, work: () => R): R => (storage ??= new (loadAsyncContexts())<T>()).run(value, work),
+    current: (): T | undefined => storage?.getStore(),
   };
 }
 
@@ -73,14 +70,8 @@ export function loadAsyncContexts(): typeof AsyncLocalStorage {
   return hooks.AsyncLocalStorage;
 }
 
-interface LoadOnce<Loaded> {
-  (): Promise<Loaded>;
-  /** Runs only where it was loaded. */
-  ifLoaded(use: (loaded: Loaded) => void | Promise<void>): Promise<void>;
-}
-
 /** Loads on the first call. A failure is not kept: the next call tries again. */
-export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> {
+export function loadOnce<Loaded>(load: () => Promise<Loaded>) {
   let loading: Promise<Loaded> | undefined;
   // Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
   // that of whatever comes after.
@@ -91,7 +82,8 @@ export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> 
       throw new LoadFailure("a part of the program could not be loaded", { cause: error });
     });
   return Object.assign(get, {
-    async ifLoaded(use: (loaded: Loaded) => void | Promise<void>) {
+    /** Runs only where it was loaded. */
+    async ifLoaded(use: (loaded: Loaded) => void | Promise<void>): Promise<void> {
       const loaded = await loading?.catch(() => undefined);
       if (loaded !== undefined) await use(loaded);
     },

@@ -19,22 +19,15 @@ export async function readBounded(
   return collected.bytes();
 }
 
-/** Bytes that arrive in pieces, in one buffer: a kept piece of one byte takes 150. */
-interface CollectedBytes {
-  /** `false`, and nothing is kept, when it would be more than `maxBytes`. */
-  add(piece: Uint8Array): boolean;
-  bytes(): Uint8Array<ArrayBuffer>;
-  readonly size: number;
-}
-
 const firstBufferBytes = 16_384;
 
-/** Gathers no more than `maxBytes`. */
-export function collectBytes(maxBytes: number): CollectedBytes {
+/** Gathers bytes that arrive in pieces, in one buffer: a kept piece of one byte takes 150. */
+export function collectBytes(maxBytes: number) {
   let buffer = new Uint8Array(0);
   let size = 0;
   return {
-    add(piece) {
+    /** `false`, and nothing is kept, when it would be more than `maxBytes`. */
+    add(piece: Uint8Array): boolean {
       const needed = size + piece.byteLength;
       if (needed > maxBytes) return false;
       if (needed > buffer.byteLength) {
@@ -46,7 +39,7 @@ export function collectBytes(maxBytes: number): CollectedBytes {
       size = needed;
       return true;
     },
-    bytes: () => buffer.subarray(0, size),
+    bytes: (): Uint8Array<ArrayBuffer> => buffer.subarray(0, size),
     get size() {
       return size;
     },

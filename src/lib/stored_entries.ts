@@ -84,13 +84,6 @@ export async function readPieces<Key>(
 
 // Looks at stored entries whenever they may have changed: a storage's watch says that much and no more.
 
-interface EntryWatch {
-  /** Looks now, or once more after the look in progress. */
-  look(): void;
-  /** Ends the watch; no look begins afterwards. */
-  stop(): void;
-}
-
 const retryMs = 1_000;
 
 /**
@@ -102,7 +95,7 @@ export function watchEntries<Key>(
   keys: readonly Key[],
   look: () => Promise<void>,
   { log, timers = systemTimers }: { readonly log: Log; readonly timers?: Timers | undefined },
-): EntryWatch {
+) {
   let isDue = false;
   let isLooking = false;
   let isStopped = false;
@@ -130,7 +123,9 @@ export function watchEntries<Key>(
   };
   const stops = keys.map((key) => storage.watch(key, lookSoon));
   return {
+    /** Looks now, or once more after the look in progress. */
     look: lookSoon,
+    /** Ends the watch; no look begins afterwards. */
     stop() {
       isStopped = true;
       stopRetry?.();

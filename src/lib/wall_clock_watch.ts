@@ -2,15 +2,6 @@
 import type { Clock, Timers } from "./time.ts";
 import type { Log } from "./log.ts";
 
-interface WallClockWatch {
-  /**
-   * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one, and
-   * reads no clock later: it may have jumped since.
-   */
-  steadyNow(): number | null;
-  close(): void;
-}
-
 const lookMs = 10_000;
 /** A correction below this is no jump. */
 const toleranceMs = 5_000;
@@ -19,7 +10,7 @@ const steadyMs = 60 * 60_000;
 /** Starts to look. Each jump is logged once, as `clock_jumped`. */
 export function watchWallClock(
   { clock, timers, log }: { readonly clock: Clock; readonly timers: Timers; readonly log: Log },
-): WallClockWatch {
+) {
   let offset = clock() - timers.elapsed();
   let jumpedAt = -Infinity;
   const look = (): number => {
@@ -34,7 +25,11 @@ export function watchWallClock(
   };
   const close = timers.every(lookMs, look);
   return {
-    steadyNow() {
+    /**
+     * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one,
+     * and reads no clock later: it may have jumped since.
+     */
+    steadyNow(): number | null {
       const now = look();
       return timers.elapsed() - jumpedAt >= steadyMs ? now : null;
     },

@@ -13,9 +13,8 @@ import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type Rp
 import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions } from "./question.ts";
 import type { ResultType, Revision, ServerInfo } from "./revision.ts";
 import type { ChangeHub, ScopeNotices } from "./notices.ts";
-import type { PromptRegistry } from "./prompt.ts";
 import type { ToolRegistry } from "./registry.ts";
-import type { ResourceRegistry } from "./resource.ts";
+import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject } from "../lib/json.ts";
@@ -193,6 +192,12 @@ export interface Call extends PublicCall {
   scopes: readonly string[];
 }
 
+/** Notes for the audit how the call ended. */
+export function mark(call: PublicCall, outcome: AuditOutcome, code: string = outcome): void {
+  call.outcome = outcome;
+  call.code = code;
+}
+
 /** A successful answer around a result that is already JSON text; its type matters only where revisions have types. */
 export function answerResult(call: PublicCall, result: string, resultType: ResultType = "complete"): JsonAnswer {
   return {
@@ -204,8 +209,7 @@ export function answerResult(call: PublicCall, result: string, resultType: Resul
 
 /** A JSON-RPC error, at the HTTP status that the revision gives it. */
 export function answerError(call: PublicCall, code: number, message: string, data?: unknown): JsonAnswer {
-  call.outcome = "protocol_error";
-  call.code = String(code);
+  mark(call, "protocol_error", String(code));
   return {
     kind: "json",
     status: call.revision.errorStatus(code),
@@ -238,8 +242,7 @@ export function requireTasks(call: Call): JsonAnswer | null {
 
 /** The answer to a call that lost the database on its way, or for which the machine lacks something. */
 export function answerUnavailable(call: PublicCall, { cause, text, retryAfterSeconds }: Unavailability): McpAnswer {
-  call.outcome = "unavailable";
-  call.code = cause;
+  mark(call, "unavailable", cause);
   const body = errorText(call.request.id, refusalCode.unavailable, text, { retryAfterSeconds });
   return { kind: "unavailable", retryAfterSeconds, body };
 }

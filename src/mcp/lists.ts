@@ -1,10 +1,9 @@
 /** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
 import * as z from "zod";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
+import type { PromptRegistry, Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
-import type { PromptRegistry } from "./prompt.ts";
 import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";

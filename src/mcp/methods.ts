@@ -8,9 +8,16 @@ import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange, Runtime }
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
-import type { Prompt, PromptOutcome } from "./prompt.ts";
 import { parseClientCapabilities, tasksExtension } from "./question.ts";
-import { canonicalUri, familyOf, noticesOf, type ResourceFamily, type ResourceOutcome } from "./resource.ts";
+import {
+  canonicalUri,
+  familyOf,
+  noticesOf,
+  type Prompt,
+  type PromptOutcome,
+  type ResourceFamily,
+  type ResourceOutcome,
+} from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { runInContext } from "./run_in_context.ts";
 import type { Session } from "./session.ts";

@@ -16,10 +16,12 @@ export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpc
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
-export { createPromptRegistry, type Prompt, type PromptMessage } from "./prompt.ts";
 export { createToolRegistry } from "./registry.ts";
 export {
+  createPromptRegistry,
   createResourceRegistry,
+  type Prompt,
+  type PromptMessage,
   type Resource,
   type ResourceFamily,
   type ResourceOutcome,

@@ -9,6 +9,7 @@ import {
   answerInvalid,
   type Call,
   type Exchange,
+  mark,
   type McpAnswer,
   paramsOf,
   requireTasks,
@@ -232,8 +233,7 @@ export async function listen(call: Call): Promise<McpAnswer> {
     last: resultText(id, JSON.stringify({ resultType: "complete", _meta })),
   });
   if (notices === null) {
-    call.outcome = "rate_limited";
-    call.code = "too_many_streams";
+    mark(call, "rate_limited", "too_many_streams");
     return tooManyStreams(id);
   }
   notices.watch(filter.resourceSubscriptions ?? [], filter.resourcesListChanged === true);

@@ -10,6 +10,7 @@ import {
   answerResult,
   answerUnavailable,
   type Call,
+  mark,
   type McpAnswer,
 } from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
@@ -156,14 +157,12 @@ const stoppedWords = "An administrator of this server stopped this call. Do not 
 /** In words for the model: unlike one that cancelled, the caller waits for the answer. */
 function answerStopped<Outcome>(call: Call, work: Work<Outcome>, words: string): McpAnswer {
   const answer = work.fail("stopped", words);
-  call.outcome = "stopped";
-  call.code = "stopped";
+  mark(call, "stopped");
   return answer;
 }
 
 function answerCancelled(call: Call): McpAnswer {
-  call.outcome = "cancelled";
-  call.code = "cancelled";
+  mark(call, "cancelled");
   return {
     kind: "json",
     status: 200,

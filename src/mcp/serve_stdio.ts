@@ -17,6 +17,7 @@ import { atMost } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { McpServer } from "./mcp_server.ts";
 import type { FrameReader } from "./streams.ts";
+import { collectBytes } from "../lib/request_text.ts";
 
 /** The id under which a request is in flight; `null` for everything but requests. */
 function requestIdOf(message: unknown): RpcId | null {
@@ -49,21 +50,32 @@ export async function* readInputLines(
   const cancel = (): void => void reader.cancel().catch(() => {});
   stop.addEventListener("abort", cancel, { once: true });
   if (stop.aborted) cancel();
-  const line = createLine(maxLineBytes);
+  let line = collectBytes(maxLineBytes);
+  let isTooLong = false;
+  const add = (part: Uint8Array): void => {
+    if (!line.add(part)) isTooLong = true;
+  };
+  /** The line so far, and begins the next one; `null` for a blank one. */
+  const take = (): Line | null => {
+    const taken = isTooLong ? tooLong : decode(line.bytes());
+    line = collectBytes(maxLineBytes);
+    isTooLong = false;
+    return taken;
+  };
   try {
     for (;;) {
       const { value: chunk, done } = await reader.read();
       if (done) break;
       let from = 0;
       for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-        line.add(chunk.subarray(from, end));
+        add(chunk.subarray(from, end));
         from = end + 1;
-        const taken = line.take();
+        const taken = take();
         if (taken !== null) yield taken;
       }
-      line.add(chunk.subarray(from));
+      add(chunk.subarray(from));
     }
-    const last = line.take();
+    const last = take();
     if (last !== null && !stop.aborted) yield last;
   } finally {
     stop.removeEventListener("abort", cancel);
@@ -71,32 +83,9 @@ export async function* readInputLines(
   }
 }
 
-/** Bytes in, lines out: the framing of MCP's stdio transport, with a bound on what one line may hold. */
-function createLine(maxLineBytes: number) {
-  let parts: Uint8Array[] = [];
-  let bytes = 0;
-  return {
-    add(part: Uint8Array) {
-      bytes += part.byteLength;
-      if (bytes <= maxLineBytes) parts.push(part);
-      else parts = []; // what will not be read takes no room
-    },
-    /** The line so far, and begins the next one; `null` for a blank one. */
-    take(): Line | null {
-      const taken = bytes > maxLineBytes ? tooLong : decode(parts);
-      parts = [];
-      bytes = 0;
-      return taken;
-    },
-  };
-}
-
-function decode(parts: readonly Uint8Array[]): Line | null {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+function decode(bytes: Uint8Array): Line | null {
   try {
-    let text = "";
-    for (const part of parts) text += decoder.decode(part, { stream: true });
-    text = (text + decoder.decode()).trim();
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes).trim();
     return text === "" ? null : { ok: true, text };
   } catch {
     return notUtf8;

@@ -5,7 +5,7 @@ import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./
 import { fold, parseToolInput } from "./tool_input.ts";
 import type { Profile } from "./profile.ts";
 import type { Revision } from "./revision.ts";
-import { answerError, answerInvalid, answerResult, type Call, logCrash, type McpAnswer } from "./call.ts";
+import { answerError, answerInvalid, answerResult, type Call, logCrash, mark, type McpAnswer } from "./call.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject, parseJson } from "../lib/json.ts";
@@ -91,19 +91,19 @@ export function missingScopes(tools: ToolRegistry, message: unknown, principal: 
 }
 
 function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutcome): McpAnswer {
-  if (!outcome.ok) {
-    if (call.exchange.profile.toolFailureIsProtocolError) {
-      const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
-      const told = [outcome.message, ...texts].join("\n\n");
-      const answer = answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${told}`);
-      call.outcome = "tool_error";
-      call.code = outcome.code;
-      return { ...answer, status: 200 };
+  const answer = !outcome.ok && call.exchange.profile.toolFailureIsProtocolError
+    ? {
+      ...answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${wordsOfFailure(outcome)}`),
+      status: 200,
     }
-    call.outcome = "tool_error";
-    call.code = outcome.code;
-  }
-  return answerResult(call, toToolResultText(registered, outcome, call));
+    : answerResult(call, toToolResultText(registered, outcome, call));
+  if (!outcome.ok) mark(call, "tool_error", outcome.code);
+  return answer;
+}
+
+function wordsOfFailure({ message, partial }: Extract<ToolOutcome, { ok: false }>): string {
+  const texts = partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
+  return [message, ...texts].join("\n\n");
 }
 
 /** A success that says at its end how the arguments were taken. */
@@ -239,8 +239,7 @@ export function encodeBlock(block: ContentBlock, revision: Revision, profile: Pr
 
 /** Refuses a call whose token lacks some of the scopes that it needs. */
 export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
-  call.outcome = "insufficient_scope";
-  call.code = "insufficient_scope";
+  mark(call, "insufficient_scope");
   return insufficientScope(call.request.id, needed, call.revision.challengesWithGranted ? call.principal.scopes : []);
 }
 
@@ -259,8 +258,7 @@ export function insufficientScope(
 export async function refuseRate(call: Call): Promise<McpAnswer | null> {
   const admission = await call.runtime.admit(call.principal);
   if (admission.ok) return null;
-  call.outcome = "rate_limited";
-  call.code = "rate_limited";
+  mark(call, "rate_limited");
   return tooManyCalls(call.request.id, admission.retryAfterSeconds);
 }
 
@@ -271,8 +269,7 @@ export async function refuseCall(call: Call, scopes: readonly string[]): Promise
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */
 export function refuseStopped(call: Call, words: string): McpAnswer {
-  call.outcome = "stopped";
-  call.code = "stopped";
+  mark(call, "stopped");
   return answerError(call, rpcErrorCode.invalidRequest, words);
 }
 

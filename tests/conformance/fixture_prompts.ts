@@ -1,7 +1,7 @@
 /** The prompts that the conformance suite asks for. */
-import type { Prompt, PromptMessage, PromptOutcome } from "../../src/mcp/prompt.ts";
 import { form } from "./fixture_asking_tools.ts";
 import { pngBase64 } from "./fixture_media.ts";
+import type { Prompt, PromptMessage, PromptOutcome } from "../../src/mcp/resource.ts";
 
 function says(words: string): PromptMessage {
   return { role: "user", content: { type: "text", text: words } };

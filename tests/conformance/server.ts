@@ -8,8 +8,7 @@ import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_e
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
 import { specProfile } from "../../src/mcp/profile.ts";
-import { createPromptRegistry } from "../../src/mcp/prompt.ts";
-import { createResourceRegistry } from "../../src/mcp/resource.ts";
+import { createPromptRegistry, createResourceRegistry } from "../../src/mcp/resource.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { askingTools } from "./fixture_asking_tools.ts";

@@ -1,8 +1,7 @@
 /** Each remedy that a refusal of a protocol method names works when the request is repeated with it. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createPromptRegistry } from "../../src/mcp/prompt.ts";
-import { createResourceRegistry } from "../../src/mcp/resource.ts";
+import { createPromptRegistry, createResourceRegistry } from "../../src/mcp/resource.ts";
 import { defineTool, otherNames } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, type Harness, harnessTools, rpc } from "./harness.ts";

@@ -1,7 +1,11 @@
 /** Lists show what a token may use, and clients are told when step-up has made theirs longer. */
 import assert from "node:assert/strict";
-import { createPromptRegistry, type Prompt } from "../../src/mcp/prompt.ts";
-import { createResourceRegistry, type ResourceFamily } from "../../src/mcp/resource.ts";
+import {
+  createPromptRegistry,
+  createResourceRegistry,
+  type Prompt,
+  type ResourceFamily,
+} from "../../src/mcp/resource.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
 

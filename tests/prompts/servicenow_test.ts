@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { gateResources } from "../../src/console/approvals/gate_resources.ts";
 import { placeOfResource, readingToolOf } from "../../src/app/approval.ts";
@@ -7,6 +6,7 @@ import { servicenowPrompts, servicenowResources } from "../../src/servicenow/res
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";
+import type { Prompt, PromptMessage } from "../../src/mcp/resource.ts";
 
 const context = { principal: principalOf("one"), signal: new AbortController().signal } as ToolContext;
 
