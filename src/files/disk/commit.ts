@@ -30,12 +30,10 @@ import type { WorkspacePath } from "../workspace/path.ts";
 
 /** What a content is to replace, and how. */
 export interface Writing {
-  /** The place as it was before the content was staged. */
-  readonly target: Pick<Resolved, "segments" | "info">;
+  /** The resolved names of the place. */
+  readonly segments: readonly string[];
   /** The file of this version is there; `null`: nothing is; `undefined`: either. */
-  readonly version: string | null | undefined;
-  /** Of a file that is new. */
-  readonly mode?: number | null;
+  readonly version?: string | null | undefined;
   /** Whether the old content is the beginning of the new one. */
   readonly isExtended?: boolean;
   readonly passages?: readonly Passage[] | undefined;
@@ -78,7 +76,7 @@ export function commitFile(
   disk: Disk,
   path: WorkspacePath,
   staged: StagedContent,
-  { target: { segments: expected }, version, isExtended = false, passages }: Writing,
+  { segments: expected, version, isExtended = false, passages }: Writing,
 ): Outcome<{ readonly created: boolean }> {
   const target = findTarget(disk, path); // again: it may have changed while the content was written
   if (!target.ok) return target;

@@ -1,10 +1,10 @@
 /** The trash of a disk workspace as its port has it. */
-import { beginningOf, isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
+import { isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
+import type { ByteRange, Outcome, Trash } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { fill, hasHiddenName, matchContent, readPieces, useAndClose, withFile } from "./read.ts";
-import { replaceWith, withTarget } from "./write.ts";
+import { fill, hasHiddenName, matchContent, useAndClose } from "./read.ts";
+import { cutDiskFile } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 import { keptOf, makePlace, putKeeping, putNew, putOf } from "./commit.ts";
@@ -14,26 +14,6 @@ import { resolveInside } from "./resolve.ts";
 import { itemName, recordName, toRecordLine, trashDirectoryName } from "./trash_directory.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import type { DiskTrash } from "./disk_trash.ts";
-
-/** Leaves only the beginning of the file at `path`, if that is as it was left. */
-async function cutDiskFile(
-  disk: Disk,
-  path: WorkspacePath,
-  sizeBytes: number,
-  { sha256 = "" }: Left,
-): Promise<Outcome<WrittenFile>> {
-  return await withTarget(disk, path, async (target) => {
-    const matched = await matchContent(disk, path, sha256);
-    if (!matched.ok) return matched;
-    const writing = { target, version: matched.value };
-    return await withFile(
-      disk,
-      path,
-      disk.limits.maxFileBytes,
-      (file) => replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), writing),
-    );
-  });
-}
 
 // Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.
 

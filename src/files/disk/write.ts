@@ -6,11 +6,12 @@
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, findTarget, type StagedContent, type Writing } from "./commit.ts";
+import type { Resolved } from "./resolve.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
 import type { StagedFile } from "./staging.ts";
-import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../workspace/change.ts";
+import { type ArrivingContent, beginningOf, type Left, maxArriving, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {
   type Outcome,
@@ -31,18 +32,19 @@ export async function writeDiskFile(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  options: WriteOptions = {},
+  { mode, ifMatch, passages }: WriteOptions = {},
 ): Promise<Outcome<WrittenFile>> {
-  const { maxWriteBytes } = disk.limits;
-  if (bytes.byteLength > maxWriteBytes) {
-    return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
-  }
-  return await withTarget(disk, path, async (target) => {
-    if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
-    const version = await expectedVersion(disk, path, target.info, options);
-    if (!version.ok) return version;
-    return await replaceWith(disk, path, [bytes], { target, version: version.value, passages: options.passages });
-  });
+  const { maxWriteBytes: limitBytes } = disk.limits;
+  const sizeBytes = bytes.byteLength;
+  if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
+  return await inTurn(
+    disk,
+    path,
+    () =>
+      mode === "append"
+        ? append(disk, path, bytes, ifMatch)
+        : putContent(disk, path, [bytes], { mode, ifMatch, passages }),
+  );
 }
 
 /** Copies the file at `from` to `to`. */
@@ -53,13 +55,13 @@ export async function copyDiskFile(
   { overwrite = false }: { readonly overwrite?: boolean } = {},
 ): Promise<PairOutcome<WrittenFile>> {
   let about: PairRefusal["about"] = "to";
-  const copied = await withTarget(disk, to, async (target) => {
+  const copied = await inTurn(disk, to, async (target) => {
     if (!overwrite && target.info !== null) return failure({ reason: "already_exists" });
     about = "from";
     return await withFile(disk, from, disk.limits.maxFileBytes, async (file) => {
       about = "to";
       const version = overwrite ? undefined : null;
-      return await replaceWith(disk, to, readPieces(file), { target, version, mode: file.info.mode });
+      return await putContent(disk, to, readPieces(file), { version, permissions: file.info.mode });
     });
   });
   if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
@@ -73,52 +75,26 @@ export async function receiveDiskFile(
   content: ArrivingContent,
   options: ReceiveOptions = {},
 ): Promise<Outcome<WrittenFile>> {
-  const first = lookForTarget(disk, path); // before a byte is taken
-  if (!first.ok) return first;
-  const { info } = first.value;
-  const version = await expectedVersion(disk, path, info, options);
-  if (!version.ok) return version;
-  const room = { replacedBytes: info?.size ?? 0, limitBytes: maxArriving(disk.limits) };
-  const received = await withStaged(
-    disk,
-    content,
-    room,
-    (staged) => withTarget(disk, path, (target) => putStaged(disk, path, staged, { target, version: version.value })),
-  );
+  const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(disk.limits) });
   if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
   return received;
 }
 
-/** The version that the target has to keep: of what is there, `null` where nothing may be, `undefined` where all is well. */
-async function expectedVersion(
+/** Runs `task` as the only writer of the file that `path` leads to. */
+async function inTurn(
   disk: Disk,
   path: WorkspacePath,
-  info: DiskInfo | null,
-  { mode, ifMatch }: Pick<WriteOptions, "mode" | "ifMatch">,
-): Promise<Outcome<Writing["version"]>> {
-  if (mode === "create" && info !== null) return failure({ reason: "already_exists" });
-  if (ifMatch !== undefined) return await matchContent(disk, path, ifMatch);
-  return success(mode === "create" ? null : undefined);
+  task: (target: Target) => Promise<Outcome<WrittenFile>>,
+): Promise<Outcome<WrittenFile>> {
+  const target = lookForTarget(disk, path); // before anything is written
+  return target.ok ? await disk.writers.run(target.value.segments.join("/"), () => task(target.value)) : target;
 }
 
-/** Runs `task` as the only writer of the file that `path` leads to. */
-export async function withTarget(
-  disk: Disk,
-  path: WorkspacePath,
-  task: (target: Writing["target"]) => Promise<Outcome<WrittenFile>>,
-): Promise<Outcome<WrittenFile>> {
-  const first = lookForTarget(disk, path); // before anything is written
-  if (!first.ok) return first;
-  const key = first.value.segments.join("/");
-  const isAlone = !disk.writers.isBusy(key);
-  return await disk.writers.run(key, async () => {
-    const target = isAlone ? first : lookForTarget(disk, path); // another writer has changed it meanwhile
-    return target.ok ? await task(target.value) : target;
-  });
-}
+/** A target without the directories that the step reached. */
+type Target = Pick<Resolved, "segments" | "info">;
 
 /** What is there now: nothing of it is used when the content is placed. */
-function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Writing["target"]> {
+function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   return disk.access.attempt(() => findTarget(disk, path));
 }
 
@@ -132,11 +108,9 @@ async function append(
     const target = lookForTarget(disk, path);
     if (!target.ok) return target;
     const { info } = target.value;
-    const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
-    if (matched !== null && !matched.ok) return matched;
     const written = info === null
-      ? await replaceWith(disk, path, [bytes], { target: target.value, version: null })
-      : await appendTo(disk, path, bytes, target.value, matched?.value ?? versionOf(info));
+      ? await putContent(disk, path, [bytes], { mode: "create", ifMatch })
+      : await appendTo(disk, path, bytes, info, ifMatch);
     const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
     if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
   }
@@ -146,52 +120,90 @@ async function appendTo(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  target: Writing["target"],
-  version: string,
+  info: DiskInfo,
+  ifMatch: string | undefined,
 ): Promise<Outcome<WrittenFile>> {
+  const matched = ifMatch === undefined ? success(versionOf(info)) : await matchContent(disk, path, ifMatch);
+  if (!matched.ok) return matched;
   const limitBytes = disk.limits.maxFileBytes;
   const appended = await withFile(disk, path, Math.max(0, limitBytes - bytes.byteLength), async (file) => {
     const both = async function* (): AsyncGenerator<Uint8Array> {
       yield* readPieces(file);
       yield bytes;
     };
-    return await replaceWith(disk, path, both(), { target, version, isExtended: true });
+    return await putContent(disk, path, both(), { version: matched.value, isExtended: true });
   });
   if (appended.ok || appended.error.reason !== "too_large") return appended;
   return failure({ ...appended.error, sizeBytes: appended.error.sizeBytes + bytes.byteLength, limitBytes });
 }
 
-/** Stages the pieces and puts them at `path`, with the owner and mode of the file that is there. */
-export async function replaceWith(
+/** Leaves only the beginning of the file at `path`, if that is as it was left. */
+export async function cutDiskFile(
+  disk: Disk,
+  path: WorkspacePath,
+  sizeBytes: number,
+  { sha256 = "" }: Left,
+): Promise<Outcome<WrittenFile>> {
+  const matched = await matchContent(disk, path, sha256);
+  if (!matched.ok) return matched;
+  return await withFile(
+    disk,
+    path,
+    disk.limits.maxFileBytes,
+    (file) => putContent(disk, path, beginningOf(readPieces(file), sizeBytes), { version: matched.value }),
+  );
+}
+
+/** How a content is put at a path. */
+interface PutOptions extends Omit<Writing, "segments"> {
+  readonly mode?: WriteOptions["mode"];
+  readonly ifMatch?: string | undefined;
+  /** Default: none. */
+  readonly limitBytes?: number;
+  /** Of a file that is new. */
+  readonly permissions?: number | null;
+}
+
+/** Stages the pieces and puts them at `path`; nothing of them is left where that is refused. */
+async function putContent(
   disk: Disk,
   path: WorkspacePath,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  writing: Writing,
+  { mode, ifMatch, version, limitBytes = Infinity, permissions = null, ...writing }: PutOptions,
 ): Promise<Outcome<WrittenFile>> {
-  const room = { replacedBytes: writing.target.info?.size ?? 0, limitBytes: Infinity };
-  return await withStaged(disk, pieces, room, (staged) => putStaged(disk, path, staged, writing));
-}
-
-/** Stages the pieces for `put`; nothing of them is left where that refuses. */
-async function withStaged(
-  disk: Disk,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  room: Room,
-  put: (staged: StagedContent) => Promise<Outcome<WrittenFile>>,
-): Promise<Outcome<WrittenFile>> {
+  const target = lookForTarget(disk, path); // before a byte is taken
+  if (!target.ok) return target;
+  const { info } = target.value;
+  if (mode === "create" && info !== null) return failure({ reason: "already_exists" });
+  const matched = ifMatch === undefined
+    ? success(mode === "create" ? null : version)
+    : await matchContent(disk, path, ifMatch);
+  if (!matched.ok) return matched;
   await disk.quota.measure();
   const { change, quota, staging } = disk;
   const step = change?.next() ?? 0;
-  // a sweep after a crash finds by the name what the staged file has replaced
+  // a sweep after a crash finds by the name the step that was not made
   const opened = staging.create(change === null ? undefined : `${change.id}-${step}`);
   if (!opened.ok) return opened;
   const { name, file } = opened.value;
   let isPut = false;
   try {
-    const filled = await fill(disk, opened.value, pieces, room);
-    const done = filled.ok ? await put({ name, file, step, ...filled.value }) : filled;
-    isPut = done.ok;
-    return done;
+    const filled = await fill(disk, opened.value, pieces, { replacedBytes: info?.size ?? 0, limitBytes });
+    if (!filled.ok) return filled;
+    const now = lookForTarget(disk, path); // others may have written it meanwhile
+    if (!now.ok) return now;
+    const { segments, info: replaced } = now.value;
+    const isOwned = replaced !== null && keepOwner(file, replaced);
+    keepMode(file, isOwned ? replaced.mode : withoutSpecial(replaced?.mode ?? permissions));
+    await file.flush();
+    quota.hold(name, 0); // the commit counts it
+    const staged = { name, file, step, ...filled.value };
+    const own = { ...writing, segments, version: matched.value };
+    const committed = await staging.alone(() => commitFile(disk, path, staged, own));
+    if (!committed.ok) return committed;
+    isPut = true;
+    const otherNames = (replaced?.nlink ?? 1) - 1;
+    return success({ ...filled.value, created: committed.value.created, ...otherNames > 0 ? { otherNames } : {} });
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
@@ -225,25 +237,6 @@ async function fill(
     digest.update(piece);
   }
   return success({ sizeBytes, sha256: digest.digest("hex") });
-}
-
-/** Puts a staged file in the target's place, with the owner and mode of what is there. */
-async function putStaged(
-  disk: Disk,
-  path: WorkspacePath,
-  staged: StagedContent,
-  writing: Writing,
-): Promise<Outcome<WrittenFile>> {
-  const { file, name, sizeBytes, sha256 } = staged;
-  const { target: { info }, mode = null } = writing;
-  const isOwned = info !== null && keepOwner(file, info);
-  keepMode(file, isOwned ? info.mode : withoutSpecial(info?.mode ?? mode));
-  await file.flush();
-  disk.quota.hold(name, 0); // the commit counts it
-  const committed = await disk.staging.alone(() => commitFile(disk, path, staged, writing));
-  if (!committed.ok) return committed;
-  const otherNames = (info?.nlink ?? 1) - 1;
-  return success({ sizeBytes, sha256, created: committed.value.created, ...otherNames > 0 ? { otherNames } : {} });
 }
 
 /** Gives the new content the owner of the old one, and says whether the system let this process do so. */

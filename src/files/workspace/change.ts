@@ -195,8 +195,6 @@ export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
 export function createKeyedMutex() {
   const tails = new Map<string, Promise<unknown>>();
   return {
-    /** Whether a task of this key runs or waits. */
-    isBusy: (key: string): boolean => tails.has(key),
     async run<T>(key: string, task: () => Promise<T>): Promise<T> {
       const before = tails.get(key) ?? Promise.resolve();
       const mine = before.then(task, task);
