@@ -19,61 +19,53 @@ interface RemoveOptions {
   readonly expects?: Expects;
 }
 
+type Removed = Outcome<{ readonly entries: number }>;
+/** Looks for the entry again, in a step. */
+type Find = () => Outcome<Found>;
+
 /** Deletes the entry at `path`, a link itself, and with `recursive` what is below it. */
 export async function removeDiskEntry(
   disk: Disk,
   path: WorkspacePath,
   { recursive = false, expects }: RemoveOptions = {},
-): Promise<Outcome<{ readonly entries: number }>> {
+): Promise<Removed> {
+  const find = (): Outcome<Found> => {
+    const found = findRemovable(disk, path, expects);
+    if (!found.ok || expects !== undefined) return found;
+    const changeable = checkChangeable(disk, found.value.segments, found.value.info);
+    return changeable.ok ? found : changeable;
+  };
   try {
-    const found = disk.access.attempt(() => findExpected(disk, path, expects));
+    const found = disk.access.attempt(find);
     if (!found.ok) return found;
-    if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
-    if (!recursive) return await removeEmpty(disk, path, expects);
-    return await withRoom(disk, () => removeTree(disk, path, found.value, expects === undefined));
+    if (!found.value.info.isDirectory) return await removeFile(disk, find);
+    if (!recursive) return await removeEmpty(disk, find);
+    return await withRoom(disk, () => removeTree(disk, find, found.value, expects === undefined));
   } catch (error) {
     return failure(toRefusal(error));
   }
 }
 
-function findExpected(disk: Disk, path: WorkspacePath, expects: Expects | undefined): Outcome<Found> {
-  const found = findRemovable(disk, path, expects);
-  if (!found.ok || expects !== undefined) return found;
-  const changeable = checkChangeable(disk, found.value.segments, found.value.info);
-  return changeable.ok ? found : changeable;
-}
-
-async function removeEmpty(
-  disk: Disk,
-  path: WorkspacePath,
-  expects: Expects | undefined,
-): Promise<Outcome<{ readonly entries: number }>> {
-  const remove = (): Outcome<null> => {
-    const found = findExpected(disk, path, expects);
+async function removeEmpty(disk: Disk, find: Find): Promise<Removed> {
+  const remove = (): Removed => {
+    const found = find();
     if (!found.ok) return found;
     const { directory, name, segments } = found.value;
     const number = disk.change?.next() ?? 0;
     const step = { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true } as const;
     makeStep(disk.change, number, step, () => directory.removeDirectory(name));
-    return success(null);
+    disk.quota.add(0, -1);
+    return success({ entries: 1 });
   };
-  const removed = disk.change === null ? disk.access.attempt(remove) : await disk.staging.alone(remove);
-  if (!removed.ok) return removed;
-  disk.quota.add(0, -1);
-  return success({ entries: 1 });
+  return disk.change === null ? disk.access.attempt(remove) : await disk.staging.alone(remove);
 }
 
-async function removeTree(
-  disk: Disk,
-  path: WorkspacePath,
-  found: Found,
-  keepsReadOnly: boolean,
-): Promise<Outcome<{ readonly entries: number }>> {
+async function removeTree(disk: Disk, find: Find, found: Found, keepsReadOnly: boolean): Promise<Removed> {
   const { info, segments } = found;
   const judged = await judgeTree(disk, segments, segments, keepsReadOnly);
   if (!judged.ok) return judged;
   const taken = await disk.staging.alone((): Outcome<Taken> => {
-    const still = findRemovable(disk, path);
+    const still = find();
     if (!still.ok) return still;
     return isSame(still.value.info, info) ? takeOut(disk, still.value, judged.value) : changedMeanwhile;
   });
@@ -92,6 +84,28 @@ async function removeTree(
   return again.ok ? success({ entries: again.value.entries }) : again;
 }
 
+async function removeFile(disk: Disk, find: Find): Promise<Removed> {
+  const removeBy = (take: (found: Found) => Outcome<unknown>) => (): Removed => {
+    const found = find();
+    if (!found.ok) return found;
+    const { isDirectory, isFile, size } = found.value.info;
+    if (isDirectory) return changedMeanwhile;
+    const taken = take(found.value);
+    if (!taken.ok) return taken;
+    disk.quota.add(isFile ? -size : 0, -1);
+    return success({ entries: 1 });
+  };
+  const takeFile = (found: Found): Outcome<unknown> => {
+    const taken = takeOut(disk, found, { sizeBytes: found.info.size, entries: 1 });
+    if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
+    return taken;
+  };
+  const removed = await withRoom(disk, () => disk.staging.alone(removeBy(takeFile)));
+  if (!isFull(removed)) return removed;
+  // a disk without room even for the staging directory
+  return disk.access.attempt(removeBy(({ directory, name }) => success(directory.removeFile(name))));
+}
+
 /** What is there and may be moved or deleted. */
 export function findRemovable(disk: Disk, path: WorkspacePath, expects: Expects = () => true): Outcome<Found> {
   const found = findInside(disk, path, "keep");
@@ -101,33 +115,6 @@ export function findRemovable(disk: Disk, path: WorkspacePath, expects: Expects 
   if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
   if (!directory.isStillChangeable()) return changedMeanwhile;
   return expects(info) ? found : failure({ reason: "conflict" });
-}
-
-async function removeFile(
-  disk: Disk,
-  path: WorkspacePath,
-  expects: Expects | undefined,
-): Promise<Outcome<{ readonly entries: number }>> {
-  const removeBy = (take: (found: Found) => Outcome<unknown>) => (): Outcome<DiskInfo> => {
-    const found = findExpected(disk, path, expects);
-    if (!found.ok) return found;
-    if (found.value.info.isDirectory) return changedMeanwhile;
-    const taken = take(found.value);
-    return taken.ok ? success(found.value.info) : taken;
-  };
-  const takeFile = (found: Found): Outcome<unknown> => {
-    const taken = takeOut(disk, found, { sizeBytes: found.info.size, entries: 1 });
-    if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
-    return taken;
-  };
-  let removed = await withRoom(disk, () => disk.staging.alone(removeBy(takeFile)));
-  // a disk without room even for the staging directory
-  if (isFull(removed)) {
-    removed = disk.access.attempt(removeBy(({ directory, name }) => success(directory.removeFile(name))));
-  }
-  if (!removed.ok) return removed;
-  disk.quota.add(removed.value.isFile ? -removed.value.size : 0, -1);
-  return success({ entries: 1 });
 }
 
 /** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
@@ -199,22 +186,17 @@ function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
   const number = change?.next() ?? 0;
   const { kind } = keptOf(found.info);
   const step = { op: "remove", path: found.segments.join("/"), kind } as const;
-  let taken: Outcome<string> = success("");
   const isKept = change !== null && size.sizeBytes <= change.maxBytes;
-  if (isKept) {
-    const item = itemName(change.id, number);
-    makeStep(change, number, { ...step, kept: { kind, ...size } }, () => {
-      found.directory.rename(found.name, staging.trash(), item);
-    });
-    change.keep(size.sizeBytes);
-    taken = success(item);
-  } else {
-    makeStep(change, number, { ...step, kept: null }, () => {
-      return (taken = staging.takeIn(found.directory, found.name, found.info)).ok;
-    });
-  }
-  if (!taken.ok) return taken;
-  const own = { isKept, directory: isKept ? staging.trash : staging.directory, name: taken.value, number };
+  const own = {
+    isKept,
+    directory: isKept ? staging.trash : staging.directory,
+    name: isKept ? itemName(change.id, number) : staging.nameFor(found.info),
+    number,
+  };
+  makeStep(change, number, { ...step, kept: isKept ? { kind, ...size } : null }, () => {
+    found.directory.rename(found.name, own.directory(), own.name);
+  });
+  if (isKept) change.keep(size.sizeBytes);
   const info = own.directory().statusOf(own.name);
   if (info !== null && identityOf(info) === identityOf(found.info)) return success(own);
   putBack(disk, own, found);

@@ -5,7 +5,6 @@
  * about are versions that exist nowhere else: they are kept.
  */
 import {
-  attempt,
   coded,
   type DiskAccess,
   type DiskDirectory,
@@ -45,18 +44,16 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
   let canExchange: boolean | null = null;
   /** The staging directory during a turn, and the trash once it was needed there. */
   let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
-  /** With the lock by which a sweep knows that this process lives. */
-  const whileLocked = <T>(use: (directory: DiskDirectory) => T): Outcome<T> =>
-    attempt(() => {
-      const staging = ensureDirectory(access);
-      if (staging === null) return reserved;
-      lock ??= takeLock(staging, `${owner}.lock`);
-      return success(use(staging));
-    });
   /** The directory of staged files and of taken entries, in a step. */
   const directory = (): DiskDirectory => {
     const staging = reached?.staging ?? ensureDirectory(access);
     if (staging === null) throw coded("ESTALE");
+    return staging;
+  };
+  /** The same, with the lock by which a sweep knows that this process lives. */
+  const whileLocked = (): DiskDirectory => {
+    const staging = directory();
+    lock ??= takeLock(staging, `${owner}.lock`);
     return staging;
   };
   /** `null` where another holds the lock. */
@@ -86,12 +83,11 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
     },
     /** Makes an empty file with a random name, or this one. The caller closes it, and places or discards it. */
     create: (own = randomId()): Outcome<StagedFile> =>
-      access.step(() =>
-        whileLocked((staging) => {
-          const name = `${owner}.${own}`;
-          return { name, file: staging.createFile(name) };
-        })
-      ),
+      access.attempt(() => {
+        if (ensureDirectory(access) === null) return reserved;
+        const name = `${owner}.${own}`;
+        return success({ name, file: whileLocked().createFile(name) });
+      }),
     /** Whether two entries can take each other's place here in one step. */
     canExchange: (): boolean => (canExchange ??= tryExchange(directory(), owner)) === true,
     /** Deletes a staged file or a taken entry, or leaves it for the sweep of a later start. */
@@ -112,15 +108,13 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
       }
     },
     /**
-     * Moves an entry here that is to be deleted, as it was found, and gives its new name. What is moved may be another
-     * by then: the caller looks, and deletes it or puts it back.
+     * A name here for an entry that is to be deleted, as it was found. What is moved may be another by then: the caller
+     * looks, and deletes it or puts it back.
      */
-    takeIn: (from: DiskDirectory, name: string, found: DiskInfo): Outcome<string> =>
-      whileLocked((staging) => {
-        const taken = `${owner}.${randomId()}.${identityOf(found)}`;
-        from.rename(name, staging, taken);
-        return taken;
-      }),
+    nameFor(found: DiskInfo): string {
+      whileLocked();
+      return `${owner}.${randomId()}.${identityOf(found)}`;
+    },
     /** Moves a taken entry that cannot be put back to where no start removes it. */
     keep: (name: string): void => keep(directory(), name, randomId()),
     /**

@@ -4,7 +4,7 @@
  * files are remembered, so that a file that appears can be told from one that is replaced.
  * Without the kernel's help new links are not noticed: Deno withholds events whose real path is elsewhere.
  */
-import type { KernelRoots } from "../kernel/descriptor.ts";
+import type { KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import { createDiskAccess, type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./directory.ts";
 import { createPathRoots } from "./checked_path.ts";
 import { pause } from "../../lib/time.ts";
@@ -16,7 +16,6 @@ import {
   type WatchWorkspace,
 } from "../workspace/watch.ts";
 import { isReserved } from "../workspace/path.ts";
-import type { EntryKind } from "../workspace/port.ts";
 
 interface DiskWatchOptions extends ChangeGathering {
   /** The workspace's directory. */
@@ -44,23 +43,18 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
     const access = createDiskAccess(root, kernel ?? createPathRoots(rules));
-    const look = createLook(root, access);
     const notices = createChangeNotices({ ...options, isDenied, onChange });
-    const isHidden = (path: string): boolean => {
-      const segments = toSegments(root, path);
-      return segments === null || isReserved(segments) || isDenied(segments);
-    };
-    const readTree = (): WatchedTree => readWatchedTree(look, root, { maxFiles, isHidden });
+    const isHidden = (path: string): boolean => isReserved(path.split("/")) || isDenied(path.split("/"));
+    const readTree = (): WatchedTree => readWatchedTree(access, { maxFiles, isHidden });
     let end: () => void = () => {};
     const closed = new AbortController();
     let known = readTree();
 
     const note = (path: string, kind: Deno.FsEvent["kind"]): void => {
-      const info = look.infoOf(path);
+      const [directory, name] = splitPath(path);
+      const info = infoOf(access, directory, name);
       const mayBeAnother = kind !== "modify" && kind !== "access";
-      const slash = path.lastIndexOf("/");
-      const files = known.get(path.slice(0, slash));
-      const name = path.slice(slash + 1);
+      const files = known.get(directory);
       const isFile = info?.isFile === true;
       // by what is there now, not by the kind of event: replacing a file is a rename too
       if (files === null ? mayBeAnother : files !== undefined && files.has(name) !== isFile) notices.addListChange();
@@ -75,24 +69,23 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
     };
     const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
       const watched = isFirst ? known : readTree();
-      const watcher = openWatcher(access, [...watched.keys()]);
+      const watcher = openWatcher(root, access, [...watched.keys()]);
       if (watcher === null) return;
       end = watcher.close;
       const now = readTree(); // what appeared before the watch was there
       for (const directory of now.keys()) {
         if (!watched.has(directory)) end();
-        if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(look, root, directory));
+        if (isFirst || known.has(directory)) continue;
+        for (const { name } of entriesOf(access, directory)) notices.add([...directory.split("/"), name]);
       }
       // changes between two watches, and beyond the limit, went unseen
       if (!isFirst || now.size === maxWatchedDirectories) notices.addUnknown();
       if (!haveSameFiles(known, now)) notices.addListChange();
       known = now;
-      for await (const { kind, paths } of watcher.events()) {
-        for (const path of paths) {
-          if (isHidden(path)) continue;
-          notices.add(toSegments(root, path) ?? []);
-          note(path, kind);
-        }
+      for await (const { kind, path } of watcher.events()) {
+        if (isHidden(path)) continue;
+        notices.add(path.split("/"));
+        note(path, kind);
       }
     };
     const running = (async () => {
@@ -118,15 +111,17 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   };
 }
 
-function* namesBelow({ entriesOf }: Look, root: string, directory: string): Generator<readonly string[]> {
-  for (const { name } of entriesOf(directory)) yield toSegments(root, `${directory}/${name}`) ?? [];
+/** Its directory, empty for the root, and its name. */
+function splitPath(path: string): readonly [string, string] {
+  const slash = path.lastIndexOf("/");
+  return [path.slice(0, Math.max(0, slash)), path.slice(slash + 1)];
 }
 
-function toSegments(root: string, path: string): readonly string[] | null {
-  return path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : null;
+function pathIn(directory: string, name: string): string {
+  return directory === "" ? name : `${directory}/${name}`;
 }
 
-/** The names of the files in each directory, the root first; `null` where there are too many to remember. */
+/** The names of the files in each directory, the root (an empty path) first; `null` where there are too many to remember. */
 type WatchedTree = Map<string, Set<string> | null>;
 
 /** How far to look. */
@@ -138,27 +133,23 @@ interface WatchedTreeLimits {
 }
 
 /** The tree as it is now; links are not followed. */
-function readWatchedTree(
-  look: Look,
-  root: string,
-  { maxFiles, isHidden }: WatchedTreeLimits,
-): WatchedTree {
+function readWatchedTree(access: DiskAccess, { maxFiles, isHidden }: WatchedTreeLimits): WatchedTree {
   const tree: WatchedTree = new Map();
-  const pending = [root];
+  const pending = [""];
   let fileCount = 0;
   for (let path = pending.shift(); path !== undefined && tree.size < maxWatchedDirectories; path = pending.shift()) {
-    let entries: ReturnType<Look["entriesOf"]>;
+    let entries: readonly ListedName[];
     try {
-      entries = look.entriesOf(path);
+      entries = entriesOf(access, path);
     } catch (error) {
-      if (path === root) throw error;
+      if (path === "") throw error;
       continue; // what may not be read cannot be watched, nor be read by anyone who would want to know
     }
-    const visible = entries.filter(({ name }) => !isHidden(`${path}/${name}`));
+    const visible = entries.filter(({ name }) => !isHidden(pathIn(path, name)));
     const files = visible.filter(({ kind }) => kind === "file").map(({ name }) => name);
     fileCount += files.length;
     tree.set(path, fileCount > maxFiles ? null : new Set(files));
-    for (const { name, kind } of visible) if (kind === "directory") pending.push(`${path}/${name}`);
+    for (const { name, kind } of visible) if (kind === "directory") pending.push(pathIn(path, name));
   }
   return tree;
 }
@@ -183,48 +174,37 @@ function forgetDirectory(tree: WatchedTree, path: string): boolean {
   return hadFiles;
 }
 
-/** Looks at a tree, links themselves. Paths are absolute. */
-interface Look {
-  /** What is in a directory; none when it is gone by now. */
-  entriesOf(directory: string): readonly { readonly name: string; readonly kind: EntryKind }[];
-  /** What is at a path below the root, or `null` when it is gone by now or not for us to see. */
-  infoOf(path: string): DiskInfo | null;
+function openListing(access: DiskAccess, directory: string): DiskListing | undefined {
+  return access.step(() => access.root()?.list(directory || "."));
 }
 
-function createLook(root: string, access: DiskAccess): Look {
-  const listingOf = (directory: string): DiskListing | undefined =>
-    access.step(() => access.root()?.list(relativePath(root, directory)));
-  return {
-    entriesOf(directory) {
-      try {
-        using listing = listingOf(directory);
-        if (listing === undefined) return [];
-        return [...listing.entries()];
-      } catch (error) {
-        const code = errorCode(error);
-        if (code === "ENOENT" || code === "ENOTDIR") return [];
-        throw error;
-      }
-    },
-    infoOf(path) {
-      try {
-        const slash = path.lastIndexOf("/");
-        using listing = listingOf(path.slice(0, slash));
-        if (listing === undefined) return null;
-        return listing.entryOf(path.slice(slash + 1));
-      } catch {
-        return null; // nothing to report
-      }
-    },
-  };
+/** What is in a directory, links themselves; nothing when it is gone by now. */
+function entriesOf(access: DiskAccess, directory: string): readonly ListedName[] {
+  try {
+    using listing = openListing(access, directory);
+    return [...listing?.entries() ?? []];
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw error;
+  }
 }
 
-function relativePath(root: string, path: string): string {
-  return path.slice(root.length + 1) || ".";
+/** What an entry is; `null` when it is gone by now or not for us to see. */
+function infoOf(access: DiskAccess, directory: string, name: string): DiskInfo | null {
+  try {
+    using listing = openListing(access, directory);
+    return listing?.entryOf(name) ?? null;
+  } catch {
+    return null; // nothing to report
+  }
 }
 
-/** What became of the entries at these paths. */
-type WatchEvent = Pick<Deno.FsEvent, "kind" | "paths">;
+/** What became of the entry at a path. */
+interface WatchEvent {
+  readonly kind: Deno.FsEvent["kind"];
+  readonly path: string;
+}
 
 interface Watcher {
   /** Ends when the watcher is closed, which it also is when it has missed something. */
@@ -237,7 +217,7 @@ interface Watcher {
 const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
-function openWatcher(access: DiskAccess, directories: readonly string[]): Watcher | null {
+function openWatcher(root: string, access: DiskAccess, directories: readonly string[]): Watcher | null {
   const ends: (() => void)[] = [];
   const told: WatchEvent[] = [];
   let wake = Promise.withResolvers<void>();
@@ -247,23 +227,22 @@ function openWatcher(access: DiskAccess, directories: readonly string[]): Watche
     wake.resolve();
     ends.splice(0).forEach((end) => end());
   };
-  const root = directories[0] ?? "";
   for (const path of directories) {
     try {
-      const end = access.watch(relativePath(root, path), (changed) => {
+      const end = access.watch(path || ".", (changed) => {
         if (changed === null) return close();
-        told.push({ kind: changed.change, paths: [`${path}/${changed.name}`] });
+        told.push({ kind: changed.change, path: pathIn(path, changed.name) });
         wake.resolve();
       });
       ends.push(end);
     } catch (error) {
       const code = errorCode(error) ?? "";
-      const isRoot = path === root;
-      if (code === "ENOSYS") return openByPaths(directories, access);
+      const isRoot = path === "";
+      if (code === "ENOSYS") return openByPaths(root, access, directories);
       if (!isRoot && unwatched.has(code)) continue;
       close();
       if (code !== "ENOENT") throw error;
-      return isRoot && access.root() !== null ? openByPaths(directories, access) : null; // there is no /proc
+      return isRoot && access.root() !== null ? openByPaths(root, access, directories) : null; // there is no /proc
     }
   }
   return {
@@ -278,10 +257,10 @@ function openWatcher(access: DiskAccess, directories: readonly string[]): Watche
   };
 }
 
-function openByPaths(directories: readonly string[], access: DiskAccess): Watcher | null {
+function openByPaths(root: string, access: DiskAccess, directories: readonly string[]): Watcher | null {
   let watcher: Deno.FsWatcher;
   try {
-    watcher = Deno.watchFs([...directories], { recursive: false });
+    watcher = Deno.watchFs(directories.map((path) => path === "" ? root : `${root}/${path}`), { recursive: false });
   } catch (error) {
     if (error instanceof Deno.errors.NotFound && isRootThere(access)) return null;
     throw error;
@@ -294,8 +273,10 @@ function openByPaths(directories: readonly string[], access: DiskAccess): Watche
   return {
     async *events() {
       try {
-        // closed before the loop began: its resource is gone
-        if (isOpen) yield* watcher;
+        if (!isOpen) return; // closed before the loop began: its resource is gone
+        for await (const { kind, paths } of watcher) {
+          for (const path of paths) if (path.startsWith(`${root}/`)) yield { kind, path: path.slice(root.length + 1) };
+        }
       } catch (error) {
         if (!(error instanceof TypeError)) throw error; // Deno's word for a name that is not UTF-8
         close();
