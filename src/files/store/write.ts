@@ -40,7 +40,7 @@ export async function writeStoreFile(
     const before = mode === "append" ? place.value.entry : null;
     const sizeBytes = sizeOf(before) + bytes.byteLength;
     if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
-    const check = (current: FileRecord | null): Outcome<null> => {
+    const check: Check = (current) => {
       const isOther = mode === "append" && current?.generation !== before?.generation;
       return isOther ? failure({ reason: "conflict" }) : checkCurrent(current, mode, ifMatch);
     };
@@ -50,12 +50,15 @@ export async function writeStoreFile(
       if (before !== null) yield* readStorePieces(store, before);
       yield bytes;
     };
-    const content = { pieces: pieces(), sizeBytes, isExtended: before !== null, passages };
-    const written = await putContent(store, path, content, check);
+    const content = { pieces: pieces(), check, isExtended: before !== null, passages };
+    const written = await putContent(store, path, sizeBytes, content);
     const isLost = !written.ok && written.error.reason === "conflict" && mode === "append" && ifMatch === undefined;
     if (!isLost || attempt === maxAppendAttempts) return written;
   }
 }
+
+/** Says whether a content may be put in the place of this file, or of none. */
+type Check = (current: FileRecord | null) => Outcome<null>;
 
 /** What `create` and `ifMatch` refuse of what is there. */
 function checkCurrent(current: FileRecord | null, mode: WriteOptions["mode"], ifMatch?: string): Outcome<null> {
@@ -72,11 +75,9 @@ export async function copyStoreFile(
   { overwrite = false }: { readonly overwrite?: boolean } = {},
 ): Promise<PairOutcome<WrittenFile>> {
   const { maxFileBytes } = store.limits;
-  const check = (current: FileRecord | null) => checkCurrent(current, overwrite ? "overwrite" : "create");
-  const target = await findWritable(store, to);
+  const check: Check = (current) => checkCurrent(current, overwrite ? "overwrite" : "create");
+  const target = await findWritable(store, to, check);
   if (!target.ok) return refusedAt("to", target);
-  const checked = check(target.value.entry);
-  if (!checked.ok) return refusedAt("to", checked);
   const source = await findInStore(store, from);
   if (!source.ok) return refusedAt("from", source);
   if (source.value.kind === "directory") return refusedAt("from", failure({ reason: "is_directory" }));
@@ -84,7 +85,7 @@ export async function copyStoreFile(
   if (sizeBytes > maxFileBytes) {
     return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
   }
-  const copied = await putContent(store, to, { pieces: readStorePieces(store, source.value), sizeBytes }, check);
+  const copied = await putContent(store, to, sizeBytes, { pieces: readStorePieces(store, source.value), check });
   return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
 }
 
@@ -92,13 +93,15 @@ export async function copyStoreFile(
 async function findWritable(
   store: Store,
   path: WorkspacePath,
+  check: Check = () => success(null),
 ): Promise<Outcome<StorePlace & { readonly entry: FileRecord | null }>> {
   const place = await resolveInStore(store, path);
   if (!place.ok) return place;
   const { entry, existing } = place.value;
   if (entry?.kind === "directory") return failure({ reason: "is_directory" });
   const named = checkNewNames(store.rules, path.segments, existing);
-  return named.ok ? success({ ...place.value, entry }) : named;
+  const allowed = named.ok ? check(entry) : named;
+  return allowed.ok ? success({ ...place.value, entry }) : allowed;
 }
 
 /**
@@ -108,21 +111,25 @@ async function findWritable(
 async function putContent(
   store: Store,
   path: WorkspacePath,
+  sizeBytes: number,
   content: NewContent,
-  check: (current: FileRecord | null) => Outcome<null>,
 ): Promise<Outcome<WrittenFile>> {
-  if (content.sizeBytes <= maxUnstagedBytes) return await stageAndPut(store, path, content, check);
+  if (sizeBytes <= maxUnstagedBytes) return await stageAndPut(store, path, content);
   return await store.changes.run("staging", async () => {
     const place = await findWritable(store, path);
     if (!place.ok) return place;
-    const room = await requireRoom(store, content.sizeBytes - (place.value.entry?.sizeBytes ?? 0));
-    return room.ok ? await stageAndPut(store, path, content, check) : room;
+    const room = await requireRoom(store, sizeBytes - sizeOf(place.value.entry));
+    return room.ok ? await stageAndPut(store, path, content) : room;
   });
 }
 
 interface NewContent {
   readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
-  readonly sizeBytes: number;
+  readonly check: Check;
+  /** Default `maxFileBytes`. */
+  readonly limitBytes?: number;
+  /** Asked before a piece is staged. */
+  readonly admit?: (pieceBytes: number) => Promise<Outcome<null>>;
   /** Whether the old content is its beginning. */
   readonly isExtended?: boolean;
   readonly passages?: readonly Passage[] | undefined;
@@ -139,28 +146,15 @@ export async function cutStoreFile(
   if (!found.ok) return found;
   const file = found.value;
   if (file.kind !== "file" || file.sha256 !== sha256) return failure({ reason: "conflict" });
-  return await putContent(
-    store,
-    path,
-    { pieces: beginningOf(readStorePieces(store, file), sizeBytes), sizeBytes },
-    (current) => current?.generation === file.generation ? success(null) : failure({ reason: "conflict" }),
-  );
+  const check: Check = (current) =>
+    current?.generation === file.generation ? success(null) : failure({ reason: "conflict" });
+  const pieces = beginningOf(readStorePieces(store, file), sizeBytes);
+  return await putContent(store, path, sizeBytes, { pieces, check });
 }
 
-/** A content of which each piece is admitted before it is staged. */
-interface StagingContent extends Omit<NewContent, "sizeBytes"> {
-  /** Default `maxFileBytes`. */
-  readonly limitBytes?: number;
-  readonly admit?: (pieceBytes: number) => Promise<Outcome<null>>;
-}
-
-/** Puts a content at `path` if `check` allows it for what is there at that moment. */
-async function stageAndPut(
-  store: Store,
-  path: WorkspacePath,
-  { pieces, limitBytes = store.limits.maxFileBytes, admit, ...content }: StagingContent,
-  check: (current: FileRecord | null) => Outcome<null>,
-): Promise<Outcome<WrittenFile>> {
+/** Puts a content at `path` if it is allowed for what is there at that moment. */
+async function stageAndPut(store: Store, path: WorkspacePath, content: NewContent): Promise<Outcome<WrittenFile>> {
+  const { pieces, limitBytes = store.limits.maxFileBytes, admit } = content;
   const staging = createContentStaging(store);
   let isLeft = false;
   try {
@@ -172,8 +166,10 @@ async function stageAndPut(
       await staging.add(piece);
     }
     isLeft = true; // a storage that fails from here on may have put it in place: a later start sweeps what it has not
-    const written = await putStaged(store, path, { ...staging.finish(), ...content }, check);
+    const staged = staging.finish();
+    const written = await applyChange(store, () => planPut(store, path, staged, content));
     isLeft = written.ok;
+    if (written.ok) store.change?.leftAt.set(path.text, staged.record.generation);
     return written;
   } catch (error) {
     if (error instanceof MissingChunk) return failure({ reason: "conflict" });
@@ -183,46 +179,38 @@ async function stageAndPut(
   }
 }
 
-/** The same for a content that is staged. */
-async function putStaged(
+/** The change that puts a staged content at `path`. */
+async function planPut(
   store: Store,
   path: WorkspacePath,
-  { record, puts, deletes, isExtended = false, passages }:
-    & StagedContent
-    & Pick<NewContent, "isExtended" | "passages">,
-  check: (current: FileRecord | null) => Outcome<null>,
-): Promise<Outcome<WrittenFile>> {
-  const written = await applyChange(store, async (): Promise<Outcome<StoreChange<WrittenFile>>> => {
-    const place = await findWritable(store, path);
-    if (!place.ok) return place;
-    const { entry } = place.value;
-    const checked = check(entry);
-    if (!checked.ok) return checked;
-    const placed = putBelow(store, place.value, path.segments, record);
-    const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
-    return success({
-      puts: [...puts, ...placed],
-      deletes,
-      addedBytes: record.sizeBytes - sizeOf(entry),
-      addedEntries: entry === null ? placed.length : 0,
-      gone: entry,
-      step: {
-        op: "put",
-        path: path.text,
-        kind: "file",
-        made: placed.length - 1,
-        created: entry === null,
-        kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
-        left: { sha256: record.sha256 },
-        ...isOwn ? { again: true } : {},
-        ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
-        ...passages === undefined ? {} : { passages: [...passages] },
-      },
-      value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
-    });
+  { record, puts, deletes }: StagedContent,
+  { check, isExtended = false, passages }: NewContent,
+): Promise<Outcome<StoreChange<WrittenFile>>> {
+  const place = await findWritable(store, path, check);
+  if (!place.ok) return place;
+  const { entry } = place.value;
+  const placed = putBelow(store, place.value, path.segments, record);
+  const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
+  return success({
+    puts: [...puts, ...placed],
+    deletes,
+    addedBytes: record.sizeBytes - sizeOf(entry),
+    addedEntries: entry === null ? placed.length : 0,
+    gone: entry,
+    step: {
+      op: "put",
+      path: path.text,
+      kind: "file",
+      made: placed.length - 1,
+      created: entry === null,
+      kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
+      left: { sha256: record.sha256 },
+      ...isOwn ? { again: true } : {},
+      ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
+      ...passages === undefined ? {} : { passages: [...passages] },
+    },
+    value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
   });
-  if (written.ok) store.change?.leftAt.set(path.text, record.generation);
-  return written;
 }
 
 // Contents of the store-backed workspace that arrive in pieces: they are staged as they come, outside the quota.
@@ -237,12 +225,10 @@ export async function receiveStoreFile(
   content: ArrivingContent,
   { mode, ifMatch }: ReceiveOptions = {},
 ): Promise<Outcome<WrittenFile>> {
-  const check = (current: FileRecord | null) => checkCurrent(current, mode, ifMatch);
-  const place = await findWritable(store, path);
+  const check: Check = (current) => checkCurrent(current, mode, ifMatch);
+  const place = await findWritable(store, path, check); // before a byte is taken
   if (!place.ok) return place;
-  const { entry } = place.value;
-  const checked = check(entry); // before a byte is taken
-  if (!checked.ok) return checked;
+  const replacedBytes = sizeOf(place.value.entry);
   const { arriving } = store;
   let arrivedBytes = 0;
   let seenBytes = 0;
@@ -251,10 +237,10 @@ export async function receiveStoreFile(
     arrivedBytes += pieceBytes;
     if (arrivedBytes < seenBytes) return success(null);
     seenBytes = arrivedBytes + bytesBetweenLooks;
-    return await requireRoom(store, arriving.bytes - (entry?.sizeBytes ?? 0));
+    return await requireRoom(store, arriving.bytes - replacedBytes);
   };
   try {
-    return await stageAndPut(store, path, { pieces: content, limitBytes: maxArriving(store.limits), admit }, check);
+    return await stageAndPut(store, path, { pieces: content, check, limitBytes: maxArriving(store.limits), admit });
   } finally {
     arriving.bytes -= arrivedBytes;
   }
