@@ -38,7 +38,7 @@ export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } 
 export { parseFileUri } from "./workspace/path.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export type { AccessPatterns } from "./workspace/access_rules.ts";
-export { foldedForms } from "./workspace/name_folding.ts";
+export { foldedForms } from "./workspace/path.ts";
 export {
   entryPath,
   newNameProblem,

@@ -3,9 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { createIgnored, maxRuleCharactersInAll, parseIgnoreRules } from "../../src/files/workspace/ignored.ts";
+import { createIgnored, maxRuleCharactersInAll, parseIgnoreRules, walk } from "../../src/files/workspace/walk.ts";
 import { parseDirectoryPath } from "../../src/files/workspace/path.ts";
-import { walk } from "../../src/files/workspace/walk.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
 import { needsPrograms } from "../fixtures/skipped_unless.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
-import { foldName } from "../../src/files/workspace/name_folding.ts";
-import { isReserved } from "../../src/files/workspace/path.ts";
+import { foldName, isReserved } from "../../src/files/workspace/path.ts";
 
 Deno.test("foldName() gives one text for the spellings that a file system may take for one name", () => {
   const same = [

@@ -8,7 +8,7 @@
 import { failure, success } from "../../lib/result.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
-import type { Disk } from "./context.ts";
+import { type Disk, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import {
   changedMeanwhile,
   coded,
@@ -21,10 +21,8 @@ import {
   toRefusal,
   versionOf,
 } from "./directory.ts";
-import { type Found, type Resolved, resolveInside } from "./resolve.ts";
-import type { StagedFile, Staging } from "./staging.ts";
+import { itemName, type StagedFile, type Staging } from "./staging.ts";
 import type { DiskChange } from "./disk_trash.ts";
-import { itemName } from "./trash_directory.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 

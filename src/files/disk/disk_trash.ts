@@ -12,10 +12,9 @@ import {
 } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
 import { success } from "../../lib/result.ts";
-import { itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
+import { itemName, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import type { Staging } from "./staging.ts";
 import type { TrashLimits } from "../workspace/port.ts";
 
 export type DiskTrash = ReturnType<typeof createDiskTrash>;

@@ -1,7 +1,7 @@
 /** Looks at the disk workspace: reads files, lists directories, tells what is there. */
 import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Disk } from "./context.ts";
+import { type Disk, findInside, resolveInside } from "./resolve.ts";
 import {
   attempt,
   changedMeanwhile,
@@ -11,7 +11,6 @@ import {
   toRefusal,
   versionOf,
 } from "./directory.ts";
-import { findInside, resolveInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import type {
   ByteRange,

@@ -1,13 +1,38 @@
 /**
  * Resolves a workspace path on the disk one name at a time, each as its directory lists it, following links only as long
- * as every step of them stays inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
- * whether its target exists or not.
+ * as every step of them stays inside. It never looks at anything outside, so no answer can depend on what is there: a
+ * link that leaves is refused whether its target exists or not.
  */
+import type { AccessRules } from "../workspace/access_rules.ts";
+import { type DiskAccess, type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
+import type { createDirectoryNames, createDirectoryScans } from "./scan.ts";
+import type { createDiskQuota, createInnerLinks } from "./tree.ts";
+import type { Staging } from "./staging.ts";
+import type { DiskChange, DiskTrash } from "./disk_trash.ts";
+import type { KeyedMutex } from "../workspace/change.ts";
+import type { DenialCause, Outcome, WorkspaceLimits } from "../workspace/port.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
 import { isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";
-import type { DenialCause, Outcome } from "../workspace/port.ts";
+
+/** What every operation of a disk workspace works with. */
+export interface Disk {
+  /** The real path of the workspace's directory, without a slash at its end. */
+  readonly path: string;
+  readonly access: DiskAccess;
+  readonly rules: AccessRules;
+  readonly limits: WorkspaceLimits;
+  readonly innerLinks: ReturnType<typeof createInnerLinks>;
+  readonly scans: ReturnType<typeof createDirectoryScans>;
+  readonly names: ReturnType<typeof createDirectoryNames>;
+  readonly staging: Staging;
+  readonly quota: ReturnType<typeof createDiskQuota>;
+  /** What keeps what is replaced; `null`: nothing does. */
+  readonly trash: DiskTrash | null;
+  /** The current change; `null`: each operation is a separate change. */
+  readonly change: DiskChange | null;
+  /** One writer at a time for each file, by its resolved path. */
+  readonly writers: KeyedMutex;
+}
 
 /** Where a path leads. */
 export interface Resolved {

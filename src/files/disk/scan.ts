@@ -5,10 +5,9 @@
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time.ts";
-import { compareNames } from "../workspace/path.ts";
+import { compareNames, foldName } from "../workspace/path.ts";
 import type { DirectoryEntry } from "../workspace/port.ts";
 import { type DiskDirectory, type DiskInfo, type DiskListing, isSame } from "./directory.ts";
-import { foldName } from "../workspace/name_folding.ts";
 
 /** Which entries of a directory are asked for. */
 interface ScanOptions {

@@ -6,7 +6,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
 import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
 import { type DiskAccess, type DiskInfo, type DiskListing, errorCode, isForeign, toRefusal } from "./directory.ts";
-import { trashDirectoryName } from "./trash_directory.ts";
+import { trashDirectoryName } from "./staging.ts";
 
 /** An entry that the walk met. */
 interface TreeEntry {

@@ -6,8 +6,7 @@
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, findTarget, type StagedContent, type Writing } from "./commit.ts";
-import type { Resolved } from "./resolve.ts";
-import type { Disk } from "./context.ts";
+import type { Disk, Resolved } from "./resolve.ts";
 import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
 import type { StagedFile } from "./staging.ts";

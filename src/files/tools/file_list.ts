@@ -35,9 +35,8 @@ import {
 } from "./list_walk.ts";
 import { refuse, toFailure } from "./refusal.ts";
 import { createDigest } from "../../lib/secrets.ts";
-import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
+import { createIgnored, maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
-import { createIgnored } from "../workspace/ignored.ts";
 import { toolFrames } from "./argument_names.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 

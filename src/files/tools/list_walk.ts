@@ -4,10 +4,9 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showWritten, toPathText } from "../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
-import type { Ignored } from "../workspace/ignored.ts";
+import { type Ignored, walk, type WalkedEntry } from "../workspace/walk.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { walk, type WalkedEntry } from "../workspace/walk.ts";
 import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
 
 export interface TreeListing {

@@ -1,10 +1,9 @@
 /** Files by a pattern, for tools that take names of files. */
-import { createIgnored } from "../workspace/ignored.ts";
+import { createIgnored, maxWalkDepth, walk } from "../workspace/walk.ts";
 import { showName } from "../workspace/file_display.ts";
 import { parseGlob } from "../workspace/glob.ts";
 import { childPath, parseDirectoryPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { visitsPerCheck } from "./list_walk.ts";
 
 /** Whether a name stands for several files. Brackets do not count: usual names have them. */

@@ -8,12 +8,12 @@ import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName } from "../workspace/file_display.ts";
-import { createIgnored } from "../workspace/ignored.ts";
+import { createIgnored, walk } from "../workspace/walk.ts";
 import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
-import { foldName } from "../workspace/name_folding.ts";
 import {
   childPath,
   entryPath,
+  foldName,
   maxPathBytes,
   parseDirectoryPath,
   parseFilePath,
@@ -21,7 +21,6 @@ import {
   rootPath,
   type WorkspacePath,
 } from "../workspace/path.ts";
-import { walk } from "../workspace/walk.ts";
 import { type Failure, toPathFailure } from "./refusal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 

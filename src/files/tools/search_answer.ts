@@ -5,7 +5,7 @@ import type { LineMatch, MatchCount } from "../text/search_text.ts";
 import { count, pageBytes, type SearchCursor, type SearchRequest, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
-import type { Ignored } from "../workspace/ignored.ts";
+import type { Ignored } from "../workspace/walk.ts";
 import { type Notice, skippedParts } from "./list_walk.ts";
 import { present } from "../../lib/json.ts";
 

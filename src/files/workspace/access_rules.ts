@@ -1,12 +1,11 @@
 /**
  * Names that a workspace keeps from its callers, and names that may come into being, the same for every backend: denied
  * names cannot be reached, protected ones can be read but not created, changed, moved or deleted. Names are compared as
- * the least strict file systems do (name_folding.ts).
+ * the least strict file systems do (path.ts).
  */
 import { failure, success } from "../../lib/result.ts";
 import { compileName, type NameMatcher } from "./glob.ts";
-import { foldedForms, foldName } from "./name_folding.ts";
-import { newNameProblem } from "./path.ts";
+import { foldedForms, foldName, newNameProblem } from "./path.ts";
 import type { Outcome } from "./port.ts";
 
 /** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */
