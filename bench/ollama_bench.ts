@@ -31,7 +31,7 @@ const output = upstream.stdout.getReader();
 const url = /http:\S+/.exec(new TextDecoder().decode((await output.read()).value))?.[0] ?? "";
 const host = parseOllamaHost(url);
 if (!host.ok) throw new Error(host.error);
-const client = createOllamaClient({ host: host.value, fetch, clock });
+const client = createOllamaClient({ host: host.value, fetch });
 const model = createLocalModel({
   client,
   queue: createModelQueue({ clock, limits: { ...ollamaLimits, maxInFlight: 64 } }),
@@ -64,8 +64,8 @@ const direct: Reader = async (prompt, onFirst) => {
 
 const throughModel: Reader = async (prompt, onFirst) => {
   let [text, tokens] = ["", 0];
-  const request = { model: "tinyllama", prompt, options };
-  for await (const event of model.generate(request, { signal: noSignal(), fairnessKey: "bench" })) {
+  const request = { model: "tinyllama", messages: [{ role: "user" as const, content: prompt }], options };
+  for await (const event of model.ask(request, { signal: noSignal(), fairnessKey: "bench" })) {
     if (event.type === "failed") throw new Error(event.failure.message);
     if (event.type === "done") continue;
     if (tokens++ === 0) onFirst();

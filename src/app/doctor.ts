@@ -62,7 +62,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
     ["telemetry", () => examineTelemetry(config.telemetry)],
-    ["ollama", () => examineModels(config, clock)],
+    ["ollama", () => examineModels(config)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["identity provider", () => examineCompany(config.authorizationServer, { serverUrl, clock })],
     ["registration", () => examineRegistration(config)],
@@ -266,10 +266,10 @@ function* examineRegistration(
   );
 }
 
-async function* examineModels(config: Config, clock: Clock): AsyncGenerator<Check> {
+async function* examineModels(config: Config): AsyncGenerator<Check> {
   const { host, models } = config.ollama;
   const { well, warning } = checksOf(host.isOllama ? "ollama" : "model server");
-  const client = createModelClient({ ...config.ollama, fetch, clock });
+  const client = createModelClient({ ...config.ollama, fetch });
   try {
     const report = await client.report(new AbortController().signal);
     if (report.failure !== undefined) {

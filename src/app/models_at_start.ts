@@ -19,7 +19,7 @@ export function lookForModels(
   settings: Config["ollama"],
 ): () => Promise<{ readonly names: readonly string[]; readonly problem: string | null }> {
   const { host, models } = settings;
-  const silence = `${engineOf(host)} does not answer at ${host.origin}`;
+  const silence = `${host.engine} does not answer at ${host.origin}`;
   const asking = askForModels(settings).catch(() => silence);
   return async () => {
     const answer = await atMost(patienceMs, asking, silence);
@@ -27,10 +27,6 @@ export function lookForModels(
     const { names, isUsable, problem } = offerOf(models, { ...host, installed: answer });
     return { names: isUsable ? names : [], problem: problem === null ? null : problemWords(problem) };
   };
-}
-
-function engineOf({ isOllama }: Config["ollama"]["host"]): string {
-  return isOllama ? "Ollama" : "the model server";
 }
 
 /** By hand: fetch would use a proxy, and takes longer to load. HTTP/1.0 asks for an answer in one piece. */
@@ -49,12 +45,12 @@ async function askForModels({ host, apiKey }: Config["ollama"]): Promise<Install
     length += count ?? 0;
     const text = new TextDecoder().decode(buffer.subarray(0, length));
     const [, status] = /^HTTP\/1\.[01] (\d{3})/.exec(text) ?? [];
-    if (status !== undefined && status !== "200") return `${engineOf(host)} at ${origin} answers with status ${status}`;
+    if (status !== undefined && status !== "200") return `${host.engine} at ${origin} answers with status ${status}`;
     const body = text.slice(text.indexOf("\r\n\r\n"));
     const listed = readModelList(parseJson(body.slice(body.indexOf("{"), body.lastIndexOf("}") + 1)));
     if (listed !== null) return listed;
     if (count === null || length === maxListBytes) {
-      return `what answers at ${origin} is not ${host.isOllama ? "Ollama" : "an OpenAI-compatible server"}`;
+      return `what answers at ${origin} is not ${host.isOllama ? "Ollama" : host.api}`;
     }
   }
 }

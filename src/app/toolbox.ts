@@ -38,7 +38,7 @@ async function openModel(
   clock: Clock,
 ): Promise<LocalModel> {
   const limits = { ...ollamaLimits, ...bounds.ollama };
-  const client = createModelClient({ ...config.ollama, fetch, clock, limits });
+  const client = createModelClient({ ...config.ollama, fetch, limits });
   const model = createLocalModel({
     client: tracer.exports ? (await loadTracedModel()).traceModel(client, tracer) : client,
     queue: createModelQueue({ clock, limits }),

@@ -21,19 +21,18 @@ export function traceModel(client: ModelClient, tracer: Tracer): ModelClient {
   });
   return {
     ...client,
-    generate: (request, call) =>
+    ask: (request, call) =>
       traceEvents(
         tracer,
-        start("text_completion", request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
-        () => client.generate(request, call),
-      ),
-    chat: (request, call) =>
-      traceEvents(
-        tracer,
-        start("chat", request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
-        () => client.chat(request, call),
+        start(operationOf(request), request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
+        () => client.ask(request, call),
       ),
   };
+}
+
+/** A single question is completed; what continues a conversation is a chat. */
+function operationOf({ messages }: Parameters<ModelClient["ask"]>[0]): string {
+  return messages.filter(({ role }) => role !== "system").length > 1 ? "chat" : "text_completion";
 }
 
 async function* traceEvents<T extends Event>(

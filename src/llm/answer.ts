@@ -5,7 +5,7 @@ import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import { largerContext, type OllamaFailure } from "./failure.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
-import { createThoughtSplitter, withoutLooseThoughts } from "./thoughts.ts";
+import { separateThoughts } from "./thoughts.ts";
 
 /** A refusal or a failure, in words for the caller. */
 export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {
@@ -73,20 +73,11 @@ export async function followAnswer(
   let text = "";
   let thinking = "";
   let pieces = 0;
-  const splitter = createThoughtSplitter();
-  const add = (parts: { readonly text: string; readonly thinking: string }): string => {
-    const visible = withoutControls(parts.text);
-    text += visible;
-    thinking += withoutControls(parts.thinking);
-    return visible;
-  };
   const answer = (completion: ModelCompletion, failure: ToolFailure | null): ModelAnswer => {
-    const rest = add(splitter.end());
-    if (rest !== "") progress.token(rest);
-    const loose = withoutLooseThoughts(text);
+    const parts = separateThoughts(text);
     return {
-      text: loose.text.toWellFormed(),
-      thinking: `${thinking}${loose.thinking}`.toWellFormed(),
+      text: parts.text.toWellFormed(),
+      thinking: `${thinking}${parts.thinking}`.toWellFormed(),
       completion,
       failure,
       pieces,
@@ -97,9 +88,11 @@ export async function followAnswer(
     for await (const event of ask(progress.inLine)) {
       switch (event.type) {
         case "delta": {
+          const visible = withoutControls(event.text);
+          text += visible;
           thinking += withoutControls(event.thinking);
           pieces += 1;
-          progress.token(event.text === "" ? "" : add(splitter.push(event.text)));
+          progress.token(visible);
           break;
         }
         case "failed":

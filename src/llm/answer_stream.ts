@@ -1,5 +1,4 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
-import type { Clock } from "../lib/time.ts";
 import { brokenOff, engineName, fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import { type ModelCompletion, type ModelDelta, type ModelEvent, modelFailed, type OllamaLimits } from "./port.ts";
@@ -11,8 +10,6 @@ export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
 export type ModelCallWatch = ReturnType<typeof watchCall>;
 
 interface CallWatchOptions {
-  /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
-  readonly clock: Clock;
   readonly caller: AbortSignal;
   readonly idleMs: number;
   readonly totalMs: number;
@@ -20,26 +17,18 @@ interface CallWatchOptions {
 
 /**
  * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
- * long, and remembers which. Two timers a call, however many tokens: the idle timer looks, when it fires, how long ago
- * the last piece came, and goes back to sleep for the rest.
+ * long, and remembers which.
  */
-export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) {
+export function watchCall({ caller, idleMs, totalMs }: CallWatchOptions) {
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);
   let timeUpReason: EndReason | undefined;
-  /** When the wait for the next piece began; undefined while the consumer, not Ollama, is slow. */
-  let waitingSince: number | undefined;
-  let idleTimer: ReturnType<typeof setTimeout> | undefined;
   let begun = false;
+  let lingerTimer: ReturnType<typeof setTimeout> | undefined;
 
   const stop = (reason: EndReason): void => {
     timeUpReason ??= reason;
     timeUp.abort();
-  };
-  const lookForSilence = (): void => {
-    const quietMs = waitingSince === undefined ? 0 : clock() - waitingSince;
-    if (quietMs >= idleMs) stop("idle");
-    else idleTimer = setTimeout(lookForSilence, Math.max(1, Math.ceil(idleMs - quietMs)));
   };
   const totalTimer = setTimeout(() => stop(begun ? "total" : "first_byte"), totalMs);
 
@@ -54,29 +43,27 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) 
      * fired, whatever the read says.
      */
     async piece<T>(read: Promise<T>): Promise<T> {
-      waitingSince = clock();
+      const idleTimer = begun ? setTimeout(() => stop("idle"), idleMs) : undefined;
       try {
         const piece = await read;
         signal.throwIfAborted();
         return piece;
       } finally {
-        waitingSince = undefined;
+        clearTimeout(idleTimer);
       }
     },
     /** The answer has begun: keep-alives of an engine that loads, or reads a long prompt, are no beginning. */
     begin() {
-      if (!begun) lookForSilence();
       begun = true;
     },
     /** The answer is complete; what is left of the connection may take this long. */
     lingerFor(milliseconds: number) {
-      clearTimeout(idleTimer);
-      idleTimer = setTimeout(() => stop("idle"), milliseconds);
+      lingerTimer = setTimeout(() => stop("idle"), milliseconds);
     },
     /** Ends the timers and, unless the answer was read to its end, the connection. */
     dispose() {
       clearTimeout(totalTimer);
-      clearTimeout(idleTimer);
+      clearTimeout(lingerTimer);
       timeUp.abort();
     },
   };

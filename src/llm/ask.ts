@@ -18,13 +18,13 @@ import { exampleThatFits, type LoadFiles, type NamedText, withTexts } from "./fi
 import { parseAnswer } from "./json_answer.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { Clock } from "../lib/time.ts";
-import type { ChatMessage, LocalModel, ModelEvent, ModelRequest, PrincipalCall } from "./port.ts";
+import type { ChatMessage, LocalModel, ModelRequest } from "./port.ts";
 
 /** What a call asks, apart from its files. */
 export interface Asking {
   readonly local: LocalModel;
   /** Model, options and format in the port's terms. */
-  readonly request: ModelRequest;
+  readonly request: Omit<ModelRequest, "messages">;
   readonly prompt: string;
   readonly system?: string | undefined;
   readonly messages?: readonly (ChatMessage & { readonly files?: readonly string[] | undefined })[] | undefined;
@@ -53,44 +53,37 @@ export interface Answered {
 /** Characters of usual text to a token: for what a caller was spared, not for what fits. */
 const charactersPerToken = 4;
 
-/** A prompt, or a conversation that ends with it. */
-type Question =
-  & { readonly texts: readonly NamedText[]; readonly leastTokens: number; readonly bytes: number }
-  & (
-    | { readonly prompt: string; readonly system?: string; readonly images?: readonly string[] }
-    | { readonly messages: readonly ChatMessage[] }
-  );
+/** What is asked, its files included. */
+interface Question extends Pick<ModelRequest, "messages"> {
+  readonly texts: readonly NamedText[];
+  readonly leastTokens: number;
+  readonly bytes: number;
+}
 
 /** Reads the files, and puts them before the prompt. */
 export async function toQuestion(
-  { prompt, system, messages }: Asking,
+  { prompt, system, messages: earlier = [] }: Asking,
   files: readonly string[] | undefined,
   load: LoadFiles,
 ): Promise<Result<Question, ToolFailure>> {
-  const turns: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  const messages: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   const texts: NamedText[] = [];
-  for (
-    const { role, content, files: named } of [...messages ?? [], { role: "user" as const, content: prompt, files }]
-  ) {
+  for (const { role, content, files: named } of [...earlier, { role: "user" as const, content: prompt, files }]) {
     const loaded = await load(named);
     if (!loaded.ok) return loaded;
     const { images } = loaded.value;
     texts.push(...loaded.value.texts);
-    turns.push({ role, content: withTexts(loaded.value.texts, content), ...(images.length === 0 ? {} : { images }) });
+    messages.push({
+      role,
+      content: withTexts(loaded.value.texts, content),
+      ...(images.length === 0 ? {} : { images }),
+    });
   }
-  const contents = turns.map(({ content }) => content);
-  const sizes = {
-    texts,
-    leastTokens: contents.reduce((sum, content) => sum + leastTokens(content), 0),
-    bytes: contents.reduce((sum, content) => sum + Buffer.byteLength(content), 0),
-  };
-  if (messages !== undefined) return success({ ...sizes, messages: turns });
-  const { content, images } = turns.at(-1) ?? { content: prompt };
   return success({
-    ...sizes,
-    prompt: content,
-    ...(system === undefined ? {} : { system }),
-    ...(images === undefined ? {} : { images }),
+    messages,
+    texts,
+    leastTokens: messages.reduce((sum, { content }) => sum + leastTokens(content), 0),
+    bytes: messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0),
   });
 }
 
@@ -161,16 +154,13 @@ const nothing: ModelAnswer = {
 
 function follow(
   { local, request, timeoutMs, pace, clock }: Asking,
-  question: Question,
+  { messages }: Question,
   think: ModelRequest["think"],
   context: AnswerContext,
 ): Promise<ModelAnswer> {
-  const asked = { ...request, ...(think === undefined ? {} : { think }) };
-  const { texts: _texts, leastTokens: _least, bytes: _bytes, ...content } = question;
-  const ask = (call: PrincipalCall): AsyncIterable<ModelEvent> =>
-    "messages" in content ? local.chat({ ...asked, ...content }, call) : local.generate({ ...asked, ...content }, call);
+  const asked = { ...request, messages, ...(think === undefined ? {} : { think }) };
   return followAnswer(
-    (onWait) => ask({ ...callOf(context, timeoutMs), onWait }),
+    (onWait) => local.ask(asked, { ...callOf(context, timeoutMs), onWait }),
     context,
     { maxTokens: request.options.maxTokens, pace, clock },
   );

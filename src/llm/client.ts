@@ -1,19 +1,11 @@
 /** Ollama by its own API: generation as a stream of events, and what it has. */
-import { createLineParser } from "./ollama_lines.ts";
+import { ollamaLines } from "./ollama_lines.ts";
 import { readModelList } from "./mod_settings.ts";
 import { isObject } from "../lib/json.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { Result } from "../lib/result.ts";
 import { createTransport, type ModelClientOptions } from "./transport.ts";
-import type {
-  ChatRequest,
-  GenerateRequest,
-  HostReport,
-  InstalledModel,
-  ModelClient,
-  ModelRequest,
-  SamplingOptions,
-} from "./port.ts";
+import type { HostReport, InstalledModel, ModelClient, ModelRequest, SamplingOptions } from "./port.ts";
 
 /** A client of one Ollama server, with its probes one by one. */
 export interface OllamaClient extends ModelClient {
@@ -28,8 +20,10 @@ export function createOllamaClient(options: ModelClientOptions): OllamaClient {
   const { stream, probe, close } = createTransport(options);
   const client: OllamaClient = {
     host,
-    generate: (request, call) => stream("api/generate", toGenerateBody(request), createLineParser(), call),
-    chat: (request, call) => stream("api/chat", toChatBody(request), createLineParser(), call),
+    ask(request, call) {
+      const body = { ...toContent(request), ...commonFields(request) };
+      return stream("prompt" in body ? "api/generate" : "api/chat", body, ollamaLines, call);
+    },
     version: (signal) => probe("api/version", readVersion, signal),
     tags: (signal) => probe("api/tags", readModelList, signal),
     ps: (signal) => probe("api/ps", readModelList, signal),
@@ -67,24 +61,11 @@ async function report(client: OllamaClient, signal: AbortSignal): Promise<HostRe
   };
 }
 
-/** The body of `POST /api/generate`. */
-function toGenerateBody(request: GenerateRequest) {
-  return {
-    model: request.model,
-    prompt: request.prompt,
-    system: request.system,
-    images: request.images,
-    ...commonFields(request),
-  };
-}
-
-/** The body of `POST /api/chat`. */
-function toChatBody(request: ChatRequest) {
-  return {
-    model: request.model,
-    messages: request.messages.map(({ role, content, images }) => ({ role, content, images })),
-    ...commonFields(request),
-  };
+/** What `POST /api/generate` takes of a single question, and `POST /api/chat` of a conversation. */
+function toContent({ model, messages }: ModelRequest) {
+  const [system, question] = messages[0]?.role === "system" ? messages : [undefined, messages[0]];
+  if (question?.role !== "user" || messages.length > (system === undefined ? 1 : 2)) return { model, messages };
+  return { model, prompt: question.content, system: system?.content, images: question.images };
 }
 
 /** By default Ollama drops half of a prompt that is too long, and the start of a context that fills up, and says nothing. */

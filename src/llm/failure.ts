@@ -45,18 +45,8 @@ export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaF
 export const cancelled: OllamaFailure = { code: "cancelled", message: "The call was cancelled." };
 
 /** The engine at its address, at the beginning of a sentence. */
-export function engineName({ origin, isOllama }: OllamaHost): string {
-  return `${isOllama ? "Ollama" : "The model server"} at ${origin}`;
-}
-
-/** The API that an engine should speak. */
-export function apiOf({ isOllama }: OllamaHost): string {
-  return isOllama ? "Ollama's API" : "an OpenAI-compatible API";
-}
-
-/** The setting that says where the engine is. */
-export function settingOf({ isOllama }: OllamaHost): string {
-  return isOllama ? "OLLAMA_HOST" : "LLM_BASE_URL";
+export function engineName({ origin, engine }: OllamaHost): string {
+  return `${engine} at ${origin}`;
 }
 
 export function brokenOff(host: OllamaHost): OllamaFailure {
@@ -94,7 +84,7 @@ export function quoteUpstream(text: string): string {
 export function fromNetworkError(error: unknown, host: OllamaHost, midBody: boolean): OllamaFailure {
   const words = wordsOf(error);
   const at = host.origin;
-  const setting = settingOf(host);
+  const setting = host.hostSetting;
   if (midBody) {
     return /gzip|deflate|brotli|unexpected end of file|corrupt/i.test(words)
       ? ollamaFailure("bad_upstream", `${engineName(host)} sent an answer that could not be decoded; try again.`)
@@ -272,8 +262,10 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
   const error = errorOf(body);
   const quoted = error === null ? "" : quoteUpstream(error.text);
   if (status >= 300 && status < 400) {
-    const setting = settingOf(host);
-    return ollamaFailure("not_ollama", `${at} redirects elsewhere; set ${setting} to the address that answers.`);
+    return ollamaFailure(
+      "not_ollama",
+      `${at} redirects elsewhere; set ${host.hostSetting} to the address that answers.`,
+    );
   }
   if (status === 403 && /cloud is disabled/i.test(quoted)) return cloudOff(model);
   if (status === 401 || (status === 403 && error !== null)) return authRequired(call, quoted);
@@ -281,7 +273,7 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
     return ollamaFailure(
       "forbidden_host",
       `${engineName(host)} refuses requests under this host name; use its IP address or localhost in ` +
-        `${settingOf(host)}${host.isOllama ? ", or allow the name with OLLAMA_ORIGINS on its side" : ""}.`,
+        `${host.hostSetting}${host.isOllama ? ", or allow the name with OLLAMA_ORIGINS on its side" : ""}.`,
     );
   }
   if (!host.isOllama && isMissingModel(body)) return notInstalled(host, model);
@@ -294,7 +286,7 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
     case 400:
     case 413:
     case 422:
-      return ollamaFailure("invalid_request", `${requestOf(host)} refused the request: ${quoted}`);
+      return ollamaFailure("invalid_request", `${host.engine} refused the request: ${quoted}`);
     case 429:
     case 503:
       return /loading|starting|swapping/i.test(quoted)
@@ -305,22 +297,14 @@ export function fromStatus(status: number, body: string, call: FailedCall): Olla
         : retryableFailure("busy", `${engineName(host)} is busy; try again in a little while.`);
     case 500:
       return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(error.text)
-        ? ollamaFailure("invalid_request", `${requestOf(host)} refused the request: ${quoted}`)
+        ? ollamaFailure("invalid_request", `${host.engine} refused the request: ${quoted}`)
         : ollamaFailure(
           "model_failed",
-          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in ${logOf(host)}.`,
+          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in its log.`,
         );
     default:
       return unknownAnswer(status, host, quoted);
   }
-}
-
-function requestOf({ isOllama }: OllamaHost): string {
-  return isOllama ? "Ollama" : "The model server";
-}
-
-function logOf({ isOllama }: OllamaHost): string {
-  return isOllama ? "Ollama's log" : "the model server's log";
 }
 
 /** How llama.cpp, vLLM, LM Studio, llama-swap and Ollama say that they lack a model, with 400, 404 or 500. */
@@ -336,9 +320,7 @@ export function fromErrorLine(line: unknown, host: OllamaHost, model?: string): 
   if (!host.isOllama && isMissingModel(error.text)) return notInstalled(host, model);
   return refusedRequest(error, host, model) ?? ollamaFailure(
     "model_failed",
-    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in ${
-      logOf(host)
-    }.`,
+    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in its log.`,
   );
 }
 
@@ -363,12 +345,11 @@ function cloudOff(model = "This model"): OllamaFailure {
 function authRequired({ host, apiKeySent }: FailedCall, quoted: string): OllamaFailure {
   const why = quoted === "" ? "" : ` (${quoted})`;
   const plain = host.protocol === "http" && !host.isLoopback && !apiKeySent ? " The key is sent over https only." : "";
-  const key = host.isOllama ? "OLLAMA_API_KEY" : "LLM_API_KEY";
   const signIn = host.isOllama ? ", or run `ollama signin` on the machine that runs Ollama" : "";
   return ollamaFailure(
     "auth_required",
     `${host.origin} did not accept this server${why}: use another model. Only the operator can change this: ${
-      apiKeySent ? `check ${key}` : `set ${key}${signIn}`
+      apiKeySent ? `check ${host.keySetting}` : `set ${host.keySetting}${signIn}`
     }.${plain}`,
   );
 }
@@ -392,7 +373,7 @@ function fromStranger(status: number, host: OllamaHost): OllamaFailure {
   if (status >= 500) return unknownAnswer(status, host, "");
   return ollamaFailure(
     "not_ollama",
-    `What answers at ${at} is not ${apiOf(host)} (status ${status}); correct ${settingOf(host)}.`,
+    `What answers at ${at} is not ${host.api} (status ${status}); correct ${host.hostSetting}.`,
   );
 }
 

@@ -6,9 +6,7 @@ import { holdsAddress, parseIpAddress, parseIpNetwork } from "../lib/network.ts"
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** One engine's address, and which API it speaks. */
-export interface OllamaHost {
-  /** Ollama's own API; otherwise OpenAI's. */
-  readonly isOllama: boolean;
+export interface OllamaHost extends Engine {
   /** Where paths such as `api/generate` are appended; ends with `/` and holds no credentials. */
   readonly baseUrl: string;
   /** Scheme, name and port: what messages may show. */
@@ -23,6 +21,31 @@ export interface OllamaHost {
   /** The value of an `Authorization` header, when the setting held `user:password@`. */
   readonly basicAuthorization?: string;
 }
+
+/** How messages speak of an engine, and of the settings that say where it is. */
+interface Engine {
+  /** Ollama's own API; otherwise OpenAI's. */
+  readonly isOllama: boolean;
+  readonly engine: string;
+  readonly api: string;
+  readonly hostSetting: string;
+  readonly keySetting: string;
+}
+
+const ollamaEngine: Engine = {
+  isOllama: true,
+  engine: "Ollama",
+  api: "Ollama's API",
+  hostSetting: "OLLAMA_HOST",
+  keySetting: "OLLAMA_API_KEY",
+};
+const otherEngine: Engine = {
+  isOllama: false,
+  engine: "The model server",
+  api: "an OpenAI-compatible API",
+  hostSetting: "LLM_BASE_URL",
+  keySetting: "LLM_API_KEY",
+};
 
 const ollamaPort = 11434;
 
@@ -52,7 +75,7 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   const url = URL.parse(`${protocol}://${hostInUrl}:${port}/${path === "" ? "" : `${path}/`}`);
   if (url === null) return failure(`must be a host, HOST:PORT or a URL, such as http://127.0.0.1:${ollamaPort}`);
   return success({
-    isOllama: true,
+    ...ollamaEngine,
     baseUrl: url.href,
     origin: url.origin,
     protocol,
@@ -71,7 +94,7 @@ export function parseModelBaseUrl(setting: string): Result<OllamaHost, string> {
   if (!host.ok) return failure("must be a URL such as http://127.0.0.1:8080/v1");
   const base = host.value.baseUrl.replace(/(chat\/completions|models)\/$/, "");
   const { pathname } = new URL(base);
-  return success({ ...host.value, isOllama: false, baseUrl: pathname === "/" ? `${base}v1/` : base });
+  return success({ ...host.value, ...otherEngine, baseUrl: pathname === "/" ? `${base}v1/` : base });
 }
 
 const privateNetworks = [

@@ -155,15 +155,20 @@ async function chooseModel(
     return success({ model: name, ...(contextTokens === undefined ? {} : { contextTokens }) });
   }
   let report = await local.recentReport();
-  if (asked !== undefined && nameIn(offerOf(models, report).names, asked) === undefined) {
-    report = await local.report(new AbortController().signal); // it may have come since
+  const meant = (): string | undefined => {
+    const { names } = offerOf(models, report.failure === undefined ? report : null);
+    return asked === undefined ? names[0] : nameIn(names, asked);
+  };
+  if (meant() === undefined) report = await local.report(new AbortController().signal); // it may have come since
+  const name = meant();
+  if (report.failure !== undefined) {
+    // the call may still find the engine; which of its models run elsewhere is not known
+    return name === undefined || report.isElsewhere ? failure(report.failure) : success({ model: name });
   }
-  if (report.failure !== undefined) return failure(report.failure);
   const { names, isUsable, problem } = offerOf(models, report);
   if (!isUsable && problem !== null) {
     return failure({ code: "model_not_installed", message: `There is no model to use: ${problemWords(problem)}.` });
   }
-  const name = asked === undefined ? names[0] : nameIn(names, asked);
   if (name !== undefined) return success({ model: name });
   const isRemote = report.installed.some((it) => it.isRemote === true && isSameModel(it.name, asked ?? ""));
   const why = isRemote ? `. ${asked} runs on another machine: only the operator can allow it, with LLM_MODELS` : "";

@@ -3,15 +3,13 @@ import { type Clock, pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
   type CallsAhead,
-  type ChatRequest,
-  type GenerateRequest,
   type HostReport,
   type LocalModel,
-  type ModelCall,
   type ModelClient,
   type ModelEvent,
   type ModelFailed,
   modelFailed,
+  type ModelRequest,
   type OllamaLimits,
   ollamaLimits,
   type PrincipalCall,
@@ -36,13 +34,13 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
 
   /** Sends the call again while the server is full or not yet there: nothing of it was processed then. */
   async function* attempt(
-    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
+    request: ModelRequest,
     { signal, end }: { readonly signal: AbortSignal; readonly end: number },
   ): AsyncGenerator<ModelEvent, void> {
     const remainingMs = (): number => Math.max(1, end - clock());
     for (let attempts = 1;; attempts++) {
       let refused: ModelFailed | null = null;
-      for await (const event of start({ signal, totalMs: remainingMs() })) {
+      for await (const event of client.ask(request, { signal, totalMs: remainingMs() })) {
         if (event.type === "failed" && event.failure.mayRetry) refused = event;
         else yield event;
       }
@@ -56,11 +54,8 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
     }
   }
 
-  async function* admitted(
-    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
-    promptBytes: number,
-    call: PrincipalCall,
-  ): AsyncGenerator<ModelEvent, void> {
+  async function* ask(request: ModelRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void> {
+    const promptBytes = bytesOf(request);
     if (promptBytes > limits.maxPromptBytes) return yield modelFailed(promptTooLarge(promptBytes, limits));
     const totalMs = Math.min(call.totalMs ?? options.totalMs, options.totalMs);
     const end = clock() + totalMs;
@@ -70,7 +65,7 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
     const place = entered.value;
     const signal = AbortSignal.any([call.signal, place.signal]);
     try {
-      for await (const event of attempt(start, { signal, end })) {
+      for await (const event of attempt(request, { signal, end })) {
         const isPushedOut = event.type === "failed" && place.signal.aborted && !call.signal.aborted;
         yield isPushedOut ? modelFailed(shareSpent) : event;
       }
@@ -108,9 +103,7 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
       client.close();
     },
     maxPromptBytes: limits.maxPromptBytes,
-    generate: (request, call) =>
-      admitted((inner) => client.generate(request, inner), generatePromptBytes(request), call),
-    chat: (request, call) => admitted((inner) => client.chat(request, inner), chatPromptBytes(request), call),
+    ask,
   };
 }
 
@@ -346,15 +339,7 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
 }
 
 /** How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read. */
-function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
-  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
-}
-
-/** All messages and the schema. */
-function chatPromptBytes({ messages, format }: ChatRequest): number {
-  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
-}
-
-function jsonBytes(value: unknown): number {
-  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+function bytesOf({ messages, format }: ModelRequest): number {
+  const formatBytes = format === undefined ? 0 : Buffer.byteLength(JSON.stringify(format));
+  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), formatBytes);
 }

@@ -21,9 +21,7 @@ const streamLine = z.lazy(() =>
 );
 
 /** The lines of Ollama's streams, of `generate` and `chat`: the last one says how the answer ended. */
-export function createLineParser(): AnswerParser {
-  return { line: parseStreamLine, end: () => null };
-}
+export const ollamaLines: AnswerParser = { line: parseStreamLine, end: () => null };
 
 function parseStreamLine(line: string): StreamLine | null {
   const parsed = streamLine.safeParse(parseJson(line));

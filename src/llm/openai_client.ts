@@ -9,8 +9,6 @@ import { createTransport, type ModelClientOptions } from "./transport.ts";
 import type {
   AnswerFormat,
   ChatMessage,
-  ChatRequest,
-  GenerateRequest,
   HostReport,
   InstalledModel,
   ModelClient,
@@ -22,9 +20,6 @@ import type {
 export function createOpenAiClient(options: ModelClientOptions): ModelClient {
   const { host } = options;
   const { stream, probe, close } = createTransport(options);
-  const chat = (request: ChatRequest, call: Parameters<ModelClient["chat"]>[1]) =>
-    stream("chat/completions", toBody(request), createEventParser(), call);
-
   /** Beside the list that all have, what some engines know of their models: they answer 404, or nonsense, to the rest. */
   const report = async (signal: AbortSignal): Promise<HostReport> => {
     const [listed, ofLmStudio, ofLlamaCpp, ofLlamaSwap] = await Promise.all([
@@ -51,19 +46,10 @@ export function createOpenAiClient(options: ModelClientOptions): ModelClient {
 
   return {
     host,
-    generate: ({ prompt, system, images, ...request }, call) =>
-      chat({
-        ...request,
-        messages: [...systemMessage(system), { role: "user", content: prompt, ...present({ images }) }],
-      }, call),
-    chat,
+    ask: (request, call) => stream("chat/completions", toBody(request), createEventParser(), call),
     report,
     close,
   };
-}
-
-function systemMessage(system: GenerateRequest["system"]): readonly ChatMessage[] {
-  return system === undefined ? [] : [{ role: "system", content: system }];
 }
 
 /** llama.cpp's `GET /props`, of a server with one model: the context of a call, and whether it sees images. */
@@ -87,7 +73,7 @@ function readRunning(reply: unknown): readonly string[] | null {
 }
 
 /** The body of `POST /v1/chat/completions`. What is undefined is not sent. */
-function toBody({ model, messages, options, format, think }: ChatRequest) {
+function toBody({ model, messages, options, format, think }: ModelRequest) {
   return {
     model,
     messages: messages.map(toMessage),

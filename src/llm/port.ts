@@ -19,26 +19,6 @@ export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 /** Whether a model thinks before it answers, or how hard. */
 type Think = boolean | "low" | "medium" | "high" | "max";
 
-/** What generate and chat have in common. */
-export interface ModelRequest {
-  readonly model: string;
-  readonly options: SamplingOptions;
-  readonly format?: AnswerFormat;
-  /** How long the model stays loaded afterwards. */
-  readonly keepAliveSeconds?: number;
-  readonly think?: Think;
-  /** Tokens that prompt and answer may have together, where the operator sets it; else the engine decides. */
-  readonly contextTokens?: number;
-}
-
-/** A prompt to complete. */
-export interface GenerateRequest extends ModelRequest {
-  readonly prompt: string;
-  readonly system?: string;
-  /** Base64. */
-  readonly images?: readonly string[];
-}
-
 /** One message of a conversation. */
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
@@ -47,9 +27,17 @@ export interface ChatMessage {
   readonly images?: readonly string[];
 }
 
-/** A conversation to continue. */
-export interface ChatRequest extends ModelRequest {
+/** Turns of a conversation, the last one the question. */
+export interface ModelRequest {
+  readonly model: string;
   readonly messages: readonly ChatMessage[];
+  readonly options: SamplingOptions;
+  readonly format?: AnswerFormat;
+  /** How long the model stays loaded afterwards. */
+  readonly keepAliveSeconds?: number;
+  readonly think?: Think;
+  /** Tokens that prompt and answer may have together, where the operator sets it; else the engine decides. */
+  readonly contextTokens?: number;
 }
 
 /** One piece of the answer. */
@@ -139,8 +127,7 @@ export interface HostReport {
 /** A client of one engine. Calls are independent of each other; nothing is retried here. */
 export interface ModelClient {
   readonly host: OllamaHost;
-  generate(request: GenerateRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
-  chat(request: ChatRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
+  ask(request: ModelRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
   /** Asks what it has. Gives a failure as part of the report. */
   report(signal: AbortSignal): Promise<HostReport>;
   /** Ends idle connections. */
@@ -153,8 +140,7 @@ export interface LocalModel extends Pick<ModelClient, "host"> {
   readonly maxPromptBytes: number;
   /** The last report; `null` before the first. */
   readonly known: HostReport | null;
-  generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
-  chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
+  ask(request: ModelRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   /** Asks the engine what it has. */
   report(signal: AbortSignal): Promise<HostReport>;
   /** The same, unless it was asked a moment ago; callers at the same time share one answer. */

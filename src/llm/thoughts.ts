@@ -11,58 +11,16 @@ const marks: readonly (readonly [open: string, close: string])[] = [
   ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"], // gpt-oss, where no engine reads its channels
 ];
 
-interface Parts {
-  readonly text: string;
-  readonly thinking: string;
-}
-
-/** Splits the pieces of one answer. What may be part of a mark is held until the next piece; `end` gives the rest. */
-export function createThoughtSplitter() {
-  let held = "";
-  let close = "";
-  let state: "start" | "thoughts" | "gap" | "answer" = "start";
-  const take = (count = held.length): string => {
-    const taken = held.slice(0, Math.max(0, count));
-    held = held.slice(taken.length);
-    return taken;
-  };
-
-  const push = (piece: string, isLast = false): Parts => {
-    held += piece;
-    if (state === "start") {
-      const start = held.trimStart();
-      if (!isLast && marks.some(([open]) => start.length < open.length && open.startsWith(start))) return nothing;
-      const mark = marks.find(([open]) => start.startsWith(open));
-      state = mark === undefined ? "answer" : "thoughts";
-      if (mark !== undefined) [close, held] = [mark[1], start.slice(mark[0].length)];
-    }
-    let thinking = "";
-    if (state === "thoughts") {
-      const at = held.indexOf(close);
-      if (at < 0) return { text: "", thinking: isLast ? take() : take(held.length - close.length + 1) };
-      thinking = take(at);
-      take(close.length);
-      state = "gap";
-    }
-    if (state === "gap") {
-      held = held.trimStart();
-      if (held !== "") state = "answer";
-    }
-    return { text: take(), thinking };
-  };
-
-  return { push, end: (): Parts => push("", true) };
-}
-
-const nothing: Parts = { text: "", thinking: "" };
-
-/** The parts of a whole answer whose thoughts have an end alone, as templates that begin them in the prompt leave it. */
-export function withoutLooseThoughts(text: string): Parts {
+/** The parts of an answer. Templates that begin the thoughts in the prompt leave their end alone. */
+export function separateThoughts(text: string): { readonly text: string; readonly thinking: string } {
+  const start = text.trimStart();
   for (const [open, close] of marks) {
-    const at = text.indexOf(close);
-    if (at >= 0 && !text.slice(0, at).includes(open)) {
-      return { text: text.slice(at + close.length).trimStart(), thinking: text.slice(0, at).trim() };
-    }
+    const isOpen = start.startsWith(open);
+    const at = start.indexOf(close);
+    if (at < 0 && isOpen) return { text: "", thinking: start.slice(open.length) }; // it was cut while it thought
+    if (at < 0 || (!isOpen && start.includes(open))) continue;
+    const thinking = start.slice(isOpen ? open.length : 0, at).trim();
+    return { text: start.slice(at + close.length).trimStart(), thinking };
   }
   return { text, thinking: "" };
 }

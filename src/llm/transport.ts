@@ -1,19 +1,9 @@
 /** Requests to one engine: streams of events, probes, an end to every call, and each failure as a value. */
 import type { OllamaHost } from "./host.ts";
-import type { Clock } from "../lib/time.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type AnswerParser, type EndReason, type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
-import {
-  apiOf,
-  cancelled,
-  engineName,
-  fromNetworkError,
-  fromStatus,
-  type OllamaFailure,
-  ollamaFailure,
-  settingOf,
-} from "./failure.ts";
+import { cancelled, engineName, fromNetworkError, fromStatus, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import { type ModelCall, type ModelEvent, modelFailed, type OllamaLimits, ollamaLimits } from "./port.ts";
 
 /**
@@ -81,14 +71,12 @@ export interface ModelClientOptions {
   readonly fetch: OllamaFetch;
   /** Go to loopback hosts past the environment's proxy; see `environmentHasProxy`. */
   readonly avoidProxy?: boolean;
-  /** Only differences are used; `performance.now` serves best. */
-  readonly clock: Clock;
   readonly limits?: OllamaLimits;
 }
 
 /** Makes the requests of one client; it connects at the first. None of them rejects. */
 export function createTransport(options: ModelClientOptions) {
-  const { host, apiKey, clock, limits = ollamaLimits } = options;
+  const { host, apiKey, limits = ollamaLimits } = options;
   const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
@@ -121,7 +109,7 @@ export function createTransport(options: ModelClientOptions) {
   };
 
   const watch = ({ signal, totalMs }: ModelCall): ModelCallWatch =>
-    watchCall({ clock, caller: signal, idleMs: limits.idleMs, totalMs });
+    watchCall({ caller: signal, idleMs: limits.idleMs, totalMs });
 
   const explain = (
     error: unknown,
@@ -222,7 +210,7 @@ function probeTimeout(host: OllamaHost, probeMs: number): OllamaFailure {
 function notOllama(host: OllamaHost): OllamaFailure {
   return ollamaFailure(
     "not_ollama",
-    `What answers at ${host.origin} is not ${apiOf(host)}; correct ${settingOf(host)}.`,
+    `What answers at ${host.origin} is not ${host.api}; correct ${host.hostSetting}.`,
   );
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createOllamaClient } from "../../src/llm/client.ts";
 import { parseModelBaseUrl } from "../../src/llm/host.ts";
 import { createOpenAiClient } from "../../src/llm/openai_client.ts";
-import type { ChatRequest, GenerateRequest, ModelClient, OllamaLimits } from "../../src/llm/port.ts";
+import type { ModelClient, ModelRequest, OllamaLimits } from "../../src/llm/port.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, hostOf, modelCall, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
@@ -29,7 +29,6 @@ interface SceneOptions {
   readonly limits?: Partial<OllamaLimits>;
 }
 
-const clock = (): number => performance.now();
 const usual: readonly StandInModel[] = [{ name: "tinyllama" }];
 
 const ollamaPlays = {
@@ -50,7 +49,6 @@ async function ownApi({ models = usual, apiKey, key, limits }: SceneOptions): Pr
     host: hostOf(ollama.url),
     apiKey: key,
     fetch,
-    clock,
     limits: testLimits(limits),
   });
   return {
@@ -70,7 +68,7 @@ function openAiApi(name: EngineName) {
     const engine = startEngine(name, { models, ...(apiKey === undefined ? {} : { apiKey }) });
     const host = parseModelBaseUrl(engine.url);
     assert.ok(host.ok);
-    const client = createOpenAiClient({ host: host.value, apiKey: key, fetch, clock, limits: testLimits(limits) });
+    const client = createOpenAiClient({ host: host.value, apiKey: key, fetch, limits: testLimits(limits) });
     return await Promise.resolve({
       client,
       play: (play: EnginePlay) => engine.play(play),
@@ -94,8 +92,8 @@ const engines: Readonly<Record<string, (options: SceneOptions) => Promise<Scene>
 };
 
 const schema = { type: "object", properties: { age: { type: "integer" } } };
-const generate = (scene: Scene, prompt: string, more: Partial<GenerateRequest> = {}) =>
-  gather(scene.client.generate(ask(prompt, more), modelCall()));
+const generate = (scene: Scene, prompt: string, more: Parameters<typeof ask>[1] = {}) =>
+  gather(scene.client.ask(ask(prompt, more), modelCall()));
 
 for (const [name, start] of Object.entries(engines)) {
   const isStreaming = !name.endsWith("a gateway");
@@ -109,8 +107,8 @@ for (const [name, start] of Object.entries(engines)) {
     assert.equal(completion?.doneReason, "stop");
     if (countsTokens) assert.deepEqual([completion.promptTokens, completion.completionTokens], [3, 5]);
     const messages = [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi" }] as const;
-    const request: ChatRequest = { model: "tinyllama", options: { maxTokens: 50 }, messages };
-    assert.match((await gather(scene.client.chat(request, modelCall()))).text, /heard: Be brief\.\n?\s?Hi|heard: /);
+    const request: ModelRequest = { model: "tinyllama", options: { maxTokens: 50 }, messages };
+    assert.match((await gather(scene.client.ask(request, modelCall()))).text, /heard: Be brief\.\n?\s?Hi|heard: /);
   });
 
   Deno.test(`${name}: options, schema and a cut at max_tokens reach the engine`, async () => {
@@ -195,12 +193,12 @@ for (const [name, start] of Object.entries(engines)) {
   Deno.test(`${name}: an answer that does not begin ends at the call's time, and a caller that leaves stops the engine`, async () => {
     await using scene = await start({ models: [{ name: "tinyllama", tokenMilliseconds: 20 }] });
     scene.play("silent");
-    const late = await gather(scene.client.generate(ask("hi"), modelCall({ totalMs: 100 })));
+    const late = await gather(scene.client.ask(ask("hi"), modelCall({ totalMs: 100 })));
     assert.equal(late.failure?.code, "timeout_first_byte");
     const leaving = new AbortController();
     const prompt = "word ".repeat(500);
     for await (
-      const event of scene.client.generate(
+      const event of scene.client.ask(
         ask(prompt, { options: { maxTokens: 400 } }),
         modelCall({ signal: leaving.signal }),
       )
@@ -217,13 +215,12 @@ for (const [name, start] of Object.entries(engines)) {
     const { failure, completion } = await generate(scene, "hi");
     assert.deepEqual([failure, completion?.promptTokens], [undefined, undefined]);
     const gone = /own/.test(name)
-      ? createOllamaClient({ host: hostOf(`http://127.0.0.1:${freePort()}`), fetch, clock })
+      ? createOllamaClient({ host: hostOf(`http://127.0.0.1:${freePort()}`), fetch })
       : createOpenAiClient({
         host: { ...scene.client.host, baseUrl: `http://127.0.0.1:${freePort()}/v1/` },
         fetch,
-        clock,
       });
-    const refused = await gather(gone.generate(ask("hi"), modelCall()));
+    const refused = await gather(gone.ask(ask("hi"), modelCall()));
     assert.equal(refused.failure?.code, "ollama_unreachable");
     assert.match(refused.failure?.message ?? "", /start it/);
     assert.equal((await gone.report(noSignal())).failure?.code, "ollama_unreachable");
@@ -238,7 +235,7 @@ Deno.test("what engines know of their models is told: memory, context, what they
     await using engine = startEngine(name, { models, loaded: ["small"] });
     const host = parseModelBaseUrl(engine.url);
     assert.ok(host.ok);
-    const { installed } = await createOpenAiClient({ host: host.value, fetch, clock }).report(noSignal());
+    const { installed } = await createOpenAiClient({ host: host.value, fetch }).report(noSignal());
     known[name] = installed.map((it) => [it.name, it.isLoaded ?? false, it.contextTokens, it.capabilities?.join()]);
   }
   assert.deepEqual(known, {
@@ -249,11 +246,11 @@ Deno.test("what engines know of their models is told: memory, context, what they
   await using one = startEngine("llama.cpp", { models: models.slice(0, 1) });
   const host = parseModelBaseUrl(one.url);
   assert.ok(host.ok);
-  const { installed: [only] } = await createOpenAiClient({ host: host.value, fetch, clock }).report(noSignal());
+  const { installed: [only] } = await createOpenAiClient({ host: host.value, fetch }).report(noSignal());
   assert.deepEqual([only?.isLoaded, only?.contextTokens, only?.sizeBytes], [true, 8192, 637_700_138]);
   await using own = await startOllama({ models });
-  const client = createOllamaClient({ host: hostOf(own.url), fetch, clock });
-  await gather(client.generate(ask("hi", { model: "small" }), modelCall()));
+  const client = createOllamaClient({ host: hostOf(own.url), fetch });
+  await gather(client.ask(ask("hi", { model: "small" }), modelCall()));
   const report = await client.report(noSignal());
   client.close();
   assert.deepEqual(report.installed.map((it) => [it.name, it.isLoaded ?? false, it.contextTokens]), [
@@ -290,7 +287,7 @@ Deno.test("LLM_BASE_URL is understood as people write it, and its key goes to no
     const parsed = parseModelBaseUrl(setting);
     assert.ok(parsed.ok);
     await gather(
-      createOpenAiClient({ host: parsed.value, apiKey: "k", fetch: spy, clock }).generate(ask("x"), modelCall()),
+      createOpenAiClient({ host: parsed.value, apiKey: "k", fetch: spy }).ask(ask("x"), modelCall()),
     );
   }
   assert.deepEqual(sent, [null, "Bearer k", "Bearer k"]);

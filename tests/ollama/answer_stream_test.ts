@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { readAnswer, watchCall } from "../../src/llm/answer_stream.ts";
-import { createLineParser } from "../../src/llm/ollama_lines.ts";
+import { ollamaLines } from "../../src/llm/ollama_lines.ts";
 import { hostOf, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 
@@ -30,7 +30,6 @@ Deno.test("readAnswer() ends whatever bytes come with exactly one event, done or
   await fc.assert(
     fc.asyncProperty(chunks, async (chunks) => {
       const watch = watchCall({
-        clock: () => performance.now(),
         caller: noSignal(),
         idleMs: 5000,
         totalMs: 5000,
@@ -38,7 +37,7 @@ Deno.test("readAnswer() ends whatever bytes come with exactly one event, done or
       const reader = ReadableStream.from(chunks).getReader();
       const types: string[] = [];
       let size = 0;
-      for await (const event of readAnswer(reader, { host, watch, limits, parser: createLineParser(), model: "m" })) {
+      for await (const event of readAnswer(reader, { host, watch, limits, parser: ollamaLines, model: "m" })) {
         types.push(event.type);
         if (event.type === "delta") size += new TextEncoder().encode(event.text + event.thinking).byteLength;
         if (event.type === "failed") assert.match(event.failure.message, /[.;]/);

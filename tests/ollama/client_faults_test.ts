@@ -112,7 +112,7 @@ Deno.test("generate() survives every fault with the right outcome", async (t) =>
       const { limits, totalMs } = endedByTime[fault] ?? {};
       const impatient = limits === undefined ? undefined : testClient(ollama.url, { limits });
       const { text, completion, failure } = await gather(
-        (impatient ?? client).generate(ask("hi"), modelCall(totalMs === undefined ? {} : { totalMs })),
+        (impatient ?? client).ask(ask("hi"), modelCall(totalMs === undefined ? {} : { totalMs })),
       );
       if ("text" in expected) {
         assert.equal(failure, undefined);
@@ -129,7 +129,7 @@ Deno.test("generate() survives every fault with the right outcome", async (t) =>
     });
   }
   assert.ok(ollama.requests.filter((it) => it.outcome === "aborted").length >= 4);
-  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
+  assert.equal((await gather(client.ask(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
   client.close();
 });
 
@@ -138,14 +138,14 @@ Deno.test("generate() waits for a first byte that is slow but within the limit, 
     limits: { idleMs: 10 },
     fetch: () => pause(100).then(() => answerOf([() => wholeAnswer])),
   });
-  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "Once");
+  assert.equal((await gather(client.ask(ask("hi"), modelCall()))).text, "Once");
   client.close();
 });
 
 Deno.test("generate() reports how long the model took to load", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", loadMilliseconds: 20 }] });
   const client = testClient(ollama.url);
-  const { completion } = await gather(client.generate(ask("hi"), modelCall()));
+  const { completion } = await gather(client.ask(ask("hi"), modelCall()));
   assert.equal(completion?.loadMs, 20);
   client.close();
 });
@@ -164,7 +164,7 @@ Deno.test("generate() says what to do when nothing listens, the name is unknown,
   ];
   for (const [setting, code, says] of cases) {
     const client = testClient(setting);
-    const { failure } = await gather(client.generate(ask("hi"), modelCall()));
+    const { failure } = await gather(client.ask(ask("hi"), modelCall()));
     assert.equal(failure?.code, code, `${setting}: ${failure?.message}`);
     assert.match(failure.message, says);
     client.close();
@@ -182,13 +182,13 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
   const stopped = (): Promise<void> => ollama.until((requests) => requests.at(-1)?.outcome === "aborted");
   await t.step("cancelled before anything is sent", async () => {
     const before = ollama.requests.length;
-    const { failure } = await gather(client.generate(ask("hi"), modelCall({ signal: AbortSignal.abort() })));
+    const { failure } = await gather(client.ask(ask("hi"), modelCall({ signal: AbortSignal.abort() })));
     assert.equal(failure?.code, "cancelled");
     assert.equal(ollama.requests.length, before);
   });
   await t.step("cancelled while the model loads", async () => {
     const controller = new AbortController();
-    const call = gather(client.generate(ask("hi", { model: "phi3" }), modelCall({ signal: controller.signal })));
+    const call = gather(client.ask(ask("hi", { model: "phi3" }), modelCall({ signal: controller.signal })));
     await ollama.until((requests) => requests.length > 0);
     controller.abort();
     assert.equal((await call).failure?.code, "cancelled");
@@ -198,7 +198,7 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
     const controller = new AbortController();
     let deltas = 0;
     let code = "";
-    for await (const event of client.generate(ask("hi"), modelCall({ signal: controller.signal }))) {
+    for await (const event of client.ask(ask("hi"), modelCall({ signal: controller.signal }))) {
       if (event.type === "delta" && ++deltas === 3) controller.abort();
       if (event.type === "failed") code = event.failure.code;
     }
@@ -207,14 +207,14 @@ Deno.test("generate() stops the model when its caller cancels or leaves, before 
     await stopped();
   });
   await t.step("the iteration is left", async () => {
-    for await (const event of client.generate(ask("hi"), modelCall())) if (event.type === "delta") break;
+    for await (const event of client.ask(ask("hi"), modelCall())) if (event.type === "delta") break;
     await stopped();
   });
   await t.step("cancelled after the final line: the answer stands", async () => {
     const controller = new AbortController();
     const cancels = (): undefined => void controller.abort(); // when the client reads on after the final line
     const late = testClient("127.0.0.1:1", { fetch: () => Promise.resolve(answerOf([() => wholeAnswer, cancels])) });
-    const { completion, failure } = await gather(late.generate(ask("hi"), modelCall({ signal: controller.signal })));
+    const { completion, failure } = await gather(late.ask(ask("hi"), modelCall({ signal: controller.signal })));
     assert.ok(controller.signal.aborted);
     assert.deepEqual([completion?.type, failure], ["done", undefined]);
     late.close();
@@ -234,8 +234,8 @@ Deno.test("generate() of one caller goes on when another's is cancelled", async 
   const client = testClient(ollama.url);
   const controller = new AbortController();
   const calls = [
-    gather(client.generate(ask("one"), modelCall({ signal: controller.signal }))),
-    gather(client.generate(ask("two"), modelCall())),
+    gather(client.ask(ask("one"), modelCall({ signal: controller.signal }))),
+    gather(client.ask(ask("two"), modelCall())),
   ] as const;
   await ollama.until((requests) => requests.length === 2);
   controller.abort();
@@ -252,16 +252,16 @@ Deno.test("generate() works again after Ollama was restarted, and reuses its con
   const client = testClient(first.url);
   for (const prompt of ["one", "two", "three", "four", "five"]) {
     assert.equal(
-      (await gather(client.generate(ask(prompt), modelCall()))).text,
+      (await gather(client.ask(ask(prompt), modelCall()))).text,
       `tinyllama heard: ${prompt}`,
     );
   }
   assert.ok(first.connections() < 5);
   await first[Symbol.asyncDispose]();
-  const down = await gather(client.generate(ask("down"), modelCall()));
+  const down = await gather(client.ask(ask("down"), modelCall()));
   assert.equal(down.failure?.code, "ollama_unreachable");
   await using second = await startOllama({ models: [{ name: "tinyllama" }], port: first.port });
-  assert.equal((await gather(client.generate(ask("up"), modelCall()))).text, "tinyllama heard: up");
+  assert.equal((await gather(client.ask(ask("up"), modelCall()))).text, "tinyllama heard: up");
   assert.equal(second.requests.length, 1);
   client.close();
 });

@@ -6,7 +6,7 @@ import { ask, gather, hostOf, modelCall, noSignal, testClient, testLimits } from
 Deno.test("generate() sends Ollama's names, always streams, and reports counts and durations", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", capabilities: ["completion", "thinking"] }] });
   const client = testClient(ollama.url);
-  const { text, deltas, completion } = await gather(client.generate(
+  const { text, deltas, completion } = await gather(client.ask(
     ask("one two three", {
       system: "be brief",
       options: { maxTokens: 2, temperature: 0, seed: 7, topP: 0.5, topK: 10, stop: ["END"] },
@@ -39,11 +39,15 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
   client.close();
 });
 
-Deno.test("chat() sends the conversation and forbids Ollama to drop parts of it", async () => {
+Deno.test("ask() sends a conversation as a chat, and forbids Ollama to drop parts of it", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const client = testClient(ollama.url);
-  const turns = [{ role: "system", content: "be brief" }, { role: "user", content: "one" }] as const;
-  await gather(client.chat({ model: "tinyllama", options: { maxTokens: 2 }, messages: turns }, modelCall()));
+  const turns = [
+    { role: "system", content: "be brief" },
+    { role: "assistant", content: "what?" },
+    { role: "user", content: "one" },
+  ] as const;
+  await gather(client.ask({ model: "tinyllama", options: { maxTokens: 2 }, messages: turns }, modelCall()));
   const { messages, truncate, shift } = ollama.requests[0]?.json ?? {};
   assert.deepEqual([messages, truncate, shift], [turns, false, false]);
   client.close();
@@ -52,7 +56,7 @@ Deno.test("chat() sends the conversation and forbids Ollama to drop parts of it"
 Deno.test("generate() refuses a prompt over the context with both lengths, in place of an answer about half of it", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", contextLength: 20 }] });
   const client = testClient(ollama.url);
-  const { failure, deltas } = await gather(client.generate(ask("word ".repeat(50).trim()), modelCall()));
+  const { failure, deltas } = await gather(client.ask(ask("word ".repeat(50).trim()), modelCall()));
   assert.deepEqual([failure?.code, deltas], ["invalid_request", 0]);
   assert.match(failure?.message ?? "", /has 50 tokens.*the context of tinyllama has room for 20/);
   client.close();
@@ -63,7 +67,7 @@ Deno.test("generate() ends an answer where the context is full, with all that wa
     models: [{ name: "tinyllama", contextLength: 20, answer: () => "word ".repeat(50).trim() }],
   });
   const client = testClient(ollama.url);
-  const { text, completion } = await gather(client.generate(ask("one two three four"), modelCall()));
+  const { text, completion } = await gather(client.ask(ask("one two three four"), modelCall()));
   assert.equal(text, "word ".repeat(16).trim());
   assert.deepEqual([completion?.doneReason, completion?.completionTokens], ["length", 16]);
   client.close();
@@ -72,7 +76,7 @@ Deno.test("generate() ends an answer where the context is full, with all that wa
 Deno.test("generate() takes the single JSON object that answers an empty prompt", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const client = testClient(ollama.url);
-  const { text, completion } = await gather(client.generate(ask(""), modelCall()));
+  const { text, completion } = await gather(client.ask(ask(""), modelCall()));
   assert.deepEqual([text, completion], ["", { type: "done", doneReason: "load" }]);
   client.close();
 });
@@ -80,7 +84,7 @@ Deno.test("generate() takes the single JSON object that answers an empty prompt"
 Deno.test("the probes read version, installed and loaded models", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3:mini" }] });
   const client = testClient(ollama.url);
-  await gather(client.generate(ask("hi"), modelCall()));
+  await gather(client.ask(ask("hi"), modelCall()));
   assert.deepEqual(await client.version(noSignal()), { ok: true, value: "0.33.0" });
   const tags = await client.tags(noSignal());
   assert.ok(tags.ok);
@@ -114,11 +118,11 @@ Deno.test("the probes give up in time and say what answered instead", async () =
 Deno.test("an API key goes to loopback and https, and replaces nothing in messages", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], apiKey: "key-1234" });
   const client = testClient(ollama.url, { apiKey: "key-1234" });
-  assert.equal((await gather(client.generate(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
+  assert.equal((await gather(client.ask(ask("hi"), modelCall()))).text, "tinyllama heard: hi");
   client.close();
 
   const wrong = testClient(ollama.url, { apiKey: "key-9999" });
-  const { failure } = await gather(wrong.generate(ask("hi"), modelCall()));
+  const { failure } = await gather(wrong.ask(ask("hi"), modelCall()));
   assert.equal(failure?.code, "auth_required");
   assert.match(failure.message, /check OLLAMA_API_KEY/);
   assert.doesNotMatch(failure.message, /9999/);
@@ -129,7 +133,6 @@ Deno.test("an API key goes to loopback and https, and replaces nothing in messag
     const client = createOllamaClient({
       host: hostOf(setting),
       apiKey: "key-1234",
-      clock: () => performance.now(),
       limits: testLimits(),
       fetch: (_input, init) => {
         sent.push(new Headers(init?.headers).get("authorization"));
@@ -150,9 +153,9 @@ Deno.test("a proxy of the environment does not see what goes to loopback", async
     import { environmentHasProxy } from "./src/lib/network.ts";
     for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
       const client = createOllamaClient({
-        host: hostOf(Deno.args[0]), fetch, avoidProxy, clock: () => performance.now(), limits: testLimits(),
+        host: hostOf(Deno.args[0]), fetch, avoidProxy, limits: testLimits(),
       });
-      const { text, failure } = await gather(client.generate(ask("hi"), modelCall()));
+      const { text, failure } = await gather(client.ask(ask("hi"), modelCall()));
       console.log(text || failure.code);
       client.close();
     }`;

@@ -14,11 +14,11 @@ Deno.test("the local model tries again when the server was full, and gives up af
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using local = testModel(ollama.url);
   ollama.play("queue_full", "proxy_503");
-  const answer = await gather(local.model.generate(ask("hi"), call()));
+  const answer = await gather(local.model.ask(ask("hi"), call()));
   assert.equal(answer.text, "tinyllama heard: hi");
   assert.equal(ollama.requests.length, 3);
   ollama.play("queue_full", "queue_full", "queue_full");
-  assert.equal((await gather(local.model.generate(ask("hi"), call()))).failure?.code, "busy");
+  assert.equal((await gather(local.model.ask(ask("hi"), call()))).failure?.code, "busy");
   assert.equal(ollama.requests.length, 6);
   assert.deepEqual(local.occupancy(), { inFlight: 0, waiting: 0 });
 });
@@ -32,7 +32,7 @@ Deno.test("the local model tries again when nothing listens yet", async () => {
       return 0.5;
     },
   });
-  const answer = await gather(local.model.generate(ask("hi"), call()));
+  const answer = await gather(local.model.ask(ask("hi"), call()));
   await using there = await second;
   assert.equal(answer.text, "tinyllama heard: hi");
   assert.equal(there?.requests.length, 1);
@@ -46,7 +46,7 @@ Deno.test("the local model does not try again when the answer had begun, or the 
   ) {
     const before = ollama.requests.length;
     ollama.play(fault);
-    assert.ok((await gather(local.model.generate(ask("hi"), call()))).failure, fault);
+    assert.ok((await gather(local.model.ask(ask("hi"), call()))).failure, fault);
     assert.equal(ollama.requests.length, before + 1, fault);
   }
 });
@@ -60,7 +60,7 @@ Deno.test("a cancelled caller does not wait for the next attempt", async () => {
       return 0.5;
     },
   });
-  const answer = await gather(local.model.generate(ask("hi"), call({ signal: controller.signal })));
+  const answer = await gather(local.model.ask(ask("hi"), call({ signal: controller.signal })));
   assert.equal(answer.failure?.code, "cancelled");
   assert.equal(ollama.requests.length, 1);
 });
@@ -71,10 +71,10 @@ Deno.test("the local model lets N calls in, keeps M waiting, and refuses the nex
   });
   const release = ollama.hold();
   using local = testModel(ollama.url, { maxInFlight: 2, maxWaiting: 2 });
-  const calls = ["a", "b", "c", "d"].map((prompt) => gather(local.model.generate(ask(prompt), call())));
+  const calls = ["a", "b", "c", "d"].map((prompt) => gather(local.model.ask(ask(prompt), call())));
   await ollama.until((requests) => requests.length === 2);
   assert.deepEqual(local.occupancy(), { inFlight: 2, waiting: 2 });
-  const refused = await gather(local.model.generate(ask("e"), call()));
+  const refused = await gather(local.model.ask(ask("e"), call()));
   assert.equal(refused.failure?.code, "busy");
   assert.match(refused.failure.message, /2 calls run and 2 wait;/);
   assert.equal(ollama.requests.length, 2, "nobody was answered meanwhile");
@@ -88,10 +88,10 @@ Deno.test("a call that is cancelled while it waits is never sent", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const release = ollama.hold();
   using local = testModel(ollama.url, { maxInFlight: 1 });
-  const first = gather(local.model.generate(ask("a"), call()));
+  const first = gather(local.model.ask(ask("a"), call()));
   await ollama.until((requests) => requests.length === 1);
   const controller = new AbortController();
-  const second = gather(local.model.generate(ask("b"), call({ signal: controller.signal })));
+  const second = gather(local.model.ask(ask("b"), call({ signal: controller.signal })));
   controller.abort();
   assert.equal((await second).failure?.code, "cancelled");
   release();
@@ -103,8 +103,8 @@ Deno.test("time spent waiting for a place counts towards the total", async () =>
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "silent" });
   using local = testModel(ollama.url, { maxInFlight: 1 });
   const controller = new AbortController();
-  const first = gather(local.model.generate(ask("a"), call({ signal: controller.signal })));
-  const second = await gather(local.model.generate(ask("b"), call({ totalMs: 60 })));
+  const first = gather(local.model.ask(ask("a"), call({ signal: controller.signal })));
+  const second = await gather(local.model.ask(ask("b"), call({ totalMs: 60 })));
   assert.equal(second.failure?.code, "busy");
   controller.abort();
   assert.equal((await first).failure?.code, "cancelled");
@@ -113,7 +113,7 @@ Deno.test("time spent waiting for a place counts towards the total", async () =>
 Deno.test("a prompt over the limit is refused before it is sent", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using local = testModel(ollama.url, { maxPromptBytes: 10 });
-  const { failure } = await gather(local.model.generate(ask("éééééé"), call()));
+  const { failure } = await gather(local.model.ask(ask("éééééé"), call()));
   assert.equal(failure?.code, "invalid_request");
   assert.match(failure.message, /12 bytes and may have 10/);
   assert.equal(ollama.requests.length, 0);
@@ -123,7 +123,7 @@ Deno.test("leaving the iteration frees the place", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }], script: () => "slow_drip" });
   using local = testModel(ollama.url, { maxInFlight: 1, maxWaiting: 0 });
   for (let round = 0; round < 3; round++) {
-    for await (const event of local.model.generate(ask("hi"), call())) {
+    for await (const event of local.model.ask(ask("hi"), call())) {
       assert.equal(event.type, "delta");
       break;
     }
@@ -139,7 +139,7 @@ Deno.test("a principal with one call does not wait behind another's ten", async 
   using local = testModel(ollama.url, { maxInFlight: 1, totalMs: 60_000 });
   const finished: string[] = [];
   const ask1 = async (prompt: string, fairnessKey: string): Promise<void> => {
-    await gather(local.model.generate(ask(prompt), call({ fairnessKey })));
+    await gather(local.model.ask(ask(prompt), call({ fairnessKey })));
     finished.push(prompt);
   };
   const many = Array.from({ length: 10 }, (_, index) => ask1(`a${index}`, "ann"));
@@ -156,7 +156,7 @@ Deno.test("a person with two long answers gives one up, in words, when another h
   });
   using local = testModel(ollama.url, { maxInFlight: 2, idleMs: 100_000, totalMs: 200_000 }, { clock });
   const start = (person: string, fairnessKey: string, signal: AbortSignal) =>
-    gather(local.model.generate(ask("x", { options: { maxTokens: 4_000 } }), call({ person, fairnessKey, signal })));
+    gather(local.model.ask(ask("x", { options: { maxTokens: 4_000 } }), call({ person, fairnessKey, signal })));
   const stop = new AbortController();
   const first = start("ann", "ann/desk", stop.signal);
   const second = start("ann", "ann/phone", stop.signal);

@@ -13,7 +13,7 @@ Deno.test("of two callers, one stuck, the other gets its answers, and the stuck 
   const fastDone = Promise.withResolvers<void>();
   let slowRead = "";
   const slow = (async () => {
-    for await (const event of local.model.generate(request, call("slow"))) {
+    for await (const event of local.model.ask(request, call("slow"))) {
       if (event.type !== "delta") continue;
       const isFirst = slowRead === "";
       slowRead += event.text;
@@ -23,7 +23,7 @@ Deno.test("of two callers, one stuck, the other gets its answers, and the stuck 
     }
   })();
   for (let round = 0; round < 3; round++) {
-    assert.equal((await gather(local.model.generate(request, call("fast")))).text, answer);
+    assert.equal((await gather(local.model.ask(request, call("fast")))).text, answer);
   }
   fastDone.resolve();
   assert.ok(slowRead.length < answer.length, "the slow caller is still reading");

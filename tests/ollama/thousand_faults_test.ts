@@ -36,20 +36,20 @@ Deno.test("after 1,000 faults, cancellations and early ends no place, timer, con
     switch (Math.floor(index / names.length) % 4) {
       case 0: { // the fault by itself
         if (fault !== undefined) ollama.play(fault);
-        return void await gather(local.model.generate(ask("x"), call));
+        return void await gather(local.model.ask(ask("x"), call));
       }
       case 1: { // the caller cancels somewhere in between
         if (fault !== undefined) ollama.play(fault);
         const timer = setTimeout(() => controller.abort(), index % 13);
-        await gather(local.model.generate(ask("x"), call));
+        await gather(local.model.ask(ask("x"), call));
         return clearTimeout(timer);
       }
       case 2: // the consumer leaves after the first event
-        for await (const _ of local.model.generate(ask("x"), call)) return;
+        for await (const _ of local.model.ask(ask("x"), call)) return;
         return;
       default: // cancelled in mid-sentence
         for await (
-          const event of local.model.chat({
+          const event of local.model.ask({
             model: "tinyllama",
             messages: [{ role: "user", content: "x" }],
             options: { maxTokens: 9 },
@@ -77,7 +77,7 @@ Deno.test("after 1,000 faults, cancellations and early ends no place, timer, con
   ollama.forgetPlays();
   await until("a whole answer within these short limits", async () => {
     ollama.play("missing_counts");
-    const last = await gather(local.model.generate(ask("x"), { signal: noSignal(), fairnessKey: "ann" }));
+    const last = await gather(local.model.ask(ask("x"), { signal: noSignal(), fairnessKey: "ann" }));
     return last.completion?.type === "done";
   });
 });

@@ -18,7 +18,7 @@ const apiKey = process.env["OLLAMA_API_KEY"];
 /** Milliseconds. */
 export const clock = (): number => performance.now();
 const avoidProxy = environmentHasProxy((name) => process.env[name]);
-const createClient = () => createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
+const createClient = () => createOllamaClient({ host, apiKey, fetch, avoidProxy });
 
 const probe = createClient();
 const installed = await probe.tags(noSignal());

@@ -19,7 +19,7 @@ Deno.test("llm_models lists which models are installed, in memory and allowed", 
     models: [{ name: "tinyllama" }, { name: "llama3:8b" }, { name: "all-minilm" }],
   });
   using local = testModel(ollama.url);
-  await gather(local.model.generate(ask("hi"), { signal: noSignal(), fairnessKey: "ann" }));
+  await gather(local.model.ask(ask("hi"), { signal: noSignal(), fairnessKey: "ann" }));
   const tool = llmModelsTool({ model: local.model, models: ["tinyllama", "phi3"] });
   const outcome = await callTool(tool, {});
   const { models, server } = structured(outcome) as unknown as ModelsReport;
