@@ -11,7 +11,7 @@ import { hashSecret, randomSecret } from "../lib/secrets.ts";
 import type { Timers } from "../lib/time.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import { authorizationUrl, type CompanyPerson, type IdentityFault, redeemCode } from "./company/identity.ts";
-import type { Provider, ProviderProblem } from "./company/provider.ts";
+import { outages, type Provider, type ProviderProblem } from "./company/provider.ts";
 import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
 import { rememberSignIn } from "./company_recheck.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
@@ -343,16 +343,9 @@ function linkPage(
       <h1>${title}</h1>
       ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
       <p class="quiet">Signed in here as <strong>${displayName}</strong>.</p>
-      <dl class="facts">
-        <div>
-          <dt>Company sign-in</dt>
-          <dd class="mono">${new URL(company.issuer).host}</dd>
-        </div>
-        <div>
-          <dt>Account</dt>
-          <dd>${linked === null ? "Not linked" : "Linked"}</dd>
-        </div>
-      </dl>
+      <p>Your account at <span class="mono">${new URL(company.issuer).host}</span>: ${linked === null
+        ? "not linked"
+        : "linked"}</p>
       ${linked === null && html`
         <p>From then on you sign in with your company account${id === ownerId
           ? ". Your passphrase remains for when it cannot be reached."
@@ -366,15 +359,7 @@ function linkPage(
 }
 
 const startAgain = "Start again from the application.";
-const away = deadEnd(
-  "Your company's sign-in cannot be reached",
-  "Try again in a minute. Tell the operator of this server if it persists: the log gives the reason.",
-  503,
-);
-const untrusted = deadEnd(
-  "Your company's sign-in sent a response that cannot be trusted",
-  `Nothing was changed. ${startAgain} Tell the operator of this server if it persists: the log gives the reason.`,
-);
+const tellOperator = "Tell the operator of this server if it persists: the log gives the reason.";
 const clocks = deadEnd(
   "Two clocks disagree",
   "This server's clock and that of your company's sign-in are more than a minute apart. Tell the operator of this server.",
@@ -383,31 +368,16 @@ const notAnew = deadEnd(
   "Your company's sign-in did not ask you again",
   "This needs a new sign-in, and your company did not confirm that there was one. Nothing was changed.",
 );
+const away = deadEnd("Your company's sign-in cannot be reached", `Try again in a minute. ${tellOperator}`, 503);
+/** For every other fault of a token. */
+const untrusted = deadEnd(
+  "Your company's sign-in sent a response that cannot be trusted",
+  `Nothing was changed. ${startAgain} ${tellOperator}`,
+);
 
-const problems: Readonly<Record<CompanyRefusal, ReturnType<typeof deadEnd>>> = {
-  unreachable: away,
-  timed_out: away,
-  server_error: away,
-  unexpected_status: away,
-  not_json: away,
-  too_large: away,
-  malformed_answer: away,
-  other_issuer: away,
-  refused: deadEnd(
-    "Your company did not confirm the sign-in",
-    `${startAgain} Tell the operator of this server if it persists: the log gives the reason.`,
-  ),
-  malformed_token: untrusted,
-  symmetric_or_unsigned: untrusted,
-  wrong_type: untrusted,
-  bad_signature: untrusted,
-  wrong_issuer: untrusted,
-  wrong_audience: untrusted,
-  wrong_nonce: untrusted,
-  wrong_at_hash: untrusted,
-  other_subject: untrusted,
-  no_id_token: untrusted,
-  other_issuer_answered: untrusted,
+const problems: Readonly<Partial<Record<CompanyRefusal, ReturnType<typeof deadEnd>>>> = {
+  ...Object.fromEntries([...outages, "other_issuer"].map((reason) => [reason, away])),
+  refused: deadEnd("Your company did not confirm the sign-in", `${startAgain} ${tellOperator}`),
   expired: clocks,
   not_yet_valid: clocks,
   no_auth_time: notAnew,
@@ -434,10 +404,7 @@ const problems: Readonly<Record<CompanyRefusal, ReturnType<typeof deadEnd>>> = {
     "Ask the operator of this server to let you in.",
   ),
   disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
-  other_person: deadEnd(
-    "You signed in as someone else",
-    "Nothing was changed. Sign in with the account that you use here.",
-  ),
+  other_person: deadEnd("You signed in as someone else", "Sign in with the account that you use here."),
   linked_elsewhere: deadEnd(
     "This company account belongs to someone here already",
     "An account here has one company account. Nothing was changed.",
@@ -449,7 +416,7 @@ function refuse({ log, company, issuer }: CompanyOptions, peer: Peer, { reason, 
   const provider = new URL(company.issuer).host;
   const fields = { outcome: "refused", reason, provider, ...(said === undefined ? {} : { said }) };
   logStep({ log, peer }, "company_sign_in", fields);
-  const { status, title, advice } = problems[reason];
+  const { status, title, advice } = problems[reason] ?? untrusted;
   return messagePage({
     status,
     title,

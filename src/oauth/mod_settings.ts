@@ -54,7 +54,7 @@ export const authorizationServerSettings = {
     env: "OIDC_CLIENT_SECRET",
     parse: parseClientSecret,
     secret: true,
-    help: "this server's client secret at the provider; or its private key, as PEM or JWK",
+    help: "this server's client secret at the provider; or its private key, as JWK with `alg`",
   }),
   companyAllow: optional({
     env: "OIDC_ALLOW",

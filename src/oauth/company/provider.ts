@@ -18,15 +18,7 @@ const loadJose = loadOnce(() => import("@panva/jose"));
 /** Why the provider gave no answer that can be used. `said`: its own error code, or the issuer that it names. */
 export interface ProviderProblem {
   readonly reason:
-    | "unreachable"
-    | "timed_out"
-    /** 5xx and 429. */
-    | "server_error"
-    /** A redirect, or a status that means nothing here. */
-    | "unexpected_status"
-    | "not_json"
-    | "too_large"
-    | "malformed_answer"
+    | (typeof outages)[number]
     /** Its metadata is of another issuer (OpenID Connect Discovery §4.3). */
     | "other_issuer"
     /** It answered, and refused (RFC 6749 §5.2). */
@@ -34,9 +26,20 @@ export interface ProviderProblem {
   readonly said?: string;
 }
 
+/** `server_error`: 5xx and 429; `unexpected_status`: a redirect, or a status that means nothing here. */
+export const outages = [
+  "unreachable",
+  "timed_out",
+  "server_error",
+  "unexpected_status",
+  "not_json",
+  "too_large",
+  "malformed_answer",
+] as const;
+
 /** Whether the provider is away, and not of another opinion. */
 export function isOutage({ reason }: ProviderProblem): boolean {
-  return reason !== "refused" && reason !== "other_issuer";
+  return outages.some((outage) => outage === reason);
 }
 
 /** Requests to the provider: `fetch` of the platform, or the main thread's where this one may not connect anywhere. */
@@ -176,7 +179,7 @@ export function createProvider(
     );
   });
 
-  /** Posts a form as this client: with its secret, or a signed assertion where that is a key (RFC 7523 §2.2). */
+  /** Posts a form as this client: with its secret, or a signed assertion where that is a JWK (RFC 7523 §2.2). */
   const post = async (
     { token_endpoint: url, token_endpoint_auth_methods_supported: methods = [] }: ProviderMetadata,
     parameters: Readonly<Record<string, string>>,
@@ -184,7 +187,7 @@ export function createProvider(
     const form = new URLSearchParams(parameters);
     const headers: Record<string, string> = { "content-type": "application/x-www-form-urlencoded" };
     const secret = company.clientSecret;
-    if (isPrivateKey(secret)) {
+    if (secret.startsWith("{")) {
       form.set("client_id", clientId);
       form.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
       form.set("client_assertion", await signAssertion(secret, { clientId, audience: url, now: clock() }));
@@ -345,32 +348,18 @@ function keepFresh<T>(elapsed: () => number, load: () => Promise<Result<T, Provi
   };
 }
 
-function isPrivateKey(text: string): boolean {
-  return text.startsWith("-----BEGIN") || text.startsWith("{");
-}
-
 const assertionLifetimeSeconds = 60;
 
-/** `private_key_jwt` (OpenID Connect Core §9), by a key as PEM (PKCS #8) or JWK. */
+/** `private_key_jwt` (OpenID Connect Core §9). */
 async function signAssertion(
   key: string,
   { clientId, audience, now }: { readonly clientId: string; readonly audience: string; readonly now: number },
 ): Promise<string> {
-  const { importJWK, importPKCS8, SignJWT } = await loadJose();
-  const jwk = key.startsWith("{") ? JSON.parse(key) as JWK : null;
-  const candidates = jwk === null ? ["RS256", "ES256", "EdDSA"] : [jwk.alg ?? algorithmOf(jwk)];
-  for (const alg of candidates) {
-    const imported = await (jwk === null ? importPKCS8(key, alg) : importJWK(jwk, alg)).catch(() => null);
-    if (imported === null) continue;
-    const seconds = Math.floor(now / 1_000);
-    return await new SignJWT({}).setProtectedHeader({ alg, typ: "JWT", ...(jwk?.kid ? { kid: jwk.kid } : {}) })
-      .setIssuer(clientId).setSubject(clientId).setAudience(audience).setJti(randomId())
-      .setIssuedAt(seconds).setExpirationTime(seconds + assertionLifetimeSeconds).sign(imported);
-  }
-  throw new TypeError("OIDC_CLIENT_SECRET is a key that cannot sign");
-}
-
-function algorithmOf({ kty, crv }: JWK): string {
-  if (kty === "RSA") return "RS256";
-  return kty === "OKP" ? "EdDSA" : `ES${crv?.slice(2).replace("521", "512") ?? "256"}`;
+  const { importJWK, SignJWT } = await loadJose();
+  const jwk: JWK = JSON.parse(key);
+  const { alg = "RS256", kid } = jwk;
+  const seconds = Math.floor(now / 1_000);
+  return await new SignJWT({}).setProtectedHeader({ alg, typ: "JWT", ...kid === undefined ? {} : { kid } })
+    .setIssuer(clientId).setSubject(clientId).setAudience(audience).setJti(randomId())
+    .setIssuedAt(seconds).setExpirationTime(seconds + assertionLifetimeSeconds).sign(await importJWK(jwk, alg));
 }

@@ -10,7 +10,7 @@ export interface CompanySettings {
   readonly issuer: string;
   /** This server as a client of the provider. */
   readonly clientId: string;
-  /** The client secret, or a private key as PEM or JWK. */
+  /** The client secret, or a private key as JWK. */
   readonly clientSecret: string;
   /** Empty: only the owner, once linked. */
   readonly allow: readonly AllowRule[];
@@ -43,18 +43,14 @@ export function parseIssuer(text: string): Result<string, string> {
     : failure("must be an https URL such as https://login.example.com, exactly as the provider writes it");
 }
 
-/** A client secret, or a private key as PEM (PKCS #8) or JWK. */
+/** A client secret, or a private key as JWK. */
 export function parseClientSecret(text: string): Result<string, string> {
   const secret = text.trim();
-  const isKey = secret.startsWith("{") ? isPrivateJwk(secret) : /^-----BEGIN PRIVATE KEY-----\s/.test(secret);
-  const looksLikeKey = /^(\{|-----BEGIN)/.test(secret);
-  if (looksLikeKey && !isKey) return failure("is a key that cannot sign: it must be a private JWK or PEM (PKCS #8)");
+  const jwk = parseJson(secret);
+  if (/^(\{|-----BEGIN)/.test(secret) && !(isObject(jwk) && typeof jwk["d"] === "string")) {
+    return failure("must be the client secret, or a private key as JWK");
+  }
   return secret === "" ? failure("must not be empty") : success(secret);
-}
-
-function isPrivateJwk(text: string): boolean {
-  const jwk = parseJson(text);
-  return isObject(jwk) && typeof jwk["d"] === "string";
 }
 
 /** Rules such as `group:mcp-users; @example.com; ada@example.com; sub:00u1a2b3; *`. */
