@@ -10,6 +10,7 @@ import type { Storage, StorageKey } from "../storage/mod.ts";
 import { auditLineEnd } from "./line.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
+import type { AuditSettings } from "./mod_settings.ts";
 
 /** Lines that were stored together: one entry. */
 const batch = z.lazy(() =>
@@ -55,7 +56,7 @@ const chain = z.lazy(() =>
 
 export type AuditBatch = z.infer<typeof batch>;
 export type Chain = z.infer<typeof chain>;
-export type Checkpoint = z.infer<typeof checkpoint>;
+type Checkpoint = z.infer<typeof checkpoint>;
 
 /** There since the first line: without chains, all of them were removed. Named so that it is not removed with them. */
 export const recordedKey: StorageKey = ["recorded", "calls"];
@@ -87,14 +88,8 @@ export function chainNumber(name: string): number | null {
 }
 
 /** `null` for what no version of ours wrote. */
-export function parseChain(value: unknown): Chain | null {
-  return chain.safeParse(value).data ?? null;
-}
-
-/** `null` for what no version of ours wrote. */
-export function parseBatch(value: unknown): AuditBatch | null {
-  return batch.safeParse(value).data ?? null;
-}
+export const parseChain = (value: unknown): Chain | null => chain.safeParse(value).data ?? null;
+export const parseBatch = (value: unknown): AuditBatch | null => batch.safeParse(value).data ?? null;
 
 /** Of a few hundred bytes each as a rule, and of 500 kB at most. */
 const batchesAtOnce = 32;
@@ -122,7 +117,7 @@ export function lineCountOf({ lines }: AuditBatch): number {
 }
 
 /** What a batch counts of `AUDIT_MAX_BYTES`. */
-export function bytesOf({ lines }: AuditBatch): number {
+function bytesOf({ lines }: AuditBatch): number {
   return lines.length + batchOverheadBytes;
 }
 
@@ -142,11 +137,11 @@ function macOfHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): 
 }
 
 /** The chain under its MAC. */
-export function sealHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): Chain {
+function sealHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): Chain {
   return { ...head, mac: macOfHead(secrets, name, head) };
 }
 
-export function macOfCheckpoint(secrets: SecretBox, name: string, removed: Omit<Checkpoint, "mac">): string {
+function macOfCheckpoint(secrets: SecretBox, name: string, removed: Omit<Checkpoint, "mac">): string {
   const { seq, hash, lines, damaged } = removed;
   return secrets.authenticate("audit-checkpoint", `${name}:${seq}:${hash}:${lines}:${damaged}`);
 }
@@ -379,4 +374,91 @@ export async function readCallsOfDay(storage: Storage, now: number): Promise<rea
     if (hour > now - hoursKept * hourMs) hours.set(hour, addOutcomeCounts(hours.get(hour) ?? {}, parseCounts(value)));
   }
   return Array.from(hours, ([hour, outcomes]) => ({ hour, outcomes }));
+}
+
+// Retention removes the oldest lines, by age and by size, and leaves a checkpoint in their place: the hash that the rest
+// begins with, under a MAC of the master key. (A signing key would do as well, but those rotate, and go.) What is removed
+// is checked first, so that the checkpoint does not vouch for lines that were changed before.
+
+/** Of one commit. */
+const batchesOfCommit = 90;
+/** Of one run; the next one goes on. */
+const maxRemovals = 500;
+
+/** Removes what is over the limits at `now` (without one, by size alone), and gives the count of lines removed. */
+export async function trimAudit(
+  parts: AuditParts,
+  { keepMs, maxBytes, now }: AuditSettings & { readonly now: number | null },
+): Promise<number> {
+  const before = now === null ? -Infinity : now - keepMs;
+  let removed = 0;
+  for (let run = 0; run < maxRemovals; run++) {
+    const chains = await readChains(parts);
+    const overBytes = chains.reduce((sum, { chain }) => sum + chain.bytes, 0) - maxBytes;
+    let lines: number | null = null;
+    for (const next of chains.sort((a, b) => a.from - b.from)) {
+      lines ??= await trimChain(parts, next, { overBytes, before });
+    }
+    if (lines === null) return removed;
+    removed += lines;
+  }
+  return removed;
+}
+
+/** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest, so it is trimmed first. */
+async function readChains({ storage, secrets }: AuditParts) {
+  const chains = [];
+  for (const { key, value, version } of await storage.list(chainsKey, { limit: maxChains })) {
+    const chain = parseChain(value);
+    const name = key.at(-1) ?? "";
+    const removed = chain?.removed?.seq ?? 0;
+    if (chain === null || chain.seq <= removed || !isGenuine(secrets, name, chain)) continue;
+    const oldest = parseBatch((await storage.get(batchKey(name, removed + 1)))?.value);
+    chains.push({ name, key, version, chain, from: oldest?.from ?? 0 });
+  }
+  return chains;
+}
+
+/** The count of lines removed. `null`: nothing to remove here. 0: the chain changed meanwhile, look again. */
+async function trimChain(
+  { storage, secrets, clock, log }: AuditParts,
+  { name, key, version, chain }: Awaited<ReturnType<typeof readChains>>[number],
+  { overBytes, before }: { readonly overBytes: number; readonly before: number },
+): Promise<number | null> {
+  const start: Omit<Checkpoint, "mac" | "at"> = chain.removed ?? { seq: 0, hash: "", lines: 0, damaged: false };
+  const upTo = Math.min(chain.seq, start.seq + batchesOfCommit);
+  const placed = [];
+  for await (const each of batchesOf(storage, name, upTo)) if (placed.unshift(each) >= batchesOfCommit) break;
+  let { hash, lines, damaged } = start;
+  let last = start.seq;
+  let bytes = 0;
+  const deletes: StorageKey[] = [];
+  for (const { seq, batch } of placed) {
+    if (Number.isNaN(seq)) {
+      damaged = true;
+      continue;
+    }
+    if (batch !== null && batch.from >= before && bytes >= overBytes) break;
+    deletes.push(batchKey(name, seq));
+    if (batch === null || seq !== last + 1 || batch.prev !== hash) damaged = true;
+    last = seq;
+    if (batch === null) continue;
+    hash = await hashBatch(name, seq, batch);
+    lines += lineCountOf(batch);
+    bytes += bytesOf(batch);
+  }
+  // All of them were removed: there is nothing to keep.
+  if (placed.length === 0) [last, damaged] = [upTo, true];
+  if (last === start.seq) return null;
+  const unsigned = { seq: last, hash, lines, damaged, at: clock() };
+  const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
+  const count = lines - start.lines;
+  const left = { lines: chain.lines - count, bytes: last === chain.seq ? 0 : Math.max(0, chain.bytes - bytes) };
+  const value = sealHead(secrets, name, { ...chain, removed, ...left });
+  if (!await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes })) return 0;
+  // Of a chain that changed meanwhile, what was read may not fit together, and says nothing.
+  if (damaged && !start.damaged) {
+    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
+  }
+  return count;
 }

@@ -6,44 +6,34 @@ import type { AuditEntry } from "../mcp/mod.ts";
 /** The event of a tool's call. */
 export const callEvent = "call";
 
-/** Who did what, with which outcome. No contents, no secrets; what a caller chose is cut to a bound. */
-export interface AuditLine {
-  /** When it ended, in milliseconds since the epoch. */
-  readonly time: number;
-  /** `call` for a tool, `request` for any other request, else the name of the log line, such as `sign_in`. */
-  readonly event: string;
-  readonly person: string | null;
-  readonly client: string | null;
-  /** The grant, or the token of the command line. */
-  readonly grant: string | null;
-  /** The tool; for other requests the method. */
-  readonly tool: string | null;
-  /** The file, record or model, in short. */
-  readonly target: string | null;
-  readonly address: string | null;
-  readonly outcome: string | null;
-  readonly code: string | null;
-  readonly durationMs: number | null;
-  /** Names the change in the trash that can be undone. */
-  readonly change: string | null;
-  readonly requestId: string | null;
-}
-
-/** Its texts, in the order in which they are stored. */
+/** The texts of a line, in the order in which they are stored. */
 const textFields = [
+  /** `call` for a tool, `request` for any other request, else the name of the log line, such as `sign_in`. */
   "event",
   "person",
   "client",
+  /** The grant, or the token of the command line. */
   "grant",
+  /** The tool; for other requests the method. */
   "tool",
+  /** The file, record or model, in short. */
   "target",
   "address",
   "outcome",
   "code",
+  /** Names the change in the trash that can be undone. */
   "change",
   "requestId",
 ] as const;
-type TextField = (typeof textFields)[number];
+type TextField = typeof textFields[number];
+
+/** Who did what, with which outcome. No contents, no secrets; what a caller chose is cut to a bound. */
+export interface AuditLine extends Readonly<Record<Exclude<TextField, "event">, string | null>> {
+  readonly event: string;
+  /** When it ended, in milliseconds since the epoch. */
+  readonly time: number;
+  readonly durationMs: number | null;
+}
 
 function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Record<TextField, Value> {
   return Object.fromEntries(textFields.map((name, index) => [name, valueOf(name, index)])) as Record<TextField, Value>;
@@ -126,12 +116,8 @@ export function lineOfRequest(entry: AuditEntry, params: unknown): AuditLine {
 /** What a line of the log says; its names for the same thing differ by part. */
 export function lineOfLog(time: number, event: string, fields: LogFields = {}): AuditLine {
   const textOf = (...names: readonly string[]): string | null => {
-    for (const name of names) {
-      const value = fields[name];
-      if (typeof value === "string") return value;
-      if (typeof value === "number") return String(value);
-    }
-    return null;
+    const value = names.map((name) => fields[name]).find((each) => ["string", "number"].includes(typeof each));
+    return value === undefined ? null : String(value);
   };
   const { durationMs } = fields;
   const person = textOf("subject", "user");

@@ -9,12 +9,11 @@
  * It also has the metrics for Prometheus and the spans for OpenTelemetry.
  */
 
-export { type AuditParts, readCallsOfDay } from "./chain.ts";
+export { type AuditParts, readCallsOfDay, trimAudit } from "./chain.ts";
 export { type AuditLine, callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { Counts, LimitName, Metrics } from "./metrics.ts";
 export { observeStorage } from "./observed_storage.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
-export { trimAudit } from "./retention.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
 export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
 

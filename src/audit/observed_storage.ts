@@ -1,6 +1,6 @@
 /** Observes a storage: counts its failures, and makes a span for each operation. */
 import { isCallersMistake } from "../lib/system_fault.ts";
-import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
+import { errorType, inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
 import type { Batch, PostgresLocation, Storage, StorageKey } from "../storage/mod.ts";
 
 interface StorageObservers {
@@ -60,10 +60,6 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
 function databaseAttributes(location: PostgresLocation | undefined): SpanAttributes {
   if (location === undefined) return { "db.system.name": "sqlite" };
   return { "db.system.name": "postgresql", "server.address": location.host, "server.port": location.port };
-}
-
-function errorType(error: unknown): string {
-  return error instanceof Error ? error.name : "_OTHER";
 }
 
 function writtenKeys({ puts = [], deletes = [] }: Batch): readonly StorageKey[] {

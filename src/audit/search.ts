@@ -29,15 +29,7 @@ const outcomeGroups: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The filter, ready to be used on many lines. */
-interface PreparedFilter {
-  /** Whether a text of one or more lines may hold one that fits: much faster than reading them. */
-  mayHold(text: string): boolean;
-  fits(line: AuditLine): boolean;
-}
-
-function prepareFilter(
-  { person, client, tool, target = [], outcome, since, until }: AuditFilter,
-): PreparedFilter {
+function prepareFilter({ person, client, tool, target = [], outcome, since, until }: AuditFilter) {
   const outcomes = outcome === undefined ? null : outcomeGroups[outcome] ?? [outcome];
   const whole = [person, client, tool].filter((each) => each !== undefined).map((each) => `|${encodeField(each)}|`);
   const needles = [...whole, ...target.map(encodeField)];
@@ -45,11 +37,12 @@ function prepareFilter(
   const isAbsent = (wanted: string | undefined, found: string | null): boolean =>
     wanted !== undefined && wanted !== found;
   return {
-    mayHold(text) {
+    /** Whether a text of one or more lines may hold one that fits: much faster than reading them. */
+    mayHold(text: string): boolean {
       const holds = (needle: string): boolean => text.includes(needle);
       return needles.every(holds) && (outcomeNeedles === undefined || outcomeNeedles.some(holds));
     },
-    fits(line) {
+    fits(line: AuditLine): boolean {
       if (isAbsent(person, line.person) || isAbsent(client, line.client) || isAbsent(tool, line.tool)) return false;
       if (outcomes !== null && !outcomes.includes(line.outcome ?? "")) return false;
       if ((since !== undefined && line.time < since) || (until !== undefined && line.time > until)) return false;
@@ -93,15 +86,8 @@ interface ChainScan {
   next: Position | null | undefined;
   /** No line that is still to come is later. */
   bound: number;
-  /** Texts of lines that may fit, the next one last; read when they are wanted, since a batch may hold thousands. */
-  readonly found: Candidate[];
-}
-
-interface Candidate {
-  readonly text: string;
-  readonly position: Position;
-  /** Once read. */
-  line?: FoundLine;
+  /** Texts of lines that may fit, the next one last; each read when it is wanted, since a batch may hold thousands. */
+  readonly found: { readonly text: string; readonly position: Position; line?: FoundLine }[];
 }
 
 /** Returns at most `limit` lines. An unknown cursor starts from the newest line. */
@@ -169,9 +155,7 @@ const namedFields = ["person", "client", "tool", "outcome"] as const;
 export async function findUnknownNames(
   storage: Storage,
   filter: AuditFilter,
-): Promise<
-  readonly { readonly field: (typeof namedFields)[number]; readonly name: string; readonly known: string[] }[]
-> {
+) {
   const { lines } = await searchAudit(storage, {}, { limit: maxNamedLines });
   return namedFields.flatMap((field) => {
     const name = filter[field];

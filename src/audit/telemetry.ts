@@ -25,27 +25,25 @@ interface ParentSpan {
   spanContext(): SpanContext;
 }
 
-interface RecordedSpan extends ParentSpan {
-  setAttribute(name: string, value: unknown): RecordedSpan;
-  setStatus(status: { readonly code: number }): RecordedSpan;
-  updateName(name: string): RecordedSpan;
-  end(): void;
-}
-
-interface SpanSource {
-  startSpan(
-    name: string,
-    options: {
-      readonly kind: number;
-      readonly attributes: object;
-      readonly links: readonly { readonly context: SpanContext }[];
-    },
-    context: { getValue(key: symbol): unknown },
-  ): RecordedSpan;
-}
-
 interface DenoTelemetry {
-  readonly tracerProvider: { getTracer(name: string, version: string): SpanSource };
+  readonly tracerProvider: {
+    getTracer(name: string, version: string): {
+      startSpan(
+        name: string,
+        options: {
+          readonly kind: number;
+          readonly attributes: object;
+          readonly links: readonly { readonly context: SpanContext }[];
+        },
+        context: { getValue(key: symbol): unknown },
+      ): ParentSpan & {
+        setAttribute(name: string, value: unknown): void;
+        setStatus(status: { readonly code: number }): void;
+        updateName(name: string): void;
+        end(): void;
+      };
+    };
+  };
 }
 
 const spanKey = Symbol.for("OpenTelemetry Context Key SPAN");
@@ -122,7 +120,7 @@ function forwardingTracer(active: AsyncContext<Active>): Tracer {
 }
 
 function exportingTracer(
-  source: ReturnType<NonNullable<ReturnType<typeof findTelemetry>>["tracerProvider"]["getTracer"]>,
+  source: ReturnType<DenoTelemetry["tracerProvider"]["getTracer"]>,
   active: AsyncContext<Active>,
 ): Tracer {
   const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {

@@ -1,5 +1,6 @@
 /** A span around each call of a model, by OpenTelemetry's conventions for generative AI; never a prompt or an answer. */
-import type { SpanAttributes, SpanStart, Tracer } from "../lib/tracer.ts";
+import { present } from "../lib/json.ts";
+import { errorType, type SpanAttributes, type SpanStart, type Tracer } from "../lib/tracer.ts";
 import type { ModelClient, ModelCompletion, ModelDelta, ModelFailed } from "../llm/mod.ts";
 
 type Event = ModelDelta | ModelCompletion | ModelFailed;
@@ -7,7 +8,8 @@ type Event = ModelDelta | ModelCompletion | ModelFailed;
 /** The same client. A call's span lasts until its answer is whole, and the requests that it sends are below it. */
 export function traceModel(client: ModelClient, tracer: Tracer): ModelClient {
   const { hostname, port, isOllama } = client.host;
-  const start = (operation: string, model: string, attributes: SpanAttributes = {}): SpanStart => ({
+  type Request = Parameters<ModelClient["ask"]>[0];
+  const start = (operation: string, { model, options }: Request): SpanStart => ({
     name: `${operation} ${model}`,
     kind: "client",
     attributes: {
@@ -16,17 +18,12 @@ export function traceModel(client: ModelClient, tracer: Tracer): ModelClient {
       "gen_ai.request.model": model,
       "server.address": hostname,
       "server.port": port,
-      ...attributes,
+      "gen_ai.request.max_tokens": options.maxTokens,
     },
   });
   return {
     ...client,
-    ask: (request, call) =>
-      traceEvents(
-        tracer,
-        start(operationOf(request), request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
-        () => client.ask(request, call),
-      ),
+    ask: (request, call) => traceEvents(tracer, start(operationOf(request), request), () => client.ask(request, call)),
   };
 }
 
@@ -55,7 +52,7 @@ async function* traceEvents<T extends Event>(
     }
   } catch (error) {
     isOver = true;
-    span.fail(error instanceof Error ? error.name : "_OTHER");
+    span.fail(errorType(error));
     throw error;
   } finally {
     if (!isOver) span.fail("cancelled"); // the listener has left
@@ -66,9 +63,6 @@ async function* traceEvents<T extends Event>(
 
 function usageOf(event: Event): SpanAttributes {
   if (event.type !== "done") return {};
-  const output = event.completionTokens;
-  return {
-    ...(event.promptTokens === undefined ? {} : { "gen_ai.usage.input_tokens": event.promptTokens }),
-    ...(output === undefined ? {} : { "gen_ai.usage.output_tokens": output }),
-  };
+  const { promptTokens, completionTokens } = event;
+  return present({ "gen_ai.usage.input_tokens": promptTokens, "gen_ai.usage.output_tokens": completionTokens });
 }

@@ -34,15 +34,6 @@ export function parseHead(text: string): KeptHead | null {
   return chain === "" ? null : { chain, seq: Number(seq), hash };
 }
 
-interface VerifiedAudit {
-  readonly chains: number;
-  readonly lines: number;
-  /** In words; empty for an audit that is as it was written. */
-  readonly problems: readonly string[];
-  /** What could not be compared, in words. */
-  readonly notes: readonly string[];
-}
-
 const maxProblems = 20;
 /** Sorts after every number of a batch. */
 const lastOfAll = "\u{10ffff}";
@@ -56,20 +47,21 @@ export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]>
   });
 }
 
-/** Checks every chain from its head back to its beginning, or to what retention removed. */
+/**
+ * Checks every chain from its head back to its beginning, or to what retention removed. `problems` in words, empty for
+ * an audit that is as it was written; `notes` say what could not be compared.
+ */
 export async function verifyAudit(
   { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
   kept: readonly KeptHead[] = [],
-): Promise<VerifiedAudit> {
+) {
   const names = (await storage.list(chainsKey, { limit: maxChains })).map(({ key }) => key.at(-1) ?? "");
   const problems: string[] = [];
   const notes: string[] = [];
   let lines = 0;
-  for (const { chain } of kept) if (!names.includes(chain)) problems.push(`chain ${chain} is gone`);
   const highest = Math.max(0, ...names.map((name) => chainNumber(name) ?? 0));
-  for (let number = 1; number <= highest; number++) {
-    if (!names.includes(String(number))) problems.push(`chain ${number} is gone`);
-  }
+  const expected = [...kept.map(({ chain }) => chain), ...Array.from({ length: highest }, (_, at) => String(at + 1))];
+  for (const chain of expected) if (!names.includes(chain)) problems.push(`chain ${chain} is gone`);
   for (const name of await namesOfBatches(storage)) {
     if (!names.includes(name)) problems.push(`chain ${name}: its head is gone, and batches of it are there`);
   }
@@ -101,31 +93,30 @@ export async function whyNoLine(storage: Storage): Promise<string | null> {
   return keys.length > 0 ? null : "no line is there, and no key of the server: it has not run yet, or all was removed";
 }
 
-interface ChainCheck {
-  readonly name: string;
-  readonly heads: readonly KeptHead[];
-  readonly problems: string[];
-  readonly notes: string[];
-}
-
 async function verifyChain(
   { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
-  { name, heads, problems, notes }: ChainCheck,
+  { name, heads, problems, notes }: {
+    readonly name: string;
+    readonly heads: readonly KeptHead[];
+    readonly problems: string[];
+    readonly notes: string[];
+  },
 ): Promise<number> {
+  const report = (problem: string): void => void problems.push(`chain ${name}: ${problem}`);
   // Read before the head, which a running server moves with each batch.
   const [newest] = await storage.list(batchesKey(name), { limit: 1 });
   const head = parseChain((await storage.get(chainKey(name)))?.value);
   if (head === null) {
-    problems.push(`chain ${name}: its head cannot be read`);
+    report("its head cannot be read");
     return 0;
   }
   const newestSeq = newest === undefined ? 0 : seqOfKey(newest.key);
   // a key of no batch as well: it could stand before one that was added
-  if (Number.isNaN(newestSeq)) problems.push(`chain ${name}: an entry was added after the end`);
-  else if (newestSeq > head.seq) problems.push(`chain ${name}: batch ${newestSeq} was added after the end`);
-  if (!isGenuine(secrets, name, head)) problems.push(`chain ${name}: its head or checkpoint was changed`);
+  if (Number.isNaN(newestSeq)) report("an entry was added after the end");
+  else if (newestSeq > head.seq) report(`batch ${newestSeq} was added after the end`);
+  if (!isGenuine(secrets, name, head)) report("its head or checkpoint was changed");
   for (const { seq } of heads) {
-    if (seq > head.seq) problems.push(`chain ${name}: batches ${head.seq + 1} to ${seq} are gone from its end`);
+    if (seq > head.seq) report(`batches ${head.seq + 1} to ${seq} are gone from its end`);
     else if (seq < (head.removed?.seq ?? 0)) {
       notes.push(`chain ${name}: retention has removed batch ${seq}, which the kept head names; keep a newer one`);
     }
@@ -136,21 +127,21 @@ async function verifyChain(
   let lines = 0;
   const compare = (seq: number, found: string): void => {
     if (heads.some((kept) => kept.seq === seq && kept.hash !== found)) {
-      problems.push(`chain ${name}: batch ${seq} is not the one that the kept head names`);
+      report(`batch ${seq} is not the one that the kept head names`);
     }
   };
   for await (const { seq, batch } of batchesOf(storage, name, head.seq)) {
     if (batch === null || !(seq <= expected)) {
-      problems.push(`chain ${name}: an entry near batch ${expected} cannot be read`);
+      report(`an entry near batch ${expected} cannot be read`);
       hash = null;
       continue;
     }
     if (seq < expected) {
-      problems.push(`chain ${name}: ${batchesWords(seq + 1, expected)} gone`);
+      report(`${batchesWords(seq + 1, expected)} gone`);
       hash = null;
     }
     const found = await hashBatch(name, seq, batch);
-    if (hash !== null && found !== hash) problems.push(`chain ${name}: batch ${seq} was changed`);
+    if (hash !== null && found !== hash) report(`batch ${seq} was changed`);
     compare(seq, found);
     lines += lineCountOf(batch);
     expected = seq - 1;
@@ -161,11 +152,11 @@ async function verifyChain(
   const { removed } = parseChain((await storage.get(chainKey(name)))?.value) ?? head;
   const start = removed ?? { seq: 0, hash: "", damaged: false };
   if (removed !== null) compare(removed.seq, removed.hash);
-  if (expected > start.seq) problems.push(`chain ${name}: ${batchesWords(start.seq + 1, expected)} gone`);
+  if (expected > start.seq) report(`${batchesWords(start.seq + 1, expected)} gone`);
   else if (expected === start.seq && hash !== null && hash !== start.hash) {
-    problems.push(`chain ${name}: batch ${expected + 1} does not follow what came before it`);
+    report(`batch ${expected + 1} does not follow what came before it`);
   }
-  if (start.damaged) problems.push(`chain ${name}: batches up to ${start.seq} had been changed before retention`);
+  if (start.damaged) report(`batches up to ${start.seq} had been changed before retention`);
   return lines;
 }
 

@@ -77,6 +77,11 @@ export async function inSpan<T>(
   }
 }
 
+/** `error.type` of what was thrown. */
+export function errorType(error: unknown): string {
+  return error instanceof Error ? error.name : "_OTHER";
+}
+
 /** Sends a request, or answers one, in a span that has its status; a status from `failsFrom` on fails the span. */
 export async function inHttpSpan(
   span: Span,
@@ -89,7 +94,7 @@ export async function inHttpSpan(
     if (response.status >= failsFrom) span.fail(String(response.status));
     return response;
   } catch (error) {
-    span.fail(error instanceof Error ? error.name : "_OTHER");
+    span.fail(errorType(error));
     throw error;
   } finally {
     span.end();

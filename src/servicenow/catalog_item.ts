@@ -1,7 +1,7 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
 import { allOf } from "./conditions.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack, type ServicenowFailure, type ValueOf } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {
   displayValue,
@@ -9,6 +9,7 @@ import {
   isSysId,
   oneLine,
   plainText,
+  type RecordFields,
   storedValue,
   truthOf,
   wordsOf,
@@ -38,17 +39,7 @@ export interface ItemQuestion {
 }
 
 /** An item of the service catalog, with the questions that an order answers. */
-export interface CatalogItem {
-  readonly sysId: string;
-  readonly name: string;
-  readonly about: string;
-  /** As the instance shows it; empty where it shows none. */
-  readonly price: string;
-  readonly recurringPrice: string;
-  /** Whether it makes a record of some table instead of a request. */
-  readonly isProducer: boolean;
-  readonly questions: readonly ItemQuestion[];
-}
+export type CatalogItem = ValueOf<typeof readItem>;
 
 /** What a person answered when they ordered an item. */
 export interface ItemAnswers {
@@ -101,7 +92,7 @@ function kindOf(type: number): ItemQuestion["kind"] {
 }
 
 /** Finds it by name, sys_id or link. */
-export async function readItem(parts: DeskParts, item: string): Answer<CatalogItem> {
+export async function readItem(parts: DeskParts, item: string) {
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
   const located = locate(parts, { id: item, table: "sc_cat_item" });
@@ -118,13 +109,17 @@ export async function readItem(parts: DeskParts, item: string): Answer<CatalogIt
   if (!parsed.ok) return parsed;
   const { name, price, recurring_price: recurring, type, show_price: isPriceShown } = parsed.value;
   const questions = toQuestions(parsed.value.variables, 0);
-  if (questions.length > maxQuestions) return failure({ reason: "too_large", limitBytes: maxReplyBytes });
+  if (questions.length > maxQuestions) {
+    return failure<ServicenowFailure>({ reason: "too_large", limitBytes: maxReplyBytes });
+  }
   return success({
     sysId: parsed.value.sys_id,
     name: oneLine(name),
     about: wordsOf(parsed.value.short_description),
+    /** As the instance shows it; empty where it shows none. */
     price: isPriceShown ? oneLine(price) : "",
     recurringPrice: isPriceShown ? oneLine(recurring) : "",
+    /** Whether it makes a record of some table instead of a request. */
     isProducer: type === "record_producer" || parsed.value.sys_class_name === "sc_cat_item_producer",
     questions,
   });
@@ -264,17 +259,6 @@ const maxTables = 6;
 /** Names of one table: their ids go into an address. */
 const maxNames = 100;
 
-/** An answer as it is stored. */
-interface StoredAnswer {
-  readonly item: string;
-  readonly question: string;
-  readonly label: string;
-  readonly name: string;
-  readonly type: number;
-  readonly table: string;
-  readonly value: string;
-}
-
 /** `null` where ServiceNow keeps the answers from the person. */
 export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<ItemAnswers | null> {
   const known = knownTable(found.table);
@@ -286,15 +270,8 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
   const fields = [`${answer}value`, question, "request_item", ...inQuestion];
   const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers });
   if (!rows.ok) return isKeptBack(rows.error) ? success(null) : rows;
-  const stored = rows.value.rows.map((row): StoredAnswer => ({
-    item: oneLine(displayValue(row, "request_item")),
-    question: storedValue(row, question),
-    label: oneLine(storedValue(row, `${question}.question_text`) || storedValue(row, `${question}.name`)),
-    name: storedValue(row, `${question}.name`),
-    type: Number(storedValue(row, `${question}.type`)),
-    table: storedValue(row, `${question}.reference`) || storedValue(row, `${question}.list_table`),
-    value: storedValue(row, `${answer}value`),
-  })).filter(({ value, type }) => value !== "" && !silent.has(type));
+  const stored = rows.value.rows.map((row) => storedAnswer(row, answer, question))
+    .filter(({ value, type }) => value !== "" && !silent.has(type));
   const choices = await choiceTexts(parts, stored);
   const names = await recordNames(parts, stored);
   const answers = stored.map((each) => ({
@@ -303,6 +280,21 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
     value: shownAnswer(each, { choices, names }),
   }));
   return success({ answers, isCut: rows.value.nextOffset !== null });
+}
+
+type StoredAnswer = ReturnType<typeof storedAnswer>;
+
+function storedAnswer(row: RecordFields, answer: string, question: string) {
+  const asked = (name: string): string => storedValue(row, `${question}.${name}`);
+  return {
+    item: oneLine(displayValue(row, "request_item")),
+    question: storedValue(row, question),
+    label: oneLine(asked("question_text") || asked("name")),
+    name: asked("name"),
+    type: Number(asked("type")),
+    table: asked("reference") || asked("list_table"),
+    value: storedValue(row, `${answer}value`),
+  };
 }
 
 /** Where rows with an answer each are, and the paths to the answer and to its question. */

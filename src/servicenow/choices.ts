@@ -1,9 +1,9 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
-import { knownTable, namedLines } from "./tables.ts";
+import { knownTable, namedLines, namesIn } from "./tables.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack, type ValueOf } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
-import { type Column, columnsOf, findColumns, type TableColumns } from "./columns.ts";
+import { type Column, columnsOf, findColumns, nearestFirst, type TableColumns } from "./columns.ts";
 import { anyOf, newestFirst, toQueryValue } from "./conditions.ts";
 import { askJson } from "./calls.ts";
 import type { FoundRecord } from "./find_record.ts";
@@ -62,26 +62,19 @@ function choicesOf(
   { lineage }: Pick<TableColumns, "lineage">,
 ): Answer<Readonly<Record<string, readonly Choice[]>>> {
   return remember(["choices", ...lineage], async () => {
-    const found = await tableApi.rows("sys_choice", {
-      query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
-      fields: ["name", "element", "value", "label", "language", "dependent_value"],
-      limit: maxChoices,
-      stored: true,
-    });
+    const query = `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`;
+    const fields = namesIn("name element value label language dependent_value");
+    const found = await tableApi.rows("sys_choice", { query, fields, limit: maxChoices, stored: true });
     if (!found.ok) return isKeptBack(found.error) ? success({}) : found;
     const byColumn: Record<string, Choice[]> = Object.create(null); // a column may be named constructor
     const owners: Record<string, string> = Object.create(null);
     // A table's own choices replace those of the table that it extends.
-    const nearestFirst = found.value.rows.toSorted((a, b) =>
-      lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
-    );
-    for (const row of nearestFirst) {
-      const [owner, element] = [storedValue(row, "name"), storedValue(row, "element")];
+    for (const row of nearestFirst(found.value.rows, lineage)) {
+      const [owner = "", element = "", value = "", label = "", language = "", dependsOn = ""] = fields.map((field) =>
+        storedValue(row, field)
+      );
       owners[element] ??= owner;
-      if (owners[element] !== owner) continue;
-      const [value, label] = [storedValue(row, "value"), storedValue(row, "label")];
-      const [language, dependsOn] = [storedValue(row, "language"), storedValue(row, "dependent_value")];
-      (byColumn[element] ??= []).push({ value, label, language, dependsOn });
+      if (owners[element] === owner) (byColumn[element] ??= []).push({ value, label, language, dependsOn });
     }
     return success(byColumn);
   });
@@ -149,6 +142,11 @@ export function distinctChoices(choices: readonly Choice[]): readonly Choice[] {
     if (!byValue.has(choice.value) || choice.language === "en") byValue.set(choice.value, choice);
   }
   return [...byValue.values()];
+}
+
+/** What people call a stored value, in English where the instance has that. */
+export function labelOf(value: string, choices: readonly Choice[]): string | undefined {
+  return distinctChoices(choices).find((choice) => choice.value === value)?.label;
 }
 
 const maxChoicesShown = 25;
@@ -219,12 +217,11 @@ async function stateLabels(parts: DeskParts, table: string) {
   const own = known.ok ? choicesFor(known.value, "state") : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
-  const find = (choices: readonly Choice[], state: string) => choices.find(({ value }) => value === state)?.label;
   return {
-    labelOf: (state: string) => find(distinctChoices(own), state) ?? find(usual, state) ?? state,
+    labelOf: (state: string) => labelOf(state, own) ?? labelOf(state, usual) ?? state,
     /** Whether it is the base system's state of this number; `null` where the instance shows no English label of it. */
     isUsual: (state: string) =>
-      english.length === 0 ? null : find(english, state)?.toLowerCase() === find(usual, state)?.toLowerCase(),
+      english.length === 0 ? null : labelOf(state, english)?.toLowerCase() === labelOf(state, usual)?.toLowerCase(),
   };
 }
 
@@ -306,7 +303,7 @@ const maxChoicesInList = 12;
 const maxFields = 120;
 
 /** The known fields of a table, as {@link describeTable} gives them. */
-export type TableDescription = Extract<Awaited<ReturnType<typeof describeTable>>, { readonly ok: true }>["value"];
+export type TableDescription = ValueOf<typeof describeTable>;
 
 /** Describes a table as the person sees it: names of its fields, their types, and the values they accept. */
 export async function describeTable(

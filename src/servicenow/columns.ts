@@ -107,6 +107,13 @@ export interface Column {
   readonly choice: "none" | "list" | "suggestion" | "untold";
 }
 
+/** Whether values of a column of this type are numbers. */
+export function isNumeric(type: string): boolean {
+  return /^(integer|decimal|float|longint|currency2?|price|percent_complete|order_index|auto_increment|numeric)$/.test(
+    type,
+  );
+}
+
 export interface TableColumns {
   readonly table: string;
   /** The table and its parent tables, nearest first. */
@@ -162,16 +169,18 @@ async function fromDictionary(
     { query, fields: dictionaryFields, limit: maxColumns, stored: true },
   );
   const rows = found.ok ? found.value.rows : [];
-  const nearestFirst = rows.toSorted((a, b) =>
-    lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
-  );
-  const columns = new Map<string, Column>();
-  for (const row of nearestFirst) {
-    const column = toColumn(row);
-    if (!columns.has(column.name)) columns.set(column.name, column);
-  }
+  const columns = Map.groupBy(nearestFirst(rows, lineage).map(toColumn), ({ name }) => name);
   const described = new Set(rows.map((row) => storedValue(row, "name")));
-  return { columns: [...columns.values()], isWhole: lineage.every((each) => described.has(each)) };
+  return {
+    columns: [...columns.values()].flatMap((same) => same.slice(0, 1)),
+    isWhole: lineage.every((each) => described.has(each)),
+  };
+}
+
+/** Rows about a table, by `name`, before those about the tables that it extends. */
+export function nearestFirst(rows: readonly RecordFields[], lineage: readonly string[]): readonly RecordFields[] {
+  const distance = (row: RecordFields): number => lineage.indexOf(storedValue(row, "name"));
+  return rows.toSorted((a, b) => distance(a) - distance(b));
 }
 
 /** Columns of the base system, and columns that occur in records: the newest, and the person's own. */

@@ -2,7 +2,26 @@
 import { excerpt } from "./failure.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
-export type Operator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "contains" | "not contains" | "starts with";
+/** How callers write each operator: by signs, by words, and in encoded queries, there first as this server does. */
+const operators = [
+  ["=", "= ==", "is|in|on", "=|IN|ON|DYNAMIC"],
+  ["!=", "!= <>", "is not|not in", "!=|NOT IN"],
+  [">", ">", "after", ">"],
+  [">=", ">=", "since", ">="],
+  ["<", "<", "before", "<"],
+  ["<=", "<=", "", "<="],
+  ["contains", "~", "contains|like", "LIKE"],
+  ["not contains", "!~", "not contains|does not contain|not like", "NOT LIKE|NOTLIKE"],
+  ["starts with", "", "starts with|startswith", "STARTSWITH"],
+] as const;
+
+export type Operator = typeof operators[number][0];
+
+/** The operators by one of their spellings, the longest first: some begin like others. */
+function spelled(spellingsOf: (row: typeof operators[number]) => readonly string[]): ReadonlyMap<string, Operator> {
+  const all = operators.flatMap((row) => spellingsOf(row).map((each) => [each, row[0]] as const));
+  return new Map(all.filter(([each]) => each !== "").sort(([a], [b]) => b.length - a.length));
+}
 
 export interface Condition {
   readonly field: string;
@@ -23,44 +42,22 @@ interface ParsedConditions {
 const maxConditions = 20;
 const maxCharacters = 4_000;
 
-const signs: Readonly<Record<string, Operator>> = {
-  "=": "=",
-  "==": "=",
-  "!=": "!=",
-  "<>": "!=",
-  ">": ">",
-  ">=": ">=",
-  "<": "<",
-  "<=": "<=",
-  "~": "contains",
-  "!~": "not contains",
-};
-const words: Readonly<Record<string, Operator>> = {
-  "is not": "!=",
-  "is": "=",
-  "in": "=",
-  "not in": "!=",
-  "does not contain": "not contains",
-  "not contains": "not contains",
-  "contains": "contains",
-  "not like": "not contains",
-  "like": "contains",
-  "on": "=",
-  "starts with": "starts with",
-  "startswith": "starts with",
-  "after": ">",
-  "before": "<",
-  "since": ">=",
-};
+const signs = spelled(([, each]) => each.split(" "));
+const words = spelled(([, , each]) => each.split("|"));
 const blankValue = /^(is empty|is not empty|isempty|isnotempty)$/i;
 /** A name or a label, in any language. */
 const field = String.raw`\p{L}[\p{L}\p{M}\w ./-]{0,99}?`;
 const blank = "is empty|is not empty|isempty|isnotempty";
-const wordOperators = Object.keys(words).join("|");
+const wordOperators = [...words.keys()].join("|");
 const withSign = new RegExp(String.raw`^(${field})\s*(!=|<>|>=|<=|==|!~|=|>|<|~)\s*([^]*)$`, "u");
 const withBlank = new RegExp(String.raw`^(${field})\s+(${blank})$`, "iu");
 const withWord = new RegExp(String.raw`^(${field})\s+(${wordOperators})\s+([^]+)$`, "iu");
 const withRange = new RegExp(String.raw`^(${field})\s+(?:is )?between\s+([^]+?)\s+and\s+([^]+)$`, "iu");
+/** The operator as an encoded query has it. */
+export function encodedOperator(operator: Operator): string {
+  return operators.find(([name]) => name === operator)?.[3].split("|")[0] ?? operator;
+}
+
 /** Where a further condition begins on the same line: the name of a field without blanks, and an operator. */
 const oneWord = String.raw`\p{L}[\p{L}\p{M}\w./-]{0,99}`;
 const nextCondition = new RegExp(
@@ -116,16 +113,10 @@ export function parseConditions(text: string): Result<ParsedConditions, string> 
     : success({ conditions, order });
 }
 
-/** A part of a line, and whether "or" leads to it. */
-interface LinePart {
-  readonly text: string;
-  readonly isAlternative: boolean;
-}
-
-/** What is in quotes is one value, whatever it looks like. */
-function splitLine(line: string): readonly LinePart[] {
+/** The parts of a line, and whether "or" leads to each. What is in quotes is one value, whatever it looks like. */
+function splitLine(line: string) {
   const bare = line.replace(/(?<=[=<>~\s])("[^"]*"|'[^']*')(?=\s|;|$)/g, (quoted) => "_".repeat(quoted.length));
-  const parts: LinePart[] = [];
+  const parts: { readonly text: string; readonly isAlternative: boolean }[] = [];
   let start = 0;
   let isAlternative = false;
   for (const { 0: joint, 1: word = "", index } of bare.matchAll(nextCondition)) {
@@ -146,7 +137,7 @@ function parseCondition(line: string): Condition | null {
   const isWord = wordField !== undefined && (/contain|like|starts/i.test(word) || /^\w*[_.]\w+$/.test(wordField));
   const [, signField, sign = "", signValue = ""] = isWord ? [] : withSign.exec(line) ?? [];
   const named = signField ?? wordField;
-  const operator = signs[sign] ?? words[word.toLowerCase()];
+  const operator = signs.get(sign) ?? words.get(word.toLowerCase());
   if (named === undefined || operator === undefined) return null;
   const given = (signField === undefined ? wordValue : signValue).trim();
   const unquoted = given.replace(/^(["'])(.*)\1$/, "$2");
@@ -180,6 +171,17 @@ export function toQueryValue(text: string): Result<string, string> {
 
 export const newestFirst = "ORDERBYDESCsys_updated_on";
 
+/** Values as parts of a query; the first that cannot be one is refused. */
+export function toQueryValues(texts: readonly string[]): Result<readonly string[], string> {
+  const values: string[] = [];
+  for (const text of texts) {
+    const value = toQueryValue(text);
+    if (!value.ok) return value;
+    values.push(value.value);
+  }
+  return success(values);
+}
+
 /** The terms of a query; an empty one asks nothing. */
 export function allOf(...terms: readonly string[]): string {
   return terms.filter((term) => term !== "").join("^");
@@ -193,26 +195,13 @@ export function anyOf(terms: readonly string[]): string {
 // Encoded queries as agents of other servers write them (`active=true^priority=1^ORDERBYDESCopened_at`), as conditions
 // of our own: fields, operators and values are resolved like any others, and no script is run.
 
-const encodedOperators: Readonly<Record<string, Operator | "is empty" | "is not empty">> = {
-  "=": "=",
-  "!=": "!=",
-  ">=": ">=",
-  "<=": "<=",
-  ">": ">",
-  "<": "<",
-  "NOT LIKE": "not contains",
-  "NOTLIKE": "not contains",
-  "LIKE": "contains",
-  "STARTSWITH": "starts with",
-  "ISNOTEMPTY": "is not empty",
-  "ISEMPTY": "is empty",
-  "NOT IN": "!=",
-  "IN": "=",
-  "ON": "=",
-  "DYNAMIC": "=",
-};
-const encodedWords = Object.keys(encodedOperators).filter((name) => /[A-Z]/.test(name)).join("|");
-const encodedTerm = new RegExp(`^([a-z][a-z0-9_.]*)(${Object.keys(encodedOperators).join("|")})([^]*)$`);
+const encodedOperators: ReadonlyMap<string, Condition["operator"]> = new Map([
+  ...[["ISNOTEMPTY", "is not empty"], ["ISEMPTY", "is empty"]] as const,
+  ...spelled(([, , , each]) => each.split("|")),
+]);
+const encodedSigns = [...encodedOperators.keys()];
+const encodedWords = encodedSigns.filter((name) => /[A-Z]/.test(name)).join("|");
+const encodedTerm = new RegExp(`^([a-z][a-z0-9_.]*)(${encodedSigns.join("|")})([^]*)$`);
 /** A further term: as part of a value it would be looked for, and found nowhere. */
 const furtherTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
 const firstTerm = new RegExp(
@@ -220,10 +209,10 @@ const firstTerm = new RegExp(
 );
 
 /** What the base system names by an id (product documentation "Dynamic filter options"). */
-const dynamicValues: ReadonlyMap<string, string> = new Map([
-  ["90d1921e5f510100a9ad2572f2b477fe", "me"],
-  ["d6435e965f510100a9ad2572f2b47744", "my groups"],
-]);
+const dynamicValues: Readonly<Record<string, string>> = {
+  "90d1921e5f510100a9ad2572f2b477fe": "me",
+  d6435e965f510100a9ad2572f2b47744: "my groups",
+};
 
 function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
@@ -241,15 +230,13 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     }
     const isAlternative = /^OR[a-z]/.test(part);
     const [, field = "", sign = "", text = ""] = encodedTerm.exec(isAlternative ? part.slice(2) : part) ?? [];
-    const operator = encodedOperators[sign];
+    const operator = encodedOperators.get(sign);
     const given = text.replaceAll("\0", "^").trim();
-    // ON has the name of its period before its bounds.
-    const said = sign === "ON"
-      ? given.split("@")[0] ?? ""
-      : sign === "DYNAMIC"
-      ? dynamicValues.get(given) ?? ""
-      : given;
-    const value = plainValue(operator, said);
+    const [period = ""] = given.split("@"); // ON has the name of its period before its bounds
+    const value = plainValue(
+      operator,
+      sign === "ON" ? period : sign === "DYNAMIC" ? dynamicValues[given] ?? "" : given,
+    );
     if (operator === undefined || value === null || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       return failure(
         `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +

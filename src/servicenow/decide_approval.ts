@@ -1,13 +1,14 @@
 /** Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them. */
-import { success } from "../lib/result.ts";
+import { quantityWords, shownPrice } from "./order.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
-import { type ChangeReport, planChange } from "./change_report.ts";
+import { type ChangeReport, planChange } from "./write_record.ts";
 import { maxTextCharacters } from "./resolve_values.ts";
 import { delegatorsOf, findRecord, type RecordName } from "./find_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
 import { shownValue } from "./search.ts";
+import { success } from "../lib/result.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
@@ -29,13 +30,12 @@ interface Waiting {
 /** The approval that waits for the person or for whom they stand in: by its sys_id, or by the record that it is about. */
 async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalRequest): Answer<Waiting> {
   const isApproval = isSysId(id.trim()) && (named === undefined || named.trim() === "");
-  const about = isApproval ? null : await findRecord(parts, { id, table: named }, { fields: [] });
-  if (about !== null && !about.ok) return about;
-  const target = about === null
-    ? `sys_id=${id.trim().toLowerCase()}`
-    : about.value.table === table
-    ? `sys_id=${about.value.sysId}`
-    : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
+  const about = isApproval
+    ? success({ table, sysId: id.trim().toLowerCase() })
+    : await findRecord(parts, { id, table: named }, { fields: [] });
+  if (!about.ok) return about;
+  const { table: owner, sysId: of } = about.value;
+  const target = owner === table ? `sys_id=${of}` : `sysapproval=${of}^ORdocument_id=${of}`;
   const waiting = async (query: string): Answer<readonly RecordFields[]> => {
     const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
     return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
@@ -44,21 +44,21 @@ async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalR
   const asked = await waiting(`approver=${sysId}^state=requested`);
   if (!asked.ok) return asked;
   const own = asked.value.filter((row) => storedValue(row, "approver") === sysId);
-  if (own.length > 0) return onlyOne(own, null);
+  if (own.length > 0) return onlyOne(own, false);
   const others = await waiting("state=requested");
   const all = others.ok ? others.value : [];
   const delegators = all.length === 0 ? [] : await delegatorsOf(parts);
   const delegated = all.filter((row) => delegators.some(({ sysId }) => sysId === storedValue(row, "approver")));
-  if (delegated.length > 0) return onlyOne(delegated, "approver");
+  if (delegated.length > 0) return onlyOne(delegated, true);
   const names = new Set(all.map((row) => shownValue(row, "approver")));
   const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
   return invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
 }
 
-function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Outcome<Waiting> {
+function onlyOne(rows: readonly RecordFields[], isDelegated: boolean): Outcome<Waiting> {
   const [approval, second] = rows;
   if (approval !== undefined && second === undefined) {
-    return success({ approval, inPlaceOf: asker === null ? null : shownValue(approval, asker) });
+    return success({ approval, inPlaceOf: isDelegated ? shownValue(approval, "approver") : null });
   }
   const ids = rows.map((row) =>
     `${storedValue(row, "sys_id")} for ${shownValue(row, "approver")}, of ${shownValue(row, "sys_created_on")}`
@@ -113,14 +113,9 @@ async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordF
   const found = await tableApi.rows("sc_req_item", { query, fields, limit: maxItemsNamed });
   const rows = found.ok ? found.value.rows : [];
   const [first = {}] = rows;
-  const items = rows.map((row) => {
-    const quantity = shownValue(row, "quantity");
-    return `${quantity === "" || quantity === "1" ? "" : `${quantity} × `}${shownValue(row, "short_description")}`;
-  });
+  const items = rows.map((row) => quantityWords(row).replace(/^1 × /, ""));
   const recipient = shownValue(first, "request.requested_for");
-  const price = isRequest && Number(storedValue(first, "request.price")) !== 0
-    ? shownValue(first, "request.price")
-    : "";
+  const price = isRequest ? shownPrice(first, "request.price") : "";
   const whole = rows.length === maxItemsNamed ? [...items, "and more"] : items;
   return oneLine(
     `${whole.join(", ")}${recipient === "" ? "" : ` for ${recipient}`}${price === "" ? "" : `, ${price}`}`,
@@ -135,8 +130,6 @@ async function stateOf({ tableApi, access }: DeskParts, approval: RecordFields):
   const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
   const found = await tableApi.row(actual, sysId, ["number", "approval", state]);
   if (!found.ok) return [];
-  const { value: record } = found;
-  return [
-    `${shownValue(record, "number")}: approval ${shownValue(record, "approval")}, state ${shownValue(record, state)}`,
-  ];
+  const [number, approved, now] = ["number", "approval", state].map((field) => shownValue(found.value, field));
+  return [`${number}: approval ${approved}, state ${now}`];
 }

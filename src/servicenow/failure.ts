@@ -71,6 +71,12 @@ export type Outcome<T> = Result<T, ServicenowFailure>;
 /** The same of a job that asks the instance. */
 export type Answer<T> = Promise<Outcome<T>>;
 
+/** The value that a job comes to where it succeeds. */
+export type ValueOf<Job extends (...parameters: never) => Answer<unknown>> = Extract<
+  Awaited<ReturnType<Job>>,
+  { readonly ok: true }
+>["value"];
+
 /**
  * Puts a failure into words: `error` is one of the documented messages, `detail` says what to do. `linkUrl` is the page
  * where a user links an account of the instance.

@@ -61,6 +61,11 @@ export function isSysId(text: string): boolean {
   return /^[0-9a-f]{32}$/i.test(text);
 }
 
+/** A number as fields hold it. */
+export function isNumber(text: string): boolean {
+  return /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
+}
+
 /** What a word for true or false means; `null` for any other. */
 export function truthOf(text: string): boolean | null {
   if (/^(true|yes|y|1|on)$/i.test(text)) return true;

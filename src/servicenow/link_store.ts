@@ -57,18 +57,13 @@ export function parseLinkRecord(value: unknown): LinkRecord {
 }
 
 /** Seals one kind of secret of a link, and opens it again. */
-interface Seal<T> {
-  seal(secrets: SecretBox, subject: string, instance: string, value: T): Promise<string>;
-  /** `null` when it was sealed under another key, for another user or another instance. */
-  open(secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null>;
-}
-
-function sealFor<T>(purpose: string, schema: z.ZodType<T>): Seal<T> {
+function sealFor<T>(purpose: string, schema: z.ZodType<T>) {
   const contextOf = (subject: string, instance: string): string => JSON.stringify([instance, subject]);
   return {
-    seal: (secrets, subject, instance, value) =>
+    seal: (secrets: SecretBox, subject: string, instance: string, value: T): Promise<string> =>
       secrets.seal(purpose, JSON.stringify(value), contextOf(subject, instance)),
-    async open(secrets, subject, instance, sealed) {
+    /** `null` when it was sealed under another key, for another user or another instance. */
+    async open(secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null> {
       const text = await secrets.open(purpose, sealed, contextOf(subject, instance));
       return text === null ? null : parseStored(schema, JSON.parse(text), "servicenow_link");
     },
@@ -76,10 +71,10 @@ function sealFor<T>(purpose: string, schema: z.ZodType<T>): Seal<T> {
 }
 
 /** What a link holds. */
-export const sealedLink: Seal<LinkSecrets> = sealFor("servicenow-link", linkSecretsSchema);
+export const sealedLink = sealFor("servicenow-link", linkSecretsSchema);
 
 /** Whose link it was, once its tokens are gone. */
-const linkedAccount: Seal<InstanceAccount> = sealFor("servicenow-link-account", accountSchema);
+const linkedAccount = sealFor("servicenow-link-account", accountSchema);
 
 /** A link as it was read, with the condition that it is still so. */
 interface StoredLink {
@@ -169,31 +164,34 @@ export function createLinkStore(options: {
   };
 }
 
-interface ResealReport {
-  readonly resealed: number;
-  /** Already under the new key, or without tokens. */
-  readonly upToDate: number;
-  /** Under neither key: these users have to link their accounts again. */
-  readonly unreadable: number;
-}
-
 /** Seals what opens with `from` under `to`. May be repeated, and interrupted at any point. */
 export async function resealLinks(
   storage: Storage,
-  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<ResealReport> {
-  const report = { resealed: 0, upToDate: 0, unreadable: 0 };
+  keys: NewKeys,
+) {
+  const report = {
+    resealed: 0,
+    /** Already under the new key, or without tokens. */
+    upToDate: 0,
+    /** Under neither key: these users have to link their accounts again. */
+    unreadable: 0,
+  };
   for await (const page of pagesBelow(storage, linkPrefix)) {
-    for (const entry of page) report[await resealEntry(storage, entry, { from, to })] += 1;
+    for (const entry of page) report[await resealEntry(storage, entry, keys)] += 1;
   }
   return report;
+}
+
+interface NewKeys {
+  readonly from: SecretBox;
+  readonly to: SecretBox;
 }
 
 async function resealEntry(
   storage: Storage,
   listed: StoredEntry,
-  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<keyof ResealReport> {
+  { from, to }: NewKeys,
+): Promise<"resealed" | "upToDate" | "unreadable"> {
   let entry: StoredEntry | null = listed;
   while (entry !== null) {
     const { key, version } = entry;
@@ -214,8 +212,8 @@ async function resealEntry(
 async function resealAccount(
   storage: Storage,
   { key, version, value }: StoredEntry,
-  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<keyof ResealReport> {
+  { from, to }: NewKeys,
+): Promise<"upToDate"> {
   const subject = key.at(-1) ?? "";
   const { instance, refused, ...record } = parseLinkRecord(value);
   const account = refused && await linkedAccount.open(from, subject, instance, refused.sealedAccount);

@@ -16,22 +16,6 @@ import type { InstanceSignIn } from "../oauth/mod.ts";
 // * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies.
 // After a refresh that could not reach the instance it stays for a while, so that the others do not try either.
 
-/** The state of the lock as one caller finds it. */
-type LockAttempt =
-  | { readonly state: "taken"; readonly lock: HeldLock }
-  | { readonly state: "busy" }
-  | { readonly state: "paused"; readonly because: UnavailableCause };
-
-/** A lock that this caller holds. */
-interface HeldLock {
-  /** Holds until another instance takes the lock over. */
-  readonly check: VersionCheck;
-  readonly key: StorageKey;
-  release(): Promise<void>;
-  /** Stops all refreshes for a while. */
-  releaseToPause(because: UnavailableCause): Promise<void>;
-}
-
 const causes = Object.keys(unavailableCauses) as UnavailableCause[];
 const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullable() });
 
@@ -43,17 +27,17 @@ function refreshLockKey(subject: string): StorageKey {
   return ["servicenow_refresh", subject];
 }
 
-/** Tries to take the lock, once. */
+/** Tries to take the lock, once; why not, if another caller has it. */
 async function takeRefreshLock(
   storage: Storage,
   subject: string,
   { clock, lockMs }: { readonly clock: Clock; readonly lockMs: number },
-): Promise<LockAttempt> {
+): Promise<HeldLock | "busy" | { readonly pausedBecause: UnavailableCause }> {
   const key = refreshLockKey(subject);
   const present = await storage.get(key);
   if (present !== null) {
     const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
-    return failed === null ? { state: "busy" } : { state: "paused", because: failed };
+    return failed === null ? "busy" : { pausedBecause: failed };
   }
   const holder = crypto.randomUUID();
   const taken = await storage.commit({
@@ -62,20 +46,25 @@ async function takeRefreshLock(
   });
   const entry = taken ? await storage.get(key) : null;
   if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
-    return { state: "busy" };
+    return "busy";
   }
   const check = { key, version: entry.version };
   const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
   return {
-    state: "taken",
-    lock: {
-      key,
-      check,
-      release: () => end({ deletes: [key] }),
-      releaseToPause: (because) =>
-        end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
-    },
+    check,
+    release: () => end({ deletes: [key] }),
+    releaseToPause: (because) =>
+      end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
   };
+}
+
+/** A lock that this caller holds. */
+interface HeldLock {
+  /** Holds until another instance takes the lock over. */
+  readonly check: VersionCheck;
+  release(): Promise<void>;
+  /** Stops all refreshes for a while. */
+  releaseToPause(because: UnavailableCause): Promise<void>;
 }
 
 interface RefreshOptions {
@@ -87,9 +76,6 @@ interface RefreshOptions {
   readonly log: Log;
   readonly lockMs?: number;
 }
-
-/** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
-type RefreshLink = (subject: string, refused: string | undefined) => Answer<LinkSecrets>;
 
 type Step = Outcome<LinkSecrets> | "again";
 
@@ -103,7 +89,8 @@ const firstStoreRetryMs = 100;
 const maxStoreRetryMs = 2_000;
 const storeTimeoutMs = 60_000;
 
-function createRefreshLink(options: RefreshOptions): RefreshLink {
+/** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
+function createRefreshLink(options: RefreshOptions) {
   const { store, storage, tokenEndpoint, clock, pause, log, lockMs = refreshLockMs } = options;
 
   const toStep = (current: Awaited<ReturnType<LinkStore["read"]>>, refused: string | undefined): Step => {
@@ -118,7 +105,7 @@ function createRefreshLink(options: RefreshOptions): RefreshLink {
     let wait = firstStoreRetryMs;
     for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMs)) {
       try {
-        return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.key] }) ||
+        return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.check.key] }) ||
           await storage.commit(batch); // the lock had run out
       } catch (error) {
         if (waited >= storeTimeoutMs) throw error;
@@ -159,14 +146,14 @@ function createRefreshLink(options: RefreshOptions): RefreshLink {
     return "again";
   };
 
-  return async (subject, refused) => {
+  return async (subject: string, refused: string | undefined): Answer<LinkSecrets> => {
     for (let waited = 0; waited < lockMs; waited += pollMs) {
-      const attempt = await takeRefreshLock(storage, subject, { clock, lockMs });
-      if (attempt.state === "paused") return failure({ reason: "unavailable", because: attempt.because });
-      if (attempt.state === "busy") await pause(pollMs);
-      const step = attempt.state === "taken"
-        ? await orRelease(attempt.lock, refreshLocked(subject, refused, attempt.lock))
-        : toStep(await store.read(subject), refused);
+      const lock = await takeRefreshLock(storage, subject, { clock, lockMs });
+      if (lock === "busy") await pause(pollMs);
+      else if ("pausedBecause" in lock) return failure({ reason: "unavailable", because: lock.pausedBecause });
+      const step = lock === "busy"
+        ? toStep(await store.read(subject), refused)
+        : await orRelease(lock, refreshLocked(subject, refused, lock));
       if (step !== "again") return step;
     }
     return failure({ reason: "unavailable", because: "timed_out" });
@@ -293,25 +280,22 @@ const currentUser = z.object({
   user_name: z.string(),
   user_display_name: z.string().nullish(),
 });
-const userRecords = z.array(z.object({ sys_id: sysId, user_name: z.string(), name: z.string().nullish() })).min(1);
+const userRecords = z.tuple(
+  [z.object({ sys_id: sysId, user_name: z.string(), name: z.string().nullish() })],
+  z.unknown(),
+);
 
 const maxReplyBytes = 65_536;
-const currentUserRequest: UpstreamRequest = {
-  method: "GET",
-  path: "/api/now/ui/user/current_user",
-  accept: "json",
-  maxBytes: maxReplyBytes,
-};
+const readJson = { method: "GET", accept: "json", maxBytes: maxReplyBytes } as const;
+const currentUserRequest: UpstreamRequest = { ...readJson, path: "/api/now/ui/user/current_user" };
 const ownRecordRequest: UpstreamRequest = {
-  method: "GET",
+  ...readJson,
   path: "/api/now/table/sys_user",
   query: {
     sysparm_query: "sys_id=javascript:gs.getUserID()",
     sysparm_fields: "sys_id,user_name,name",
     sysparm_limit: "1",
   },
-  accept: "json",
-  maxBytes: maxReplyBytes,
 };
 
 /** Asks for the current user, and where an instance does not offer that, for the user's own record. */
@@ -335,8 +319,6 @@ export async function askWhoAmI(
   if (current.error.reason === "cancelled" || current.error.reason === "link_expired") return current;
   const own = await ask(ownRecordRequest, userRecords);
   if (!own.ok) return own;
-  const [user] = own.value;
-  return user === undefined
-    ? failure({ reason: "not_found" })
-    : success({ sysId: user.sys_id, userName: user.user_name, name: user.name ?? user.user_name });
+  const [{ sys_id, user_name, name }] = own.value;
+  return success({ sysId: sys_id, userName: user_name, name: name ?? user_name });
 }

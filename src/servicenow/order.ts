@@ -10,34 +10,6 @@ import { linkTo, shownValue } from "./search.ts";
 import { resolveReference } from "./find_record.ts";
 import { askJson } from "./calls.ts";
 
-/** What was ordered, or what would be. */
-export interface OrderReport {
-  readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
-  readonly dryRun: boolean;
-  readonly item: CatalogItem | null;
-  readonly answers: readonly { readonly label: string; readonly value: string }[];
-  /** The name of who gets it; `null` for a cart, and where a form makes a record. */
-  readonly requestedFor: string | null;
-  /** What the instance made of it; `null` where nothing was ordered yet. */
-  readonly made: { readonly number: string; readonly link: string } | null;
-  readonly cart: {
-    readonly lines: readonly { readonly name: string; readonly quantity: string; readonly price: string }[];
-    /** As the instance shows it. */
-    readonly total: string;
-  } | null;
-  readonly quantity: number;
-  /** What it would cost, of an order that is only planned: in words, since not all may be known. */
-  readonly cost: string;
-  /** Numbers of the requested items, each with how many and its stage. */
-  readonly items: readonly string[];
-  /** What the whole costs, as the instance shows it; empty where it costs nothing. */
-  readonly total: string;
-  /** People whose approval the order waits for. */
-  readonly approvers: readonly string[];
-  /** What is sent, whole. */
-  readonly madeFrom: string;
-}
-
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
 const ordered = z.object({
@@ -49,12 +21,42 @@ const ordered = z.object({
   cart_id: z.string().nullish(),
 });
 const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
-const cartLine = z.object({ item_name: text, name: text, quantity: text, price: text });
+const cartLines = z.object({ items: z.array(z.object({ item_name: text, name: text, quantity: text, price: text })) });
 
-const notOrdered = { made: null, cart: null, cost: "", items: [], total: "", approvers: [] } as const;
+/** As the instance shows it. */
+interface Cart {
+  readonly lines: readonly { readonly name: string; readonly quantity: string; readonly price: string }[];
+  readonly total: string;
+}
 const unknownCart: Cart = { lines: [], total: "" };
 
-type Cart = NonNullable<OrderReport["cart"]>;
+const notOrdered = {
+  /** What the instance made of it; `null` where nothing was ordered yet. */
+  made: null as { readonly number: string; readonly link: string } | null,
+  cart: null as Cart | null,
+  /** What it would cost, of an order that is only planned: in words, since not all may be known. */
+  cost: "",
+  /** Numbers of the requested items, each with how many and its stage. */
+  items: [] as readonly string[],
+  /** What the whole costs, as the instance shows it; empty where it costs nothing. */
+  total: "",
+  /** People whose approval the order waits for. */
+  approvers: [] as readonly string[],
+};
+
+/** What was ordered, or what would be. */
+export interface OrderReport extends Readonly<typeof notOrdered> {
+  readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
+  readonly dryRun: boolean;
+  readonly item: CatalogItem | null;
+  readonly answers: readonly { readonly label: string; readonly value: string }[];
+  /** The name of who gets it; `null` for a cart, and where a form makes a record. */
+  readonly requestedFor: string | null;
+  readonly quantity: number;
+  /** What is sent, whole. */
+  readonly madeFrom: string;
+}
+
 /** What to order, and the answers by question. */
 interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun"> {
   /** Name, sys_id or link of the item; not needed for the cart as a whole. */
@@ -73,7 +75,7 @@ export async function orderFromCatalog(parts: DeskParts, request: OrderRequest):
     return cart.ok ? success({ ...nothing, cart: cart.value, madeFrom: JSON.stringify(cart.value) }) : cart;
   }
   if (action === "submit_cart") {
-    const made = await post(parts, { path: "/cart/submit_order", body: {} });
+    const made = await post(parts, "/cart/submit_order", {});
     return made.ok ? await report(parts, { ...nothing, dryRun: false, madeFrom: "" }, made.value) : made;
   }
   if (named === undefined) return invalidInput("item parameter is required");
@@ -118,26 +120,19 @@ async function orderItem(
     requestedFor: item.isProducer ? null : recipient.value?.name ?? parts.person.account.name,
     madeFrom: JSON.stringify([item.sysId, step, body]),
   };
-  if (dryRun) {
-    return success(
-      item.isProducer ? planned : { ...planned, cost: await costOf(parts, { item, quantity, variables }) },
-    );
-  }
-  const made = await post(parts, { path: `/items/${item.sysId}/${step}`, body });
+  if (dryRun && item.isProducer) return success(planned);
+  if (dryRun) return success({ ...planned, cost: await costOf(parts, { item, quantity, variables }) });
+  const made = await post(parts, `/items/${item.sysId}/${step}`, body);
   if (!made.ok) return made;
-  if (step === "add_to_cart") {
-    const cart = await readCart(parts);
-    return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
-  }
-  if (step === "submit_producer" || numberOf(made.value) !== "") {
+  if (step === "submit_producer" || (step === "order_now" && numberOf(made.value) !== "")) {
     return await report(parts, planned, made.value);
   }
   // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
   const cart = await readCart(parts);
-  if (!cart.ok || cart.value.lines.length !== 1) {
+  if (step === "add_to_cart" || !cart.ok || cart.value.lines.length !== 1) {
     return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
   }
-  const submitted = await post(parts, { path: "/cart/submit_order", body: {} });
+  const submitted = await post(parts, "/cart/submit_order", {});
   return submitted.ok ? await report(parts, planned, submitted.value) : submitted;
 }
 
@@ -157,12 +152,9 @@ function numberOf({ request_number: requestNumber, number }: Ordered): string {
   return plainText(requestNumber ?? number ?? "");
 }
 
-async function post(
-  { callAs, person }: DeskParts,
-  { path, body }: { readonly path: string; readonly body: Readonly<Record<string, unknown>> },
-): Answer<Ordered> {
+function post({ callAs, person }: DeskParts, path: string, body: object): Answer<Ordered> {
   const content = { type: "application/json", content: JSON.stringify(body) };
-  return await askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
+  return askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
 }
 
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
@@ -183,17 +175,21 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered): An
   return success({
     ...whole,
     items: items.value.rows.map(itemWords),
-    total: Number(storedValue(first, "request.price")) === 0 ? "" : shownValue(first, "request.price"),
+    total: shownPrice(first, "request.price"),
     approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId) : [],
   });
 }
 
 /** `RITM0010003, 2 × Mobile phone, Fulfillment`. */
 function itemWords(row: RecordFields): string {
+  const parts = [shownValue(row, "number"), quantityWords(row), shownValue(row, "stage")];
+  return parts.filter((each) => each !== "").join(", ");
+}
+
+/** `2 × Mobile phone`, of a requested item. */
+export function quantityWords(row: RecordFields): string {
   const quantity = shownValue(row, "quantity");
-  const name = shownValue(row, "short_description");
-  return [shownValue(row, "number"), quantity === "" ? name : `${quantity} × ${name}`, shownValue(row, "stage")]
-    .filter((each) => each !== "").join(", ");
+  return `${quantity === "" ? "" : `${quantity} × `}${shownValue(row, "short_description")}`;
 }
 
 async function approversOf({ tableApi, access }: DeskParts, request: string): Promise<string[]> {
@@ -210,10 +206,7 @@ async function readCart({ callAs, person }: DeskParts): Answer<Cart> {
 
 /** Lines are grouped by how often they are paid; an empty cart has none. */
 function toCart(cart: Readonly<Record<string, unknown>>): Cart {
-  const lines = [cart, ...Object.values(cart)].flatMap((group) => {
-    const parsed = z.object({ items: z.array(cartLine) }).safeParse(group);
-    return parsed.success ? parsed.data.items : [];
-  });
+  const lines = [cart, ...Object.values(cart)].flatMap((group) => cartLines.safeParse(group).data?.items ?? []);
   return {
     total: text.parse(typeof cart["subtotal_price"] === "string" ? cart["subtotal_price"] : ""),
     lines: lines.map(({ item_name: itemName, name, quantity, price }) => ({ name: itemName || name, quantity, price })),
@@ -232,82 +225,62 @@ const addedPrice = /(?:\+|\badd\b)\s*([^)\]]*\d[^)\]]*)/i;
 /** Currencies with three digits behind the decimal separator (ISO 4217); of any other, three digits are a group. */
 const threeDecimals = /\b(BHD|IQD|JOD|KWD|LYD|OMR|TND)\b/;
 
+interface PlannedOrder {
+  readonly item: CatalogItem;
+  readonly quantity: number;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
 /** What the whole costs once, and again and again; or what is not known of that. */
-async function costOf(
-  parts: DeskParts,
-  { item, quantity, variables }: {
-    readonly item: CatalogItem;
-    readonly quantity: number;
-    readonly variables: Readonly<Record<string, string>>;
-  },
-): Promise<string> {
+async function costOf(parts: DeskParts, order: PlannedOrder): Promise<string> {
+  const { item, quantity } = order;
   if (item.price === "") return "price NOT known: ServiceNow does not show it";
-  const options = await pricesOfOptions(parts, { item, variables });
-  const once = total(item.price, options.once, quantity);
-  const recurring = total(item.recurringPrice, options.recurring, quantity);
+  const options = await pricesOfOptions(parts, order);
+  const once = total(item.price, options.map((each) => each.once), quantity);
+  const recurring = total(item.recurringPrice, options.map((each) => each.recurring), quantity);
   const often = recurring === "" ? "" : await frequencyOf(parts, item);
+  const isWhole = options.every(({ isKnown }) => isKnown);
   return [
     once === "" ? "no price" : once,
     ...(recurring === "" ? [] : [`and ${recurring} ${often}`]),
-    ...(options.isWhole ? [] : ["and what the options add, which ServiceNow does not show"]),
+    ...(isWhole ? [] : ["and what the options add, which ServiceNow does not show"]),
   ].join(" ");
 }
 
-interface OptionPrices {
-  /** As they are shown. */
-  readonly once: readonly string[];
-  readonly recurring: readonly string[];
-  /** Whether the price of every chosen option is known. */
-  readonly isWhole: boolean;
-}
-
-/** What the chosen and ticked options add, preselected ones included. */
-async function pricesOfOptions(
-  { tableApi }: DeskParts,
-  { item: { questions }, variables }: {
-    readonly item: Pick<CatalogItem, "questions">;
-    readonly variables: Readonly<Record<string, string>>;
-  },
-): Promise<OptionPrices> {
+/** What the chosen and ticked options add, preselected ones included, as it is shown. */
+async function pricesOfOptions({ tableApi }: DeskParts, { item: { questions }, variables }: PlannedOrder) {
   const answers = questions.map((question) => ({ ...question, value: variables[question.name] ?? question.initial }));
   const chosen = answers.filter(({ kind, value }) => kind === "choice" && value !== "");
   const ticked = answers.filter(({ kind, value }) => kind === "checkbox" && value === "true");
-  const rowsOf = async (table: string, key: string, ids: readonly string[], fields: readonly string[]) => {
-    const known = ids.filter((id) => id !== "");
+  const rowsOf = async (table: string, key: string, asked: typeof answers, fields: readonly string[]) => {
+    const known = asked.map(({ id }) => id).filter((id) => id !== "");
     if (known.length === 0) return [];
     const request = { query: `${key}IN${known.join(",")}`, fields: [key, ...fields], limit: maxPricedChoices };
     const rows = await tableApi.rows(table, request);
     return rows.ok ? rows.value.rows : [];
   };
-  const [choiceRows, boxRows] = [
-    await rowsOf("question_choice", "question", chosen.map(({ id }) => id), ["value", "misc", "rec_misc"]),
-    await rowsOf("item_option_new", "sys_id", ticked.map(({ id }) => id), ["price_if_checked", "rec_price_if_checked"]),
-  ];
-  const added = [
+  const priceIn = (row: RecordFields | undefined, [once, recurring]: readonly [string, string], inLabel = "") => ({
+    once: shownPrice(row, once) || inLabel,
+    recurring: shownPrice(row, recurring),
+    isKnown: (row !== undefined && once in row) || inLabel !== "",
+  });
+  const [ofChoice, ofBox] = [["misc", "rec_misc"], ["price_if_checked", "rec_price_if_checked"]] as const;
+  const choiceRows = await rowsOf("question_choice", "question", chosen, ["value", ...ofChoice]);
+  const boxRows = await rowsOf("item_option_new", "sys_id", ticked, ofBox);
+  return [
     ...chosen.map(({ id, value, choices }) => {
       const row = choiceRows.find((each) =>
         storedValue(each, "question") === id && storedValue(each, "value") === value
       );
-      const [, inLabel = ""] = addedPrice.exec(
-        choices.find((each) => each.value === value)?.label.slice(0, maxPricedCharacters) ?? "",
-      ) ?? [];
-      const isKnown = row !== undefined && "misc" in row || inLabel !== "";
-      return { once: shownPrice(row, "misc") || inLabel, recurring: shownPrice(row, "rec_misc"), isKnown };
+      const label = choices.find((each) => each.value === value)?.label.slice(0, maxPricedCharacters) ?? "";
+      return priceIn(row, ofChoice, addedPrice.exec(label)?.[1]);
     }),
-    ...ticked.map(({ id }) => {
-      const row = boxRows.find((each) => storedValue(each, "sys_id") === id);
-      const [once, recurring] = [shownPrice(row, "price_if_checked"), shownPrice(row, "rec_price_if_checked")];
-      return { once, recurring, isKnown: row !== undefined && "price_if_checked" in row };
-    }),
+    ...ticked.map(({ id }) => priceIn(boxRows.find((each) => storedValue(each, "sys_id") === id), ofBox)),
   ];
-  return {
-    once: added.map(({ once }) => once),
-    recurring: added.map(({ recurring }) => recurring),
-    isWhole: added.every(({ isKnown }) => isKnown),
-  };
 }
 
-function shownPrice(row: RecordFields | undefined, name: string): string {
+/** As the instance shows it; empty where it is none. */
+export function shownPrice(row: RecordFields | undefined, name: string): string {
   return row === undefined || Number(storedValue(row, name)) === 0 ? "" : shownValue(row, name);
 }
 

@@ -19,15 +19,6 @@ export interface Attachment {
   readonly sizeBytes: number;
 }
 
-/** A file on its way: it has to be read to its end, or cancelled. */
-interface AttachmentContent extends Attachment {
-  /** Throws where it does not arrive whole. */
-  readonly pieces: AsyncIterable<Uint8Array>;
-  cancel(): Promise<void>;
-  /** What cut the file, if `error` is what `pieces` threw for it. */
-  failureOf(error: unknown): ServicenowFailure | null;
-}
-
 /** A file that is fetched. It is written as it arrives. */
 const maxFetchedBytes = 67_108_864;
 /** A file that is sent, which is held in memory: a second try with a new token needs it again. */
@@ -58,8 +49,8 @@ export async function listFiles(
   return parsed.ok ? success(parsed.value.map(toAttachment)) : parsed;
 }
 
-/** A file by its own sys_id. */
-async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: string): Answer<AttachmentContent> {
+/** A file by its own sys_id, on its way: it has to be read to its end, or cancelled. */
+async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: string) {
   const sysId = parseSysId(attachmentId);
   if (!sysId.ok) return sysId;
   const path = `/api/now/attachment/${sysId.value}`;
@@ -68,16 +59,13 @@ async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: st
   // Files hang on records of every table; pictures of people have special names.
   const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
   if (hasFixedFields(table)) return invalidInput(filesNotRead);
-  if (!access.mayRead(table)) return failure({ reason: "not_found" });
+  if (!access.mayRead(table)) return failure<ServicenowFailure>({ reason: "not_found" });
   if (parsed.value.size_bytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
-  const file = await callAs(person, {
-    method: "GET",
-    path: `${path}/file`,
-    accept: "stream",
-    maxBytes: maxFetchedBytes,
-  });
+  const content = { method: "GET", path: `${path}/file`, accept: "stream", maxBytes: maxFetchedBytes } as const;
+  const file = await callAs(person, content);
   if (!file.ok) return file;
-  if (file.value.file === undefined) return failure({ reason: "unavailable", because: "bad_reply" });
+  if (file.value.file === undefined) return failure<ServicenowFailure>({ reason: "unavailable", because: "bad_reply" });
+  /** What cut the file, if `error` is what `pieces` threw for it. */
   const failureOf = (error: unknown) => error instanceof CutFile ? error.failure : null;
   return success({ ...toAttachment(parsed.value), ...file.value.file, failureOf });
 }
@@ -86,7 +74,7 @@ async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: st
 export async function fetchNamedFile(
   parts: DeskParts,
   { name, ...record }: RecordName & { readonly name: string | undefined },
-): Answer<AttachmentContent> {
+) {
   const found = await findRecord(parts, record, { fields: [] });
   if (!found.ok) return found;
   const listed = await listFiles(parts, found.value);
@@ -99,9 +87,8 @@ export async function fetchNamedFile(
   const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
     `${oneLine(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
   );
-  return among.length === 0
-    ? invalidInput("the record has no attachment that the user may see")
-    : invalidInput(`name one of its attachments: ${among.join("; ")}`);
+  const all = `name one of its attachments: ${among.join("; ")}`;
+  return invalidInput(among.length === 0 ? "the record has no attachment that the user may see" : all);
 }
 
 /** A file to attach to a record. */
@@ -114,15 +101,11 @@ interface AttachRequest extends RecordName {
   } | null;
 }
 
-/** The record's number or name, its title, and the attachment that was made. */
-interface AttachReport {
-  readonly record: string;
-  readonly title: string;
-  /** `null` where none was sent. */
-  readonly file: Attachment | null;
-}
-
-export async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest): Answer<AttachReport> {
+/** The record's number or name, its title, and the attachment that was made: `null` where none was sent. */
+export async function attachFile(
+  parts: DeskParts,
+  { id, table, file }: AttachRequest,
+): Answer<{ readonly record: string; readonly title: string; readonly file: Attachment | null }> {
   const found = await findRecord(parts, { id, table }, { writing: true, fields: ["short_description"] });
   if (!found.ok) return found;
   const record = nameOf(found.value.table, found.value.record);

@@ -1,21 +1,21 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
-import { truthOf } from "./field_values.ts";
+import { isNumber, truthOf } from "./field_values.ts";
 import { knownTable, namingFields, tableNameOf } from "./tables.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
-  distinctChoices,
+  labelOf,
   listChoices,
   notAmongKnown,
   resolvedStates,
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
-import { type Column, findColumn, type FoundColumn } from "./columns.ts";
+import { findColumn, type FoundColumn, isNumeric } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
-import { anyOf, type Condition, type Operator, parseConditions, toQueryValue } from "./conditions.ts";
+import { anyOf, type Condition, encodedOperator, type Operator, parseConditions, toQueryValues } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
 import { success } from "../lib/result.ts";
 
@@ -26,28 +26,14 @@ export interface CheckedField {
 }
 
 /** A condition that compares with a value. */
-interface Comparison extends Pick<Condition, "value" | "listed"> {
+interface Comparison extends Condition {
   readonly operator: Operator;
 }
 
 /** A term, and the same in words. */
 type Term = Outcome<{ readonly term: string; readonly words: string }>;
 
-const encoded: Readonly<Record<Operator, string>> = {
-  "=": "=",
-  "!=": "!=",
-  ">": ">",
-  ">=": ">=",
-  "<": "<",
-  "<=": "<=",
-  "contains": "LIKE",
-  "not contains": "NOT LIKE",
-  "starts with": "STARTSWITH",
-};
-
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
-const numberTypes =
-  /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
 const journalTypes = /^journal/;
 
 /** What lines of conditions ask of a table: terms of a query, the same in words, and what they are about. */
@@ -103,7 +89,7 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
     const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
     return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
   }
-  const comparison = { operator, value, ...listed === undefined ? {} : { listed } };
+  const comparison: Comparison = { ...condition, operator };
   if (journalTypes.test(column.type)) {
     return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
   }
@@ -119,8 +105,7 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
       return await choiceTerm(parts, found, { comparison, known: known.value });
     }
   }
-  const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
-  if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
+  if (isNumeric(column.type) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
     return invalidInput(`${path} must be a number`);
   }
   // Numbers of records have no commas in them.
@@ -135,13 +120,8 @@ async function alternatives<T>(value: string, resolve: (part: string) => Answer<
   const whole = await resolve(value);
   const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
   if (whole.ok || parts.length < 2) return whole;
-  const all: T[] = [];
-  for (const part of parts) {
-    const each = await resolve(part);
-    if (!each.ok) return each;
-    all.push(...each.value);
-  }
-  return success(all);
+  const all = await inTurn(parts, resolve);
+  return all.ok ? success(all.value.flat()) : all;
 }
 
 async function choiceTerm(
@@ -167,15 +147,13 @@ async function choiceTerm(
   });
   if (!values.ok) return values;
   const labels = values.value.map((each) =>
-    distinctChoices(choices).find((choice) => choice.value === each)?.label ??
-      `${each} (as given: ServiceNow does not show this user its values)`
+    labelOf(each, choices) ?? `${each} (as given: ServiceNow does not show this user its values)`
   );
   // If choices were found in records, people can have stored any text.
-  const stored = values.value.map(toQueryValue);
-  const wrong = stored.find((each) => !each.ok);
-  if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
+  const stored = toQueryValues(values.value);
+  if (!stored.ok) return invalidInput(`${path} ${stored.error}`);
   const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
-  return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
+  return termsOf(path, operator, stored.value, named);
 }
 
 async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison): Promise<Term> {
@@ -221,34 +199,28 @@ async function dateTerm(
 ): Promise<Term> {
   const dates = await datesOf(parts, value);
   if (dates === null) {
+    const shown = excerpt(value);
     return invalidInput(
-      `${path}: "${
-        excerpt(value)
-      }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
+      `${path}: "${shown}" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
     );
   }
   const isDay = column.type === "glide_date";
   const [first, last] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
   const zone = dates.isLocal === true ? ` (${value} in the user's zone, ${dates.zone})` : "";
-  const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}${zone}`;
   const asked = (stamp: string) => isDay ? stamp : queryMoment(parts, stamp);
   const [from, until] = [await asked(first), await asked(last)];
-  switch (operator) {
-    case "=":
-      return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${first} to ${last}`) });
-    case "!=":
-      return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${first} to ${last}`) });
-    case ">":
-      return success({ term: `${path}>${until}`, words: words(`after ${last}`) });
-    case ">=":
-      return success({ term: `${path}>=${from}`, words: words(`since ${first}`) });
-    case "<":
-      return success({ term: `${path}<${from}`, words: words(`before ${first}`) });
-    case "<=":
-      return success({ term: `${path}<=${until}`, words: words(`until ${last}`) });
-    default:
-      return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
-  }
+  const terms: Partial<Record<Operator, readonly [term: string, said: string]>> = {
+    "=": [`${path}>=${from}^${path}<=${until}`, `from ${first} to ${last}`],
+    "!=": [`${path}<${from}^OR${path}>${until}`, `not from ${first} to ${last}`],
+    ">": [`${path}>${until}`, `after ${last}`],
+    ">=": [`${path}>=${from}`, `since ${first}`],
+    "<": [`${path}<${from}`, `before ${first}`],
+    "<=": [`${path}<=${until}`, `until ${last}`],
+  };
+  const [term, said] = terms[operator] ?? [];
+  return term === undefined
+    ? invalidInput(`${path} is a date: use =, >, >=, < or <=`)
+    : success({ term, words: `${path} ${said}${isDay ? "" : " UTC"}${zone}` });
 }
 
 function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {
@@ -256,10 +228,6 @@ function classTerm({ access }: DeskParts, path: string, { operator, value }: Com
   const closed = classes.find((name) => !access.mayRead(name));
   if (closed !== undefined) return invalidInput(`${path}: the table ${excerpt(closed)} cannot be read here`);
   return termsOf(path, operator, classes, classes);
-}
-
-function isNumeric({ type }: Column): boolean {
-  return numberTypes.test(type);
 }
 
 function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
@@ -288,16 +256,12 @@ function isOneTerm(term: string): boolean {
 function textTerm(path: string, { operator, value, listed }: Comparison): Term {
   const separator = listed === "never" ? null : listed === "words" ? /\s*(?:\||,|\bor\b)\s*/i : /\s*\|\s*/;
   const parts = separator === null ? [value] : value.split(separator).filter((part) => part !== "");
-  const values: string[] = [];
-  for (const part of parts) {
-    const checked = toQueryValue(part);
-    if (!checked.ok) return invalidInput(`${path} ${checked.error}`);
-    values.push(checked.value);
-  }
-  if (values.length === 0) return invalidInput(`${path} must not be empty`);
-  return /^[<>]/.test(operator) && values.length > 1
+  const values = toQueryValues(parts);
+  if (!values.ok) return invalidInput(`${path} ${values.error}`);
+  if (parts.length === 0) return invalidInput(`${path} must not be empty`);
+  return /^[<>]/.test(operator) && parts.length > 1
     ? invalidInput(`${path} ${operator} takes one value`)
-    : termsOf(path, operator, values, parts.map((part) => part.trim()));
+    : termsOf(path, operator, values.value, parts.map((part) => part.trim()));
 }
 
 function booleanTerm(path: string, operator: Operator, value: string): Term {
@@ -310,7 +274,7 @@ function booleanTerm(path: string, operator: Operator, value: string): Term {
 
 /** One term for several values: any of them, or none of them. */
 function termsOf(path: string, operator: Operator, values: readonly string[], labels: readonly string[]): Term {
-  const checked = values.map((value) => `${path}${encoded[operator]}${value}`);
+  const checked = values.map((value) => `${path}${encodedOperator(operator)}${value}`);
   const isNegative = operator === "!=" || operator === "not contains";
   const term = isNegative ? checked.join("^") : anyOf(checked);
   const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;

@@ -1,15 +1,15 @@
 /** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { displayValue, type RecordFields, storedValue, truthOf } from "./field_values.ts";
+import { displayValue, isNumber, type RecordFields, storedValue, truthOf } from "./field_values.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
-import { type Column, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
+import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
+import { type Column, isNumeric, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
-  distinctChoices,
+  labelOf,
   listChoices,
   notAmongKnown,
   unlistedChoice,
@@ -35,10 +35,8 @@ export type GivenValue = readonly [name: string, value: string, next?: string];
 
 /** Why a text that lines follow is refused: pasted words must not set fields. */
 export function linesAfterText(name: string, next: string, parameter: string): string {
-  return `${parameter}: the lines after ${name} may be part of its text ("${
-    next.trim().slice(0, 60).toWellFormed()
-  }"); ` +
-    `give a JSON object: {"${name}": "…", …}`;
+  const shown = next.trim().slice(0, 60).toWellFormed();
+  return `${parameter}: the lines after ${name} may be part of its text ("${shown}"); give a JSON object: {"${name}": "…", …}`;
 }
 
 /** A line that is not `name=value` is refused: pasted text must not set fields. */
@@ -56,14 +54,10 @@ export function parseValueLines(text: string, parameter: string): Result<readonl
 function fromJson(text: string, parameter: string): Result<readonly GivenValue[], string> {
   const parsed = parseJson(text);
   if (!isObject(parsed)) return failure(`${parameter} begins like JSON and is none`);
-  const values: GivenValue[] = [];
-  for (const [name, value] of Object.entries(parsed)) {
-    if (value !== null && !["string", "number", "boolean"].includes(typeof value)) {
-      return failure(`${parameter}: ${excerpt(name)} must be a text, a number, true or false`);
-    }
-    values.push([name, value === null ? "" : String(value)]);
-  }
-  return success(values);
+  const values = Object.entries(parsed);
+  const wrong = values.find(([, value]) => value !== null && !["string", "number", "boolean"].includes(typeof value));
+  if (wrong !== undefined) return failure(`${parameter}: ${excerpt(wrong[0])} must be a text, a number, true or false`);
+  return success(values.map(([name, value]) => [name, String(value ?? "")] as const));
 }
 
 function fromLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
@@ -101,8 +95,6 @@ export interface ResolvedValue {
   readonly doubt?: string;
 }
 
-const numberTypes = /^(integer|decimal|float|longint|currency|price|percent_complete|currency2)$/;
-
 export async function resolveValues(
   parts: DeskParts,
   columns: TableColumns,
@@ -128,8 +120,6 @@ export async function resolveValues(
 
 /** `isText`: any text would be taken. */
 type Value = Outcome<Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean }>;
-type Choices = ColumnChoices["choices"];
-
 async function resolveValue(
   parts: DeskParts,
   { columns, column, value, record, others }: {
@@ -169,15 +159,22 @@ async function resolveValue(
       const offered = choices.filter(({ dependsOn = "" }) => dependsOn === "" || others.includes(dependsOn));
       return choiceValue(name, value, valuesOfChoice(value, offered).length > 0 ? offered : choices);
     }
-    if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices });
+    if (column.choice === "list") {
+      // Not all are known: as a record has it stored, or as it was given.
+      const found = await unlistedChoice(parts, columns, { name, word: value, choices });
+      if (found === null) return invalidInput(notAmongKnown(name, value, choices));
+      const doubt = `whether ${name} has such a value is not known: it is sent as given`;
+      const [one] = found;
+      return success(one ? { stored: one.value, shown: one.label } : { stored: value, shown: value, doubt });
+    }
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     return await dateValue(parts, { name, value, isDay: type === "glide_date" });
   }
-  if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
+  if (isNumeric(type) && !isNumber(value)) {
     return invalidInput(`${name} must be a number`);
   }
-  return success({ stored: value, shown: value, isText: !numberTypes.test(type) });
+  return success({ stored: value, shown: value, isText: !isNumeric(type) });
 }
 
 /** `+ada, -ben` changes the list that the record has; names alone are the whole list, and must keep those in it. */
@@ -189,18 +186,14 @@ async function listValue(
   const names = text.split(/\s*[,|]\s*/);
   const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
   const now = idsOf(storedValue(record, field.field));
-  const resolve = async (sign: string): Answer<readonly string[]> => {
-    const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(sign.length).trim());
-    const all = own.length === 0
-      ? success({ stored: "" })
-      : await resolveList(parts, { ...field, text: own.join(",") });
-    return all.ok ? success(idsOf(all.value.stored)) : all;
-  };
   if (names.every((name) => /^[+-]/.test(name))) {
-    const [added, removed] = [await resolve("+"), await resolve("-")];
-    if (!added.ok) return added;
-    if (!removed.ok) return removed;
-    const stored = [...new Set([...now, ...added.value])].filter((id) => !removed.value.includes(id)).join(",");
+    const signed = await inTurn(["+", "-"], (sign) => {
+      const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(1).trim());
+      return own.length === 0 ? success({ stored: "" }) : resolveList(parts, { ...field, text: own.join(",") });
+    });
+    if (!signed.ok) return signed;
+    const [added = [], removed = []] = signed.value.map(({ stored }) => idsOf(stored));
+    const stored = [...new Set([...now, ...added])].filter((id) => !removed.includes(id)).join(",");
     return success({ stored, shown: text });
   }
   const whole = await resolveList(parts, { ...field, text });
@@ -210,30 +203,10 @@ async function listValue(
     : whole;
 }
 
-/** A value that is none of those known here, where not all are known: as a record has it stored, or as it was given. */
-async function unlistedValue(
-  parts: DeskParts,
-  { columns, name, value, choices }: {
-    readonly columns: TableColumns;
-    readonly name: string;
-    readonly value: string;
-    readonly choices: Choices;
-  },
-): Promise<Value> {
-  const found = await unlistedChoice(parts, columns, { name, word: value, choices });
-  if (found === null) return invalidInput(notAmongKnown(name, value, choices));
-  const [one] = found;
-  return success(
-    one === undefined
-      ? { stored: value, shown: value, doubt: `whether ${name} has such a value is not known: it is sent as given` }
-      : { stored: one.value, shown: one.label },
-  );
-}
-
-function choiceValue(name: string, value: string, choices: Choices): Value {
+function choiceValue(name: string, value: string, choices: ColumnChoices["choices"]): Value {
   const [stored, other] = valuesOfChoice(value, choices);
   if (stored !== undefined && other === undefined) {
-    return success({ stored, shown: distinctChoices(choices).find((each) => each.value === stored)?.label ?? stored });
+    return success({ stored, shown: labelOf(stored, choices) ?? stored });
   }
   const listed = listChoices(choices);
   return invalidInput(

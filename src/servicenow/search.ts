@@ -5,7 +5,7 @@ import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, type ReadingPlace, readOn } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
 import { displayValue, htmlToText, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
-import { allOf, anyOf, comparedField, newestFirst, toQueryValue } from "./conditions.ts";
+import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { mayShowField } from "./table_access.ts";
@@ -127,10 +127,8 @@ function parseWords(text: string): Outcome<readonly string[]> {
   if (words.length === 0) return invalidInput("words must not be empty");
   if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
   // A script may have blanks in it: the whole is looked at too.
-  const values = [text, ...words].map(toQueryValue);
-  const wrong = values.find((value) => !value.ok);
-  if (wrong?.ok === false) return invalidInput(`words ${wrong.error}`);
-  return success(values.slice(1).flatMap((value) => value.ok ? [value.value] : []));
+  const values = toQueryValues([text, ...words]);
+  return values.ok ? success(values.value.slice(1)) : invalidInput(`words ${values.error}`);
 }
 
 /** The fields in which words are looked for. */

@@ -46,14 +46,9 @@ export interface ServicenowOptions {
   readonly random: () => number;
   readonly log: Log;
   /** Other times than the usual ones, for tests. */
-  readonly times?: {
-    readonly requestMs?: number;
-    readonly callMs?: number;
-    readonly retryDelayMs?: number;
-    readonly lockMs?: number;
-    readonly jobMs?: number;
-    readonly linkMs?: number;
-  };
+  readonly times?: Partial<
+    Readonly<Record<"requestMs" | "callMs" | "retryDelayMs" | "lockMs" | "jobMs" | "linkMs", number>>
+  >;
   /** Takes one call from a user's share. */
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }

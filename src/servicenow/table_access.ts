@@ -3,15 +3,15 @@ import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
 import { success } from "../lib/result.ts";
 import { excerpt, invalidInput, type Outcome } from "./failure.ts";
-import { isRefusedTable, knownTable, lookupTables, tableNameOf } from "./tables.ts";
+import { isRefusedTable, knownTable, lookupTables, namesIn, tableNameOf } from "./tables.ts";
 
 /** Its rows belong to tables that extend it: only rows of allowed ones are read through it. */
 const baseTable = "task";
 /** Tables whose rows are about a task of any kind, by the field that says which. */
-const aboutTasks: ReadonlyMap<string, string> = new Map([["sysapproval_approver", "sysapproval"], [
-  "task_sla",
-  "task",
-]]);
+const aboutTasks: ReadonlyMap<string, string> = new Map([
+  ["sysapproval_approver", "sysapproval"],
+  ["task_sla", "task"],
+]);
 
 export type TableAccess = ReturnType<typeof createTableAccess>;
 
@@ -21,7 +21,7 @@ export function createTableAccess(listed: readonly string[]) {
   const starts = listed.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
   const isListed = (table: string): boolean =>
     all || named.includes(table) || starts.some((start) => table.startsWith(start));
-  const tasks = named.filter((name) => knownTable(name)?.parents?.includes("task"));
+  const tasks = named.filter((name) => knownTable(name)?.parents.includes("task"));
   const mayRead = (table: string): boolean =>
     !isRefusedTable(table) &&
     (isListed(table) || lookupTables.includes(table) || (table === baseTable && tasks.length > 0));
@@ -34,13 +34,10 @@ export function createTableAccess(listed: readonly string[]) {
     if (may(table)) return success(table);
     const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));
     const shown = excerpt(text);
-    const remedy = nearest !== null
-      ? `did you mean ${nearest}?`
-      : `tables here: ${
-        [...names, ...lookupTables].filter((name) => (may(name) || name.endsWith("*")) && maySuggestPlace(name)).join(
-          ", ",
-        )
-      }`;
+    const open = [...names, ...lookupTables].filter((name) =>
+      (may(name) || name.endsWith("*")) && maySuggestPlace(name)
+    );
+    const remedy = nearest !== null ? `did you mean ${nearest}?` : `tables here: ${open.join(", ")}`;
     return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
   };
 
@@ -70,29 +67,16 @@ export function createTableAccess(listed: readonly string[]) {
 }
 
 /** What a user's own profile and any other person's record show: nothing of how the account is protected. */
-export const personFields: readonly string[] = [
-  "sys_id",
-  "user_name",
-  "name",
-  "first_name",
-  "last_name",
-  "email",
-  "title",
-  "department",
-  "company",
-  "location",
-  "manager",
-  "phone",
-  "time_zone",
-  "preferred_language",
-  "active",
-];
+export const personFields = namesIn(
+  "sys_id user_name name first_name last_name email title department company location manager phone time_zone " +
+    "preferred_language active",
+);
 
 /** The only fields that people and groups show. */
-const safeFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
-  ["sys_user", new Set([...personFields, "mobile_phone", "vip"])],
-  ["sys_user_group", new Set(["sys_id", "name", "description", "manager", "email", "parent", "active", "type"])],
-  ["sys_user_grmember", new Set(["sys_id", "user", "group"])],
+const safeFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ["sys_user", [...personFields, "mobile_phone", "vip"]],
+  ["sys_user_group", namesIn("sys_id name description manager email parent active type")],
+  ["sys_user_grmember", ["sys_id", "user", "group"]],
 ]);
 
 const secretName =
@@ -111,7 +95,7 @@ export function hasFixedFields(table: string): boolean {
 
 /** Whether a field of the table may be shown and searched. */
 export function mayShowField(table: string, name: string, type?: string): boolean {
-  return !isSecretField(name, type) && (safeFields.get(table)?.has(name) ?? true);
+  return !isSecretField(name, type) && (safeFields.get(table)?.includes(name) ?? true);
 }
 
 /** Fields that the platform keeps itself: a write to one of them is refused. */

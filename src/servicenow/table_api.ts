@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
-import type { Answer } from "./failure.ts";
+import type { Answer, ServicenowFailure } from "./failure.ts";
 import { isStoredSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import type { TableAccess } from "./table_access.ts";
@@ -40,15 +40,6 @@ interface RowsRequest {
   readonly stored?: boolean;
 }
 
-/** Rows that the person may see, and where the next page starts. */
-interface Rows {
-  readonly rows: readonly RecordFields[];
-  /** `null` at the end, or where the instance does not say. */
-  readonly nextOffset: number | null;
-  /** X-Total-Count: with the rows that the person may not see, or without; `null` where the instance gives none. */
-  readonly total: number | null;
-}
-
 /**
  * The JSON of one record that is shown in parts: a text with pictures in it stands there twice, as value and as display
  * value.
@@ -56,8 +47,6 @@ interface Rows {
 const maxShownRecordBytes = 8_388_608;
 /** Rows that are looked at where the first is hidden: versions of one article. */
 const maxHiddenFirst = 20;
-
-type TableApi = ReturnType<typeof createTableApi>;
 
 /** Value and display value of each field; both identify a referenced record, so its link is left out. */
 export const readableForm: Readonly<Record<string, string>> = {
@@ -74,17 +63,14 @@ export function createTableApi(
 ) {
   const fieldsOf = (fields: readonly string[] | undefined): Record<string, string> =>
     fields === undefined ? {} : { sysparm_fields: [...new Set(["sys_id", ...fields])].join(",") };
-  const write = async (
-    method: "POST" | "PATCH",
-    path: string,
-    values: Readonly<Record<string, string>>,
-  ): Answer<RecordFields> => {
+  const write = (method: "POST" | "PATCH", path: string, values: Readonly<Record<string, string>>) => {
     const body = { type: "application/json", content: JSON.stringify(values) };
     const request = { method, path, query: readableForm, body, maxBytes: maxRecordBytes };
-    return await askJson(callAs, caller, request, recordSchema);
+    return askJson(callAs, caller, request, recordSchema);
   };
   const api = {
-    async rows(table: string, { query, fields, limit, offset = 0, stored = false }: RowsRequest): Answer<Rows> {
+    /** Rows that the person may see, and where the next page starts. */
+    async rows(table: string, { query, fields, limit, offset = 0, stored = false }: RowsRequest) {
       const answer = await callAs(caller, {
         method: "GET",
         accept: "json",
@@ -103,11 +89,15 @@ export function createTableApi(
       const parsed = parseResult(answer.value, z.array(recordSchema));
       if (!parsed.ok) return parsed;
       const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
-      if (!sysIds.every(isStoredSysId)) return failure({ reason: "unavailable", because: "bad_reply" });
+      if (!sysIds.every(isStoredSysId)) {
+        return failure<ServicenowFailure>({ reason: "unavailable", because: "bad_reply" });
+      }
       const link = answer.value.headers.get("link");
       return success({
         rows: parsed.value,
+        /** `null` at the end, or where the instance does not say. */
         nextOffset: nextOffset(link, instance, offset),
+        /** X-Total-Count: with the rows that the person may not see, or without; `null` where the instance gives none. */
         total: toCount(answer.value.headers.get("x-total-count")),
       });
     },
@@ -144,35 +134,12 @@ interface Person extends Caller {
   readonly account: InstanceAccount;
 }
 
-/** Failures are not kept. `clock` is read for differences only. */
-function createPersonCache(clock: Clock) {
-  interface Entry {
-    readonly value: unknown;
-    readonly until: number;
-    readonly characters: number;
-  }
-  const entries = boundedMap<string, Entry>({ maxWeight: maxCharacters, weigh: ({ characters }) => characters });
-  return async <T>(
-    { subject, account }: Person,
-    name: readonly string[],
-    load: () => Answer<T>,
-  ) => {
-    const key = JSON.stringify([subject, account.sysId, ...name]);
-    const kept = entries.get(key);
-    if (kept !== undefined && kept.until > clock()) return success(kept.value as T);
-    const loaded = await load();
-    if (loaded.ok) {
-      const characters = key.length + JSON.stringify(loaded.value).length;
-      entries.set(key, { value: loaded.value, until: clock() + keptMs, characters });
-    }
-    return loaded;
-  };
-}
-
 /** What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time. */
 export type DeskParts = ReturnType<ReturnType<typeof createDeskParts>>;
 
-interface DeskPlace {
+const maxVersions = 20_000;
+
+export function createDeskParts(place: {
   readonly access: TableAccess;
   readonly callAs: CallAs;
   readonly instance: ServicenowInstance;
@@ -180,35 +147,43 @@ interface DeskPlace {
   readonly clock: Clock;
   /** Only differences are used: the clock of the calls. */
   readonly elapsed: Clock;
-}
-
-export function createDeskParts({ access, callAs, instance, clock, elapsed }: DeskPlace) {
-  const remember = createPersonCache(elapsed);
-  const seen = createSeenVersions();
-  return (person: Person) => ({
-    ...{ access, callAs, instance, clock, person },
-    tableApi: createTableApi(callAs, instance, person),
-    remember: <T>(name: readonly string[], load: () => Answer<T>) => remember(person, name, load),
-    seen: {
-      note: (record: RecordFields): void => seen.note(person, record),
-      /** `undefined` where the person was not shown the record here. */
-      of: (sysId: string) => seen.of(person, sysId),
-    },
-  });
-}
-
-const maxVersions = 20_000;
-
-/** Remembers which version of a record a person saw last, so that a colleague's later change is not overwritten unseen. */
-function createSeenVersions() {
+}) {
+  const { access, callAs, instance, clock, elapsed } = place;
+  interface Entry {
+    readonly value: unknown;
+    readonly until: number;
+    readonly characters: number;
+  }
+  const entries = boundedMap<string, Entry>({ maxWeight: maxCharacters, weigh: ({ characters }) => characters });
   const versions = boundedMap<string, string>(maxVersions);
-  const keyOf = ({ subject, account }: Person, sysId: string): string => `${sysId} ${account.sysId} ${subject}`;
-  return {
-    note(person: Person, record: RecordFields): void {
-      const version = storedValue(record, "sys_mod_count");
-      if (version !== "") versions.set(keyOf(person, storedValue(record, "sys_id")), version);
-    },
-    of: (person: Person, sysId: string): string | undefined => versions.get(keyOf(person, sysId)),
+  return (person: Person) => {
+    const keyOf = (...name: readonly string[]): string =>
+      JSON.stringify([person.subject, person.account.sysId, ...name]);
+    return {
+      ...{ access, callAs, instance, clock, person },
+      tableApi: createTableApi(callAs, instance, person),
+      /** Loads what is asked of the instance again and again. Failures are not kept. */
+      async remember<T>(name: readonly string[], load: () => Answer<T>) {
+        const key = keyOf(...name);
+        const kept = entries.get(key);
+        if (kept !== undefined && kept.until > elapsed()) return success(kept.value as T);
+        const loaded = await load();
+        if (loaded.ok) {
+          const characters = key.length + JSON.stringify(loaded.value).length;
+          entries.set(key, { value: loaded.value, until: elapsed() + keptMs, characters });
+        }
+        return loaded;
+      },
+      /** Which version of a record the person saw last, so that a colleague's later change is not overwritten unseen. */
+      seen: {
+        note(record: RecordFields): void {
+          const version = storedValue(record, "sys_mod_count");
+          if (version !== "") versions.set(keyOf(storedValue(record, "sys_id")), version);
+        },
+        /** `undefined` where the person was not shown the record here. */
+        of: (sysId: string) => versions.get(keyOf(sysId)),
+      },
+    };
   };
 }
 
@@ -226,21 +201,14 @@ export interface ReadingPlace {
   readonly given: number;
 }
 
-interface RowsRead {
-  readonly rows: readonly RecordFields[];
-  /** Where to go on; `null` at the end. */
-  readonly next: ReadingPlace | null;
-  /** The instance's own count, which may include hidden rows. */
-  readonly total: number | null;
-}
-
 /** Rows of a request that goes on. */
 const maxChunk = 200;
 /** Rows of a request that looks whether there is more where neither link nor count says so. */
 const wideChunk = 1_000;
 
+/** `next`: where to go on; `null` at the end. `total`: the instance's own count, which may include hidden rows. */
 export async function readOn(
-  tableApi: Pick<TableApi, "rows">,
+  tableApi: Pick<ReturnType<typeof createTableApi>, "rows">,
   table: string,
   request: Omit<RowsRequest, "limit" | "offset">,
   { wanted, maxRequests, start = { offset: 0, skip: 0, given: 0 }, firstChunk = wanted }: {
@@ -249,8 +217,9 @@ export async function readOn(
     readonly start?: ReadingPlace;
     readonly firstChunk?: number;
   },
-): Answer<RowsRead> {
+) {
   const found: RecordFields[] = [];
+  const end = (next: ReadingPlace | null, total: number | null) => success({ rows: found, next, total });
   let { offset, skip, given } = start;
   let chunk = firstChunk + skip;
   for (let requests = 1;; requests++) {
@@ -264,16 +233,16 @@ export async function readOn(
     const fresh = rows.slice(skip);
     const missing = wanted - found.length;
     found.push(...fresh.slice(0, missing));
-    if (fresh.length > missing) return success({ rows: found, next: { offset, skip: skip + missing, given }, total });
+    if (fresh.length > missing) return end({ offset, skip: skip + missing, given }, total);
     given += rows.length;
     const isAll = total !== null && given >= total;
     if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) {
-      return success({ rows: found, next: null, total });
+      return end(null, total);
     }
     offset = nextOffset ?? offset + chunk;
     skip = Math.max(0, skip - rows.length);
     if (requests >= maxRequests || found.length >= wanted) {
-      return success({ rows: found, next: { offset, skip, given }, total });
+      return end({ offset, skip, given }, total);
     }
     chunk = nextOffset === null ? wideChunk : Math.max(chunk, Math.min(maxChunk, 4 * chunk));
   }

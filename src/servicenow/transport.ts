@@ -46,23 +46,13 @@ export interface UpstreamReply {
   readonly headers: Headers;
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** The content of a success that was asked for as a stream, instead of `bytes`. */
-  readonly file?: ArrivingFile;
-}
-
-/** A file on its way. It has to be read to its end, or cancelled. */
-interface ArrivingFile {
-  /** Throws {@link CutFile} where it does not arrive whole. */
-  readonly pieces: AsyncIterable<Uint8Array>;
-  cancel(): Promise<void>;
+  readonly file?: ReturnType<typeof arrivingFile>;
 }
 
 /** Ends a write of a file that did not arrive whole. */
 export class CutFile extends Error {
-  readonly failure: ServicenowFailure;
-
-  constructor(failure: ServicenowFailure) {
+  constructor(readonly failure: ServicenowFailure) {
     super(failure.reason);
-    this.failure = failure;
   }
 }
 
@@ -140,8 +130,10 @@ function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Ou
   return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
 }
 
-function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
+/** A file on its way. It has to be read to its end, or cancelled. */
+function arrivingFile(response: Response, maxBytes: number) {
   const brokenOff = (): CutFile => new CutFile({ reason: "unavailable", because: "broken_off" });
+  /** Throws {@link CutFile} where it does not arrive whole. */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let size = 0;
     try {
@@ -160,7 +152,7 @@ function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
   }
   return {
     pieces: pieces(),
-    async cancel() {
+    async cancel(): Promise<void> {
       if (response.body?.locked !== false) return;
       await response.body.cancel().catch(() => {}); // it broke off: `pieces` has told
     },

@@ -1,7 +1,6 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import type { DeskParts } from "./table_api.ts";
-import { oneLine, type RecordFields, storedValue } from "./field_values.ts";
-import { type ChangeReport, planChange } from "./change_report.ts";
+import { cutText, displayValue, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import {
   type GivenValue,
   maxTextCharacters,
@@ -13,18 +12,153 @@ import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts"
 import { choicesOfColumn, fieldsOfState, listChoices, nextStates } from "./choices.ts";
 import { columnsOf, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
-import { shownValue } from "./search.ts";
+import { linkTo, nameOf, shownValue } from "./search.ts";
+import { knownTable, namedLines, namesIn } from "./tables.ts";
+import { isSecretField } from "./table_access.ts";
 import { failure, success } from "../lib/result.ts";
+
+// The outcome of a change: what the instance accepted, dropped, and changed besides.
+
+/** What a field held before a change, and what it holds after. */
+export interface FieldChange {
+  readonly name: string;
+  /** What people call the field. */
+  readonly label: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What was asked for, and is not what the record says now: dropped by an access rule, or changed by a business rule. */
+interface NotTaken {
+  readonly name: string;
+  readonly wanted: string;
+  /** `null` where the instance does not show the field. */
+  readonly now: string | null;
+  /** Whether it may have been taken: the record changed, and the field is not shown. */
+  readonly isUnknown: boolean;
+}
+
+/** A change as planned, or as it came out. */
+export type ChangeReport = ReturnType<typeof planChange>["planned"];
+
+const maxShownCharacters = 300;
+const bookkeeping =
+  /^(sys_|comments|work_notes|comments_and_work_notes|activity_due|business_|calendar_|task_effective|route_reason|time_worked)/;
+
+const short = (text: string): string => cutText(plainText(text), maxShownCharacters);
+
+/** A change of a field, cut to what a caller needs to see of it. */
+export function shortened({ before, after, ...change }: FieldChange): FieldChange {
+  return { ...change, before: short(before), after: short(after) };
+}
+
+/** A change of a record, or a new one: what would be sent, and what came of it. */
+export function planChange(
+  { instance: { origin } }: DeskParts,
+  { table, before, values }: {
+    readonly table: string;
+    /** `null` where it is to be made. */
+    readonly before: RecordFields | null;
+    readonly values: readonly ResolvedValue[];
+  },
+) {
+  const was = before ?? {};
+  const planned = {
+    /** Nothing was sent. */
+    dryRun: true,
+    table,
+    /** The record's number or name; `null` for a new one that is only planned. */
+    name: before === null ? null : nameOf(table, before),
+    /** What the record is about; empty where it does not say. */
+    title: oneLine(shownValue(was, "short_description")),
+    link: before === null ? null : linkTo(origin, table, storedValue(before, "sys_id")),
+    /** As asked for: planned, or taken by the instance. */
+    changes: values.map(({ name, column: { label, type }, shown }): FieldChange => ({
+      ...{ name, label },
+      before: type.startsWith("journal") ? "" : plainText(shownValue(was, name)), // an entry replaces none
+      after: plainText(shown),
+    })),
+    notTaken: [] as readonly NotTaken[],
+    /** What the instance changed besides. */
+    alsoChanged: [] as readonly FieldChange[],
+    /** In words: what else there is to know. */
+    notes: values.flatMap(({ doubt }) => doubt ?? []) as readonly string[],
+    /** Of the record afterwards. */
+    version: before === null ? null : storedValue(before, "sys_mod_count"),
+    /** What is sent, whole, and the version of the record that it was made from. */
+    madeFrom: JSON.stringify([
+      ...before === null ? [] : [storedValue(before, "sys_id"), storedValue(before, "sys_mod_count")],
+      ...values.map(({ name, stored }) => [name, stored]),
+    ]),
+  };
+
+  /** The same after the instance has answered with the record as it is now. */
+  const finish = (after: RecordFields): typeof planned => {
+    const taken = values.filter((value) => isTaken(value, before, after));
+    const isUnchanged = "sys_mod_count" in after && before !== null &&
+      storedValue(before, "sys_mod_count") === storedValue(after, "sys_mod_count");
+    const asked = new Set(values.map(({ name }) => name));
+    // Labels as the instance shows them to this person, in their language.
+    const labelled = new Set(
+      values.filter(({ column, stored, shown }) =>
+        column.choice !== "none" || column.type === "glide_list" || (column.type === "reference" && stored === shown)
+      ).map(({ name }) => name),
+    );
+    return {
+      ...planned,
+      dryRun: false,
+      name: nameOf(table, after),
+      link: linkTo(origin, table, storedValue(after, "sys_id")),
+      changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) =>
+        labelled.has(change.name) ? { ...change, after: shownValue(after, change.name) } : change
+      ),
+      notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown }) => ({
+        name,
+        wanted: short(shown),
+        now: name in after ? short(shownValue(after, name)) : null,
+        isUnknown: !(name in after) && !isUnchanged,
+      })),
+      alsoChanged: before === null ? newValues(table, after, asked) : differences(before, after, asked),
+      version: storedValue(after, "sys_mod_count"),
+    };
+  };
+  return { planned, finish };
+}
+
+function isTaken({ name, stored, column }: ResolvedValue, before: RecordFields | null, after: RecordFields): boolean {
+  if (column.type.startsWith("journal")) {
+    const [was, is] = [before ?? {}, after].map((record) => oneLine(displayValue(record, name)));
+    return was !== is && is?.includes(oneLine(stored)) === true;
+  }
+  if (!(name in after)) return false;
+  return oneLine(storedValue(after, name)) === oneLine(stored) ||
+    (column.type === "html" && oneLine(shownValue(after, name)) === oneLine(stored));
+}
+
+function differences(before: RecordFields, after: RecordFields, asked: ReadonlySet<string>): readonly FieldChange[] {
+  return Object.keys(after).filter((name) =>
+    !asked.has(name) && !bookkeeping.test(name) && !isSecretField(name) &&
+    storedValue(before, name) !== storedValue(after, name)
+  ).map((name) => ({ name, label: name, before: shownValue(before, name), after: shownValue(after, name) }));
+}
+
+/** Of a new record: what people look at first. */
+function newValues(table: string, after: RecordFields, asked: ReadonlySet<string>): readonly FieldChange[] {
+  const names = [...knownTable(table)?.summaryFields ?? [], "state", "priority"];
+  return [...new Set(names)].filter((name) =>
+    !asked.has(name) && !bookkeeping.test(name) && name !== "number" && name in after && shownValue(after, name) !== ""
+  ).map((name) => ({ name, label: name, before: "", after: shownValue(after, name) }));
+}
 
 // Fields that a record is known to need before the instance accepts a change.
 
 /** What the base system's data policies ask of each new record. */
-const creating: Readonly<Record<string, readonly string[]>> = {
-  incident: ["short_description", "caller_id"],
-  problem: ["short_description"],
-  change_request: ["short_description"],
-  kb_knowledge: ["short_description", "kb_knowledge_base"],
-};
+const creating: ReadonlyMap<string, string> = new Map(namedLines(`
+  incident: short_description caller_id
+  problem: short_description
+  change_request: short_description
+  kb_knowledge: short_description kb_knowledge_base
+`));
 
 /** Refuses where neither the record nor the change fills a mandatory field; `null` where all are filled. */
 async function refuseMissing(
@@ -37,7 +171,7 @@ async function refuseMissing(
     const given = values.find((value) => value.name === name);
     return (given === undefined ? record === null ? "" : storedValue(record, name) : given.stored) !== "";
   };
-  const wanted = new Set<string>(record === null ? creating[table] ?? [] : []);
+  const wanted = new Set(record === null ? namesIn(creating.get(table) ?? "") : []);
   if (record === null && source === "dictionary") {
     for (const { name, mandatory, hasDefault } of columns) if (mandatory && !hasDefault) wanted.add(name);
   }
@@ -100,45 +234,43 @@ export async function updateRecord(
         (ifVersion === undefined ? `, or give if_version=${version} to write all the same` : ""),
     );
   }
-  return await writeChange(parts, { found: found.value, given: given.value, dryRun });
-}
-
-/** Changes a record that was found, and says what came of it. */
-async function writeChange(
-  parts: DeskParts,
-  { found, given, dryRun }: {
-    readonly found: FoundRecord;
-    readonly given: readonly GivenValue[];
-    readonly dryRun: boolean;
-  },
-): Answer<ChangeReport> {
-  const { table, sysId, record: before } = found;
-  const columns = await columnsOf(parts, table);
+  const columns = await columnsOf(parts, found.value.table);
   if (!columns.ok) return columns;
-  const resolved = await resolveValues(parts, columns.value, given, before);
+  const resolved = await resolveValues(parts, columns.value, given.value, before);
   if (!resolved.ok) return resolved;
   const values = resolved.value;
   const refusal = await refuseMissing(parts, columns.value, { values, record: before });
   if (refusal !== null) return refusal;
-  const { planned, finish } = planChange(parts, { table, before, values });
-  if (dryRun) return success(planned);
-  const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
-  const after = await parts.tableApi.update(table, sysId, body);
-  if (!after.ok) return await refusalOfWrite(parts, found, after.error);
-  parts.seen.note(after.value);
-  const report = finish(after.value);
-  const notes = [...report.notes];
-  if (report.notTaken.some(({ name }) => name === "state")) {
-    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found)}`);
+  const made = await sendChange(parts, found.value, { values, dryRun });
+  if (!made.ok || dryRun) return made;
+  const notes = [...made.value.notes];
+  if (made.value.notTaken.some(({ name }) => name === "state")) {
+    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found.value)}`);
   }
-  const [from = NaN, to = NaN] = [before, after.value].map((record) => Number(storedValue(record, "sys_mod_count")));
-  if (to > from + 1) {
+  const [from, to] = [Number(version), Number(made.value.version)];
+  if (version !== "" && to > from + 1) {
     notes.push(
       `Version ${from} became ${to}: another change came between the look and the write, a colleague's or a ` +
         "rule's, and may be overwritten. Read the record and its journal",
     );
   }
-  return success({ ...report, notes });
+  return success({ ...made.value, notes });
+}
+
+/** Changes a record that was found, with one request, and says what came of it. */
+async function sendChange(
+  parts: DeskParts,
+  found: FoundRecord,
+  { values, dryRun }: { readonly values: readonly ResolvedValue[]; readonly dryRun: boolean },
+): Answer<ChangeReport> {
+  const { table, sysId, record: before } = found;
+  const { planned, finish } = planChange(parts, { table, before, values });
+  if (dryRun) return success(planned);
+  const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
+  const after = await parts.tableApi.update(table, sysId, body);
+  if (!after.ok) return failure(await refusalOfWrite(parts, found, after.error));
+  parts.seen.note(after.value);
+  return success(finish(after.value));
 }
 
 /** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
@@ -146,33 +278,29 @@ async function refusalOfWrite(
   parts: DeskParts,
   found: FoundRecord,
   error: ServicenowFailure,
-): Promise<{ readonly ok: false; readonly error: ServicenowFailure }> {
+): Promise<ServicenowFailure> {
   const state = oneLine(shownValue(found.record, "state"));
-  if (error.reason !== "forbidden" || error.said === undefined || state === "") return failure(error);
-  const isClosed = storedValue(found.record, "active") === "false";
-  const next = await nextStates(parts, found);
-  return failure({
-    ...error,
-    said: `${error.said}.${next} The record is ${state}${isClosed ? ", and not active" : ""}`,
-  });
+  if (error.reason !== "forbidden" || error.said === undefined || state === "") return error;
+  const closed = storedValue(found.record, "active") === "false" ? ", and not active" : "";
+  return { ...error, said: `${error.said}.${await nextStates(parts, found)} The record is ${state}${closed}` };
 }
 
-/** How a new record refers to the one it comes from, and that one to it. */
-const origins: Readonly<Record<string, { readonly forward?: string; readonly back?: string }>> = {
-  "incident problem": { forward: "first_reported_by_task", back: "problem_id" },
-  "incident change_request": { back: "rfc" },
-  "problem change_request": { back: "rfc" },
-  "incident incident": { forward: "parent_incident" },
-  "incident kb_knowledge": { forward: "source" },
-  "problem incident": { forward: "problem_id" },
-  "problem kb_knowledge": { forward: "source" },
-  "change_request incident": { forward: "caused_by" },
-  "change_request change_task": { forward: "change_request" },
-  "problem problem_task": { forward: "problem" },
-  "sc_req_item sc_task": { forward: "request_item" },
-  "sc_req_item incident": { forward: "parent" },
-};
-const copied = ["short_description", "description", "cmdb_ci", "business_service", "impact", "urgency"];
+/** How a new record refers to the one it comes from, and how that one to it: `from new: > field` and `< field`. */
+const origins: ReadonlyMap<string, string> = new Map(namedLines(`
+  incident problem: >first_reported_by_task <problem_id
+  incident change_request: <rfc
+  problem change_request: <rfc
+  incident incident: >parent_incident
+  incident kb_knowledge: >source
+  problem incident: >problem_id
+  problem kb_knowledge: >source
+  change_request incident: >caused_by
+  change_request change_task: >change_request
+  problem problem_task: >problem
+  sc_req_item sc_task: >request_item
+  sc_req_item incident: >parent
+`));
+const copied = namesIn("short_description description cmdb_ci business_service impact urgency");
 
 export async function createRecord(
   parts: DeskParts,
@@ -191,36 +319,38 @@ export async function createRecord(
   const has = (name: string): boolean => columns.value.columns.some((column) => column.name === name);
   const source = from === undefined ? success(null) : await findRecord(parts, { id: from });
   if (!source.ok) return source;
-  const link = source.value === null ? undefined : origins[`${source.value.table} ${table.value}`];
-  if (source.value !== null && link === undefined) {
-    return invalidInput(notMadeFrom(table.value, source.value.table));
-  }
+  const origin = source.value;
+  const link = origin === null ? "" : origins.get(`${origin.table} ${table.value}`);
+  if (origin !== null && link === undefined) return invalidInput(notMadeFrom(table.value, origin.table));
+  const [forward, back] = [">", "<"].map((sign) => namesIn(link ?? "").find((each) => each.startsWith(sign))?.slice(1));
   const resolved = await resolveValues(parts, columns.value, given.value);
   if (!resolved.ok) return resolved;
-  const inherited = source.value === null ? [] : inheritedValues(source.value, link?.forward, has);
+  const inherited: readonly GivenValue[] = origin === null ? [] : [
+    ...copied.map((name): GivenValue => [name, storedValue(origin.record, name)]).filter(([, value]) => value !== ""),
+    ...forward === undefined ? [] : [[forward, origin.sysId] as const],
+  ];
   const defaults: readonly GivenValue[] = table.value === "incident" ? [["caller_id", "me"]] : [];
   const further = [...inherited, ...defaults].filter(([name]) =>
     has(name) && !resolved.value.some((value) => value.name === name)
   );
   const added = await resolveValues(parts, columns.value, further);
   if (!added.ok) return added;
-  const number = source.value === null ? "" : shownValue(source.value.record, "number");
-  const linked = added.value.map((value) => value.name === link?.forward ? { ...value, shown: number } : value);
+  const number = origin === null ? "" : shownValue(origin.record, "number");
+  const linked = added.value.map((value) => value.name === forward ? { ...value, shown: number } : value);
   const values = [...resolved.value, ...linked];
   const refusal = await refuseMissing(parts, columns.value, { values, record: null });
   if (refusal !== null) return refusal;
   const { planned, finish } = planChange(parts, { table: table.value, before: null, values });
   if (dryRun) return success(planned);
-  const body = Object.fromEntries(
-    values.filter(({ stored }) => stored !== "").map(({ name, stored }) => [name, stored]),
-  );
+  const filled = values.filter(({ stored }) => stored !== "");
+  const body = Object.fromEntries(filled.map(({ name, stored }) => [name, stored]));
   const after = await parts.tableApi.insert(table.value, body);
   if (!after.ok) return after;
   parts.seen.note(after.value);
   const report = finish(after.value);
-  if (source.value === null || link?.back === undefined) return success(report);
+  if (origin === null || back === undefined) return success(report);
   const sysId = storedValue(after.value, "sys_id");
-  const note = await linkBack(parts, source.value, { field: link.back, to: sysId });
+  const note = await linkBack(parts, origin, { field: back, to: sysId });
   // To be referred to may have changed the new record.
   const now = await parts.tableApi.row(table.value, sysId, ["sys_mod_count"]);
   const version = now.ok ? storedValue(now.value, "sys_mod_count") : null;
@@ -228,19 +358,9 @@ export async function createRecord(
 }
 
 function notMadeFrom(table: string, source: string): string {
-  const made = Object.keys(origins).filter((pair) => pair.startsWith(`${source} `)).map((pair) => pair.split(" ")[1]);
-  const others = made.length === 0 ? "" : `, and makes ${made.join(", ")}`;
+  const made = [...origins.keys()].map((pair) => pair.split(" ")).filter(([each]) => each === source);
+  const others = made.length === 0 ? "" : `, and makes ${made.map(([, each]) => each).join(", ")}`;
   return `from names a record of ${source}, which makes no ${table}${others}; leave out from`;
-}
-
-function inheritedValues(
-  { sysId, record }: FoundRecord,
-  forward: string | undefined,
-  has: (name: string) => boolean,
-): readonly GivenValue[] {
-  const values = copied.filter(has).map((name): GivenValue => [name, storedValue(record, name)])
-    .filter(([, value]) => value !== "");
-  return forward === undefined ? values : [...values, [forward, sysId]];
 }
 
 async function linkBack(
@@ -270,7 +390,6 @@ export async function addNote(
   if (text.length > maxTextCharacters) return invalidInput(`text must have at most ${maxTextCharacters} characters`);
   const found = await findRecord(parts, { id, table }, { writing: true });
   if (!found.ok) return found;
-  const { record, sysId } = found.value;
   if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
   const name = fields[audience];
   const columns = await columnsOf(parts, found.value.table);
@@ -281,10 +400,5 @@ export async function addNote(
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
   ];
-  const { planned, finish } = planChange(parts, { table: found.value.table, before: record, values });
-  if (dryRun) return success(planned);
-  const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text });
-  if (!after.ok) return await refusalOfWrite(parts, found.value, after.error);
-  parts.seen.note(after.value);
-  return success(finish(after.value));
+  return await sendChange(parts, found.value, { values, dryRun });
 }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
-import { type ChangeReport, type FieldChange, shortened } from "./change_report.ts";
+import { type ChangeReport, type FieldChange, shortened } from "./write_record.ts";
 import { oneLine } from "./field_values.ts";
 import type { OrderReport } from "./order.ts";
 import type { ServicenowRecords } from "./servicenow.ts";

@@ -1,8 +1,7 @@
 /** What the stored audit promises on every storage. Each driver's test file runs this suite. */
 import assert from "node:assert/strict";
-import { batchesKey, chainsKey, readCallsOfDay } from "../../src/audit/chain.ts";
+import { batchesKey, chainsKey, readCallsOfDay, trimAudit } from "../../src/audit/chain.ts";
 import { searchAudit } from "../../src/audit/search.ts";
-import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, verifyAudit } from "../../src/audit/verify.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { type AuditPlace, auditPlace, secrets, start } from "./audit_place.ts";

@@ -9,9 +9,9 @@ import {
   hashBatch,
   parseChain,
   resealAuditChains,
+  trimAudit,
 } from "../../src/audit/chain.ts";
 import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
-import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
