@@ -63,8 +63,9 @@ export function bundleManifest({ version, repositoryUrl, target }: BundleOptions
       models: {
         type: "string",
         title: "Models",
-        description: "The models that Claude may use, separated by commas.",
-        default: defaultOf("LLM_MODELS"),
+        description: "The models that Claude may use, separated by commas. Empty for those that are installed.",
+        required: false,
+        default: "",
       },
     },
   };
