@@ -102,14 +102,6 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
 /** The largest body of a caller without a token. */
 export const defaultMaxPublicBodyBytes = 65_536;
 
-/** What a body was posted with. */
-interface PostedBody {
-  readonly request: Request;
-  readonly exchange: HttpExchange;
-  readonly peer: Peer;
-  readonly caller: string;
-}
-
 /** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
 export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders, elapsed = () => 0 } = options;
@@ -141,29 +133,17 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   };
 
   const handleOther = async (request: Request, exchange: HttpExchange): Promise<Response> => {
-    switch (request.method) {
-      case "GET":
-        return toResponse(request, watchStream(await mcp.openStream(exchange), exchange.principal));
-      case "DELETE":
-        return toResponse(request, await mcp.endSession(exchange));
-      default:
-        return methodNotAllowed("POST, GET, DELETE");
-    }
+    if (request.method === "DELETE") return toResponse(request, await mcp.endSession(exchange));
+    if (request.method !== "GET") return methodNotAllowed("POST, GET, DELETE");
+    const answer = await mcp.openStream(exchange);
+    const onEnd = answer.kind === "stream" ? outsiders?.noteStream(exchange.principal) : undefined;
+    return toResponse(request, onEnd === undefined ? answer : watched(answer, onEnd));
   };
 
-  const watchStream = (answer: McpAnswer, principal: Principal): McpAnswer => {
-    if (answer.kind !== "stream" || outsiders === undefined) return answer;
-    return { ...answer, reader: watchEnd(answer.reader, outsiders.noteStream(principal)) };
-  };
-
-  const watchAnswer = (answer: McpAnswer, { principal, disconnected }: HttpExchange, tookMs: number): McpAnswer => {
-    if (outsiders === undefined) return answer;
-    if (answer.kind === "stream" || answer.kind === "late_json") {
-      return { ...answer, reader: watchEnd(answer.reader, (isWhole) => outsiders.noteAnswer(principal, isWhole)) };
-    }
-    if (tookMs > slowAnswerMs) outsiders.noteAnswer(principal, !disconnected.aborted);
-    return answer;
-  };
+  const watched = (answer: McpAnswer, onEnd: (isWhole: boolean) => void): McpAnswer =>
+    answer.kind === "stream" || answer.kind === "late_json"
+      ? { ...answer, reader: watchEnd(answer.reader, onEnd) }
+      : answer;
 
   const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
     if (!isJson(headerOf(request, "content-type"))) {
@@ -178,40 +158,41 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     const caller = callerKey(principal);
     const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
-    let response: Response | Promise<Response> | undefined;
-    try {
-      return response = withRequestText(request, bounds, hold, (read) => {
-        intake.arrived();
-        return runInTurn(shareKey(principal), () => answerBody(read, { request, exchange, peer, caller }));
-      });
-    } finally {
-      if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());
-      else hold.release();
-    }
-  };
 
-  const answerBody = (
-    read: Result<string, BodyRefusal>,
-    { request, exchange, peer, caller }: PostedBody,
-  ): Response | Promise<Response> => {
-    if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
-    const body = parseJson(read.value);
-    if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
-    const handled = mcp.handle(body, exchange);
-    const startedAt = handled instanceof Promise ? elapsed() : null;
-    return whenReady(handled, (answer) => {
+    const encode = (answer: McpAnswer, startedAt: number | null): Response => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
         void peer.answerSent.then(() => intake.release(caller, size));
       }
       if (answer.kind === "json" && answer.isMalformed && answer.status < 400) {
-        outsiders?.noteRefused(exchange.principal, request, 400);
+        outsiders?.noteRefused(principal, request, 400);
       }
       if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
-      const tookMs = startedAt === null ? 0 : elapsed() - startedAt;
-      return toResponse(request, watchAnswer(answer, exchange, tookMs));
-    });
+      if (outsiders === undefined) return toResponse(request, answer);
+      const isBegun = answer.kind === "stream" || answer.kind === "late_json";
+      const isSlow = !isBegun && startedAt !== null && elapsed() - startedAt > slowAnswerMs;
+      if (isSlow) outsiders.noteAnswer(principal, !exchange.disconnected.aborted);
+      return toResponse(request, watched(answer, (isWhole) => outsiders.noteAnswer(principal, isWhole)));
+    };
+    const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
+      if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
+      const body = parseJson(read.value);
+      if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
+      const handled = mcp.handle(body, exchange);
+      const startedAt = handled instanceof Promise ? elapsed() : null;
+      return whenReady(handled, (answer) => encode(answer, startedAt));
+    };
+    let response: Response | Promise<Response> | undefined;
+    try {
+      return response = withRequestText(request, bounds, hold, (read) => {
+        intake.arrived();
+        return runInTurn(shareKey(principal), () => answerBody(read));
+      });
+    } finally {
+      if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());
+      else hold.release();
+    }
   };
 
   /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */

@@ -27,15 +27,8 @@ export {
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
 export { knownNames } from "./router.ts";
-export {
-  createRateLimiter,
-  createSharedRateLimiter,
-  limitAttempts,
-  limitBodies,
-  limitRequests,
-  type RateLimiter,
-  type SharedRateLimiter,
-} from "./rate_limit.ts";
+export { createRateLimiter, createSharedRateLimiter, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";
+export type { RateLimiter, SharedRateLimiter } from "./rate_limit.ts";
 export { createRouter, traceRequests } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
 /** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */

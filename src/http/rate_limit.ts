@@ -252,13 +252,13 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   };
 }
 
-const successCost = 0.1;
-
 interface AttemptOptions {
+  /** What a request costs that does not fail. */
+  readonly cost?: number;
   /** A key for the holder of a credential that proves itself, `null` for other requests. */
-  readonly credentialKey: (request: Request) => Promise<string | null>;
+  readonly credentialKey?: (request: Request) => Promise<string | null>;
   /** Called for each request that is refused. */
-  readonly onRefused: () => void;
+  readonly onRefused?: () => void;
 }
 
 /**
@@ -269,37 +269,34 @@ interface AttemptOptions {
 export function limitAttempts(
   limiter: RateLimiter,
   endpoint: Endpoint,
-  { credentialKey, onRefused }: AttemptOptions,
+  { cost = 0.1, credentialKey = () => Promise.resolve(null), onRefused = () => {} }: AttemptOptions,
 ): Endpoint {
   return async (request, peer) => {
     let key = addressKey(peer.address);
-    let admission = await limiter.take(key, successCost);
-    if (!admission.ok) {
-      const holder = await credentialKey(request);
-      if (holder !== null) {
-        key = `credential ${holder}`;
-        admission = await limiter.take(key, successCost);
-      }
+    let admission = await limiter.take(key, cost);
+    const holder = admission.ok ? null : await credentialKey(request);
+    if (holder !== null) {
+      key = `credential ${holder}`;
+      admission = await limiter.take(key, cost);
     }
     if (!admission.ok) {
       onRefused();
-      return tooManyRequests(admission.retryAfterSeconds);
+      return refuseForNow(429, "Too many requests from this address", admission.retryAfterSeconds); // RFC 6585 §4
     }
-    const response = await orGiveBack(limiter, key, successCost, () => endpoint(request, peer));
-    if (response.status >= 400 && response.status < 500) limiter.charge(key, 1 - successCost);
-    return response;
+    try {
+      const response = await endpoint(request, peer);
+      if (response.status >= 400 && response.status < 500) limiter.charge(key, 1 - cost);
+      return response;
+    } catch (error) {
+      limiter.charge(key, -cost); // what we fail ourselves, as while the database is away, costs the caller nothing
+      throw error;
+    }
   };
 }
 
 /** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
 export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
-  return async (request, peer) => {
-    const key = addressKey(peer.address);
-    const admission = await limiter.take(key);
-    if (admission.ok) return await orGiveBack(limiter, key, 1, () => endpoint(request, peer));
-    onRefused();
-    return tooManyRequests(admission.retryAfterSeconds);
-  };
+  return limitAttempts(limiter, endpoint, { cost: 1, onRefused });
 }
 
 /**
@@ -329,26 +326,7 @@ function unavailable(): Response {
   return response;
 }
 
-/** What we fail ourselves, as while the database is away, costs the caller nothing. */
-async function orGiveBack(
-  limiter: RateLimiter,
-  key: string,
-  cost: number,
-  answer: () => Response | Promise<Response>,
-): Promise<Response> {
-  try {
-    return await answer();
-  } catch (error) {
-    limiter.charge(key, -cost);
-    throw error;
-  }
-}
-
-/** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
-function tooManyRequests(retryAfterSeconds: number): Response {
-  return refuseForNow(429, "Too many requests from this address", retryAfterSeconds);
-}
-
+/** The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
 function refuseForNow(status: number, problem: string, retryAfterSeconds: number): Response {
   const error_description = `${problem}; try again in ${retryAfterSeconds} seconds`;
   return Response.json({ error: "temporarily_unavailable", error_description }, {

@@ -3,7 +3,7 @@
  * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
  */
 import type { Log, LogFields, LogLevel } from "./log.ts";
-import { type Clock, pause, systemClock, systemTimers } from "./time.ts";
+import { atMost, type Clock, pause, systemClock, systemTimers } from "./time.ts";
 import { withCommandLines } from "./program_name.ts";
 
 // A log line for people at a terminal: time, level, event, then `key=value` for its fields, the ids last.
@@ -106,6 +106,12 @@ export function createJsonLog(options: {
     stopTimer = undefined;
     if (writing === null) handOver();
   };
+  const writeAll = async (): Promise<void> => {
+    while (writing !== null) {
+      await writing;
+      if (writing === null) handOver();
+    }
+  };
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
@@ -120,12 +126,7 @@ export function createJsonLog(options: {
     },
     async flush() {
       handOver();
-      const enough = new AbortController();
-      const late = pause(flushMs, enough.signal);
-      while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)])) {
-        if (writing === null) handOver();
-      }
-      enough.abort();
+      await atMost(flushMs, writeAll(), null);
     },
   };
 }

@@ -15,15 +15,8 @@ import {
   type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import {
-  type AuditEntry,
-  type Exchange,
-  type McpAnswer,
-  type PublicCall,
-  type PublicExchange,
-  type Runtime,
-  unmarked,
-} from "./call.ts";
+import { unmarked } from "./call.ts";
+import type { AuditEntry, Exchange, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
 import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {

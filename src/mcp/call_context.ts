@@ -2,15 +2,8 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type Call, type McpAnswer, paramsOf } from "./call.ts";
-import {
-  type Answer,
-  type Answers,
-  type AskFailure,
-  type ClientAbility,
-  parseAnswer,
-  type Question,
-  type Questions,
-} from "./question.ts";
+import { parseAnswer } from "./question.ts";
+import type { Answer, Answers, AskFailure, ClientAbility, Question, Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
 import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";

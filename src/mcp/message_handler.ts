@@ -1,28 +1,11 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import {
-  answerError,
-  answerUnavailable,
-  type Call,
-  type McpAnswer,
-  type PublicCall,
-  resultFormOf,
-  type Runtime,
-  unmarked,
-} from "./call.ts";
+import { answerError, answerUnavailable, resultFormOf, unmarked } from "./call.ts";
+import type { Call, McpAnswer, PublicCall, Runtime } from "./call.ts";
 import { tooManyCalls } from "./tool_call.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
-import {
-  echoedId,
-  errorText,
-  isRpcId,
-  kindOfMessage,
-  metaOf,
-  type RpcCall,
-  rpcErrorCode,
-  type RpcRequest,
-  type RpcResponse,
-} from "./jsonrpc.ts";
+import { echoedId, errorText, isRpcId, kindOfMessage, metaOf, rpcErrorCode } from "./jsonrpc.ts";
+import type { RpcCall, RpcRequest, RpcResponse } from "./jsonrpc.ts";
 import { type Span, type TraceContext, traceContextOf, type Tracer } from "../lib/tracer.ts";
 import { isObject } from "../lib/json.ts";
 import type { Revision } from "./revision.ts";

@@ -9,15 +9,8 @@ import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { parseClientCapabilities, tasksExtension } from "./question.ts";
-import {
-  canonicalUri,
-  familyOf,
-  noticesOf,
-  type Prompt,
-  type PromptOutcome,
-  type ResourceFamily,
-  type ResourceOutcome,
-} from "./resource.ts";
+import { canonicalUri, familyOf, noticesOf } from "./resource.ts";
+import type { Prompt, PromptOutcome, ResourceFamily, ResourceOutcome } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { runInContext } from "./run_in_context.ts";
 import type { Session } from "./session.ts";

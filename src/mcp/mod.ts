@@ -17,16 +17,8 @@ export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { createToolRegistry } from "./registry.ts";
-export {
-  createPromptRegistry,
-  createResourceRegistry,
-  type Prompt,
-  type PromptMessage,
-  type Resource,
-  type ResourceFamily,
-  type ResourceOutcome,
-  type ResourcePage,
-} from "./resource.ts";
+export { createPromptRegistry, createResourceRegistry } from "./resource.ts";
+export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
 export { methodNames, type ServerInfo } from "./revision.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export type { Frame, FrameReader } from "./streams.ts";

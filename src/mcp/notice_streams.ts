@@ -4,17 +4,8 @@
  */
 import type { Principal } from "../lib/principal.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
-import {
-  answerError,
-  answerInvalid,
-  type Call,
-  type Exchange,
-  mark,
-  type McpAnswer,
-  paramsOf,
-  requireTasks,
-  type Runtime,
-} from "./call.ts";
+import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
+import type { Call, Exchange, McpAnswer, Runtime } from "./call.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";

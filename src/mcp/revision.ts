@@ -2,16 +2,8 @@
 import { isObject } from "../lib/json.ts";
 import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
-import {
-  isLoggingLevel,
-  type LoggingLevel,
-  mcpErrorCode,
-  metaOf,
-  modernVersion,
-  refusalCode,
-  type RpcCall,
-  rpcErrorCode,
-} from "./jsonrpc.ts";
+import { isLoggingLevel, mcpErrorCode, metaOf, modernVersion, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import type { LoggingLevel, RpcCall } from "./jsonrpc.ts";
 import type { RegisteredTool } from "./registry.ts";
 
 /** Who the server is (MCP schema `Implementation`). */

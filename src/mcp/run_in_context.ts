@@ -3,16 +3,8 @@
  * it is done, interrupted, cancelled, handed out as a task, or out of time.
  */
 import { unavailability } from "../lib/system_fault.ts";
-import {
-  answerError,
-  answerInvalid,
-  answerMissingCapability,
-  answerResult,
-  answerUnavailable,
-  type Call,
-  mark,
-  type McpAnswer,
-} from "./call.ts";
+import { answerError, answerInvalid, answerMissingCapability, answerResult, answerUnavailable, mark } from "./call.ts";
+import type { Call, McpAnswer } from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
 import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import { atMost, createPause } from "../lib/time.ts";

@@ -1,14 +1,6 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
-import {
-  echoedId,
-  errorText,
-  isInitialize,
-  isRpcId,
-  kindOfMessage,
-  refusalCode,
-  rpcErrorCode,
-  type RpcId,
-} from "./jsonrpc.ts";
+import { echoedId, errorText, isInitialize, isRpcId, kindOfMessage, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import type { RpcId } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange, McpAnswer } from "./call.ts";
 import { specProfile } from "./profile.ts";

@@ -70,14 +70,14 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
       return `${subject} must be ${typeWords[issue.expected] ?? issue.expected}`;
     case "invalid_value":
       return `${subject} must be one of: ${issue.values.map(String).join(", ")}`;
-    case "too_small":
-      return `${subject} must ${sizeVerb(issue.origin)} ${issue.inclusive === false ? "more than" : "at least"} ${
-        sizeWords(issue.minimum, issue.origin)
-      }`;
-    case "too_big":
-      return `${subject} must ${sizeVerb(issue.origin)} ${issue.inclusive === false ? "less than" : "at most"} ${
-        sizeWords(issue.maximum, issue.origin)
-      }`;
+    case "too_small": {
+      const bound = issue.inclusive === false ? "more than" : "at least";
+      return `${subject} must ${sizeWords(bound, issue.minimum, issue.origin)}`;
+    }
+    case "too_big": {
+      const bound = issue.inclusive === false ? "less than" : "at most";
+      return `${subject} must ${sizeWords(bound, issue.maximum, issue.origin)}`;
+    }
     case "invalid_format":
       return issue.pattern === undefined
         ? `${subject} must be a valid ${issue.format}`
@@ -91,13 +91,10 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
   }
 }
 
-function sizeWords(size: number | bigint, origin: string): string {
-  const unit = unitWords[origin] ?? "";
-  return `${size}${Number(size) === 1 ? unit.replace(/s$/, "") : unit}`;
-}
-
-function sizeVerb(origin: string): string {
-  return origin in unitWords ? "have" : "be";
+function sizeWords(bound: string, size: number | bigint, origin: string): string {
+  const unit = unitWords[origin];
+  if (unit === undefined) return `be ${bound} ${size}`;
+  return `have ${bound} ${size}${Number(size) === 1 ? unit.replace(/s$/, "") : unit}`;
 }
 
 // Arguments as models and their hosts send them, read as the tool's schema has them: other names, JSON in the other
