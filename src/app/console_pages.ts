@@ -303,6 +303,9 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
         usage: day.usage,
         toolListTokens: createToolListCost(parts.tools),
         ...servicenow === null ? {} : { ownAccount: (visit) => ownAccount(servicenow, visit) },
+        ...config.authorizationServer.company === null
+          ? {}
+          : { companyLink: `${basePathOf(issuer)}/oauth/company/link` },
       }),
       whySection({
         resource: `${issuer}/mcp`,

@@ -87,8 +87,13 @@ async function list(users: Users, installation: OpenInstallation, context: Comma
   return 0;
 }
 
-function stateOf({ disabled, administrator }: Awaited<ReturnType<Users["listUsers"]>>[number]): string {
-  return [...disabled ? ["disabled"] : [], ...administrator ? ["administrator"] : []].join(", ");
+function stateOf({ disabled, administrator, company }: Awaited<ReturnType<Users["listUsers"]>>[number]): string {
+  return [
+    ...disabled ? ["disabled"] : [],
+    ...administrator ? ["administrator"] : [],
+    ...company ? ["company account"] : [],
+  ]
+    .join(", ");
 }
 
 function administrator(is: boolean): (users: Users) => Users["disableUser"] {

@@ -222,6 +222,7 @@ async function grantsPage(
         html`<p class="hint">An access token lasts ${durationWords(options.lifetimes.accessTokenLifetimeSeconds)}:
         an application in use requests one at least that often.</p>`}
       ${after !== null && html`<p><a href="${paths.grants}">Back to the start of the list</a></p>`}
+      ${options.company !== undefined && html`<p><a href="${paths.companyLink}">Your company account</a></p>`}
       ${servicenow !== undefined && servicenowLine(paths.servicenowLink, servicenow)}
       ${tokens.length > 0 && html`
         <h2>Tokens for scripts</h2>

@@ -39,6 +39,8 @@ interface ConnectionsOptions {
   toolListTokens(scopes: readonly string[]): number;
   /** The account that the visitor's clients use at another system, if there is one. */
   readonly ownAccount?: (visit: Visit) => Promise<Html>;
+  /** Where someone who signed in with a passphrase links an account at the company's provider, if there is one. */
+  readonly companyLink?: string;
 }
 
 /** Rows of one page. */
@@ -51,7 +53,7 @@ type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
 
 /** Clients and command-line tokens with access; administrators also approve clients that act in their own name. */
 export function connectionsSection(options: ConnectionsOptions): Section {
-  const { administration, usage, toolListTokens, ownAccount } = options;
+  const { administration, usage, toolListTokens, ownAccount, companyLink } = options;
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
@@ -77,6 +79,8 @@ export function connectionsSection(options: ConnectionsOptions): Section {
           html`<p>Only those of <strong>${person}</strong>. <a href="${
             visit.href("connections")
           }">Show everyone's</a></p>`}
+        ${companyLink !== undefined && !visit.visitor.byCompany &&
+          html`<p><a href="${companyLink}">Your company account</a></p>`}
         ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>

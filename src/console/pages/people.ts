@@ -112,7 +112,7 @@ function companyLine({ id, linked, rights: { scopes } }: User): Html | null {
   if (linked === null) return null;
   const groups = linked.groups.length === 0 ? "" : `, in ${linked.groups.join(", ")}`;
   const limit = scopes === null || id === ownerId ? "" : `; may allow ${[...scopes].join(", ") || "nothing"}`;
-  return html`<br><span class="quiet">Company account${groups}${limit}</span>`;
+  return html`<br><span class="quiet">Company account${groups}${limit}. <code>${id}</code></span>`;
 }
 
 function stateOf({ id, disabled, administrator, rights }: User): Html {
