@@ -64,7 +64,7 @@ export function admitPerson(
     };
     if (!await storage.commit({ checks: [checkFor(id, stored)], puts: [userRecords.put(id, user)] })) return conflict;
     if (!isAdmitted) return failure("not_allowed");
-    const account = await users.find(id);
+    const account = await users.lookUp(id); // the provider has just been heard
     return account === null ? failure("disabled") : success(account);
   });
 }

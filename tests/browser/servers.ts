@@ -1,6 +1,7 @@
 /** The authorization server on a real socket, and a client that waits for its redirect. */
 import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
 import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
@@ -17,7 +18,9 @@ export interface RunningServer extends AsyncDisposable {
   delays: { form: number };
 }
 
-export async function startServer(options: { ownerPasswordHash?: string } = {}): Promise<RunningServer> {
+export async function startServer(
+  options: Pick<AuthorizationServerOptions, "ownerPasswordHash" | "company"> = {},
+): Promise<RunningServer> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-browser-" });
   const storage = openSqliteStorage({ path: `${directory}/portcullis.db`, clock: Date.now });
   let handle = (_: Request): Promise<Response> => Promise.resolve(new Response(null, { status: 503 }));

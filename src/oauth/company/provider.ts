@@ -303,6 +303,7 @@ async function readAnswer(response: Response): Promise<Result<unknown, ProviderP
   const json = parseJson(new TextDecoder().decode(bytes));
   if (status === 200) return json === undefined ? failure({ reason: "not_json" }) : success(json);
   const code = isObject(json) ? json["error"] : null;
+  if (status === 400 && bytes.length === 0) return failure({ reason: "refused", said: "no_reason" }); // as glewlwyd does
   if (status === 401 || typeof code === "string") {
     return failure({ reason: "refused", said: shortened(typeof code === "string" ? code : "unauthorized") });
   }
