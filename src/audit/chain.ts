@@ -405,7 +405,7 @@ export async function trimAudit(
   return removed;
 }
 
-/** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest, so it is trimmed first. */
+/** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest: it is trimmed first. */
 async function readChains({ storage, secrets }: AuditParts) {
   const chains = [];
   for (const { key, value, version } of await storage.list(chainsKey, { limit: maxChains })) {

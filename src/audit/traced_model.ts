@@ -3,32 +3,32 @@ import { present } from "../lib/json.ts";
 import { errorType, type SpanAttributes, type SpanStart, type Tracer } from "../lib/tracer.ts";
 import type { ModelClient, ModelCompletion, ModelDelta, ModelFailed } from "../llm/mod.ts";
 
+type Request = Parameters<ModelClient["ask"]>[0];
 type Event = ModelDelta | ModelCompletion | ModelFailed;
 
 /** The same client. A call's span lasts until its answer is whole, and the requests that it sends are below it. */
 export function traceModel(client: ModelClient, tracer: Tracer): ModelClient {
   const { hostname, port, isOllama } = client.host;
-  type Request = Parameters<ModelClient["ask"]>[0];
-  const start = (operation: string, { model, options }: Request): SpanStart => ({
-    name: `${operation} ${model}`,
+  const start = (request: Request): SpanStart => ({
+    name: `${operationOf(request)} ${request.model}`,
     kind: "client",
     attributes: {
-      "gen_ai.operation.name": operation,
+      "gen_ai.operation.name": operationOf(request),
       "gen_ai.provider.name": isOllama ? "ollama" : "openai",
-      "gen_ai.request.model": model,
+      "gen_ai.request.model": request.model,
       "server.address": hostname,
       "server.port": port,
-      "gen_ai.request.max_tokens": options.maxTokens,
+      "gen_ai.request.max_tokens": request.options.maxTokens,
     },
   });
   return {
     ...client,
-    ask: (request, call) => traceEvents(tracer, start(operationOf(request), request), () => client.ask(request, call)),
+    ask: (request, call) => traceEvents(tracer, start(request), () => client.ask(request, call)),
   };
 }
 
 /** A single question is completed; what continues a conversation is a chat. */
-function operationOf({ messages }: Parameters<ModelClient["ask"]>[0]): string {
+function operationOf({ messages }: Request): string {
   return messages.filter(({ role }) => role !== "system").length > 1 ? "chat" : "text_completion";
 }
 

@@ -10,7 +10,7 @@ import { withCommandLines } from "./program_name.ts";
 
 // What a terminal, an editor or a reader of lines would obey instead of showing: controls of C1, line and paragraph
 // separators, marks that turn the direction of writing. JSON.stringify leaves them as they are.
-const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const unprintable = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const isId = /(^i|I)d$/;
 const plain = /^[\w.:\/@+-]+$/;
 

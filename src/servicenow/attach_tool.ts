@@ -70,8 +70,8 @@ export function workspaceFiles(source: WorkspaceSource) {
     size: reading(sizeOf),
     read: reading(readWhole),
     /**
-     * Creates or replaces the file that the caller names. Without one, creates a file in the root by the suggested name,
-     * or one like it; replaces nothing. Throws what `pieces` throws, and has written nothing then.
+     * Creates or replaces the file that the caller names. Without one, creates a file in the root by the suggested
+     * name, or one like it, and replaces nothing. Throws what `pieces` throws, and has written nothing then.
      */
     async save(
       { filename, suggestion }: { readonly filename: string | undefined; readonly suggestion: string },

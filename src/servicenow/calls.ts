@@ -1,4 +1,4 @@
-/** Calls in a user's own name: their token, their share of calls, retries, and a second try when the instance ended the token. */
+/** Calls in a user's own name: their token, their share of calls, retries, and a new token where the instance ended it. */
 import type * as z from "zod";
 import type { LinkedAccess, ServicenowLinks } from "./links.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";

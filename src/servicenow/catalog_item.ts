@@ -277,7 +277,7 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
   const answers = stored.map((each) => ({
     item: found.table === "sc_request" ? each.item : null,
     label: each.label || "(a question that ServiceNow does not show)",
-    value: shownAnswer(each, { choices, names }),
+    value: shownAnswer(each, choices, names),
   }));
   return success({ answers, isCut: rows.value.nextOffset !== null });
 }
@@ -323,13 +323,9 @@ async function choiceTexts(
   if (chosen.length === 0) return new Map();
   const query = `questionIN${[...new Set(chosen.map(({ question }) => question))].join(",")}`;
   const request = { query, fields: ["question", "value", "text"], limit: maxChoices };
-  const rows = await tableApi.rows("question_choice", request);
-  return new Map(
-    (rows.ok ? rows.value.rows : []).map((row) => [
-      `${storedValue(row, "question")} ${storedValue(row, "value")}`,
-      storedValue(row, "text"),
-    ]),
-  );
+  const rows = await tableApi.rowsIfShown("question_choice", request);
+  const keyOf = (row: RecordFields): string => `${storedValue(row, "question")} ${storedValue(row, "value")}`;
+  return new Map(rows.map((row) => [keyOf(row), storedValue(row, "text")]));
 }
 
 /** The names of chosen records by sys_id, of open tables and records that the person may read. */
@@ -344,8 +340,7 @@ async function recordNames(
     if (ids.length === 0) continue;
     const query = allOf(`sys_idIN${ids.join(",")}`, access.openRows(table));
     const fields = ["number", "user_name", ...namingFields(table)];
-    const rows = await tableApi.rows(table, { query, fields, limit: ids.length });
-    for (const row of rows.ok ? rows.value.rows : []) {
+    for (const row of await tableApi.rowsIfShown(table, { query, fields, limit: ids.length })) {
       const login = table === "sys_user" ? oneLine(storedValue(row, "user_name")) : "";
       names.set(storedValue(row, "sys_id"), login === "" ? nameOf(table, row) : `${nameOf(table, row)} (${login})`);
     }
@@ -359,10 +354,8 @@ function sysIdsIn(value: string): readonly string[] {
 
 function shownAnswer(
   { type, name, table, question, value }: StoredAnswer,
-  { choices, names }: {
-    readonly choices: ReadonlyMap<string, string>;
-    readonly names: ReadonlyMap<string, string>;
-  },
+  choices: ReadonlyMap<string, string>,
+  names: ReadonlyMap<string, string>,
 ): string {
   const kind = kindOf(type);
   // What cannot be known to be open may be masked: the person may not read the question.

@@ -110,10 +110,8 @@ async function seenChoices(
   name: string,
   query: string,
 ): Promise<readonly Choice[]> {
-  const found = await tableApi.rows(table, { query, fields: [name], limit: maxRecordsRead });
-  const seen = (found.ok ? found.value.rows : []).map((row) =>
-    [storedValue(row, name), displayValue(row, name)] as const
-  );
+  const rows = await tableApi.rowsIfShown(table, { query, fields: [name], limit: maxRecordsRead });
+  const seen = rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
   return [...new Map(seen)].filter(([value]) => value !== "").map(([value, label]) => ({ value, label, language: "" }));
 }
 
@@ -190,8 +188,8 @@ function choicesFor(choices: Readonly<Record<string, readonly Choice[]>>, column
   return Object.hasOwn(choices, column) ? choices[column] ?? [] : [];
 }
 
-// States of records: which may follow, and which fields they require. The instance's own definition takes precedence. What
-// the base system has is used only if the instance's states have the same names.
+// States of records: which may follow, and which fields they require. The instance's own definition takes precedence.
+// What the base system has is used only if the instance's states have the same names.
 
 /** States in which the base system takes work as done, and keeps it active until it is closed. */
 const resolved: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
@@ -273,9 +271,8 @@ async function movesOf(
     `${kind}, from ${labelOf(from)} to ${next.map(labelOf).join(", ")}`;
   const query = `table=${table}^active=true`;
   const fields = ["table", "starting_state", "ending_state"];
-  const flows = await parts.tableApi.rows("sf_state_flow", { query, fields, limit: maxFlows, stored: true });
-  // an instance ignores unknown conditions
-  const own = (flows.ok ? flows.value.rows : []).filter((row) => storedValue(row, "table") === table);
+  const flows = await parts.tableApi.rowsIfShown("sf_state_flow", { query, fields, limit: maxFlows, stored: true });
+  const own = flows.filter((row) => storedValue(row, "table") === table); // an instance ignores unknown conditions
   const byState = Map.groupBy(own, (row) => storedValue(row, "starting_state"));
   const told = [...byState].filter(([from]) => from !== "" && (at === null || from === at.state));
   if (told.length > 0) {

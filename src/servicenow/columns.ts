@@ -152,9 +152,8 @@ async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readon
   const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
   const fields = steps.map((step) => `${step}.name`.slice(1));
   const request = { query: `name=${table}`, fields, limit: 1, stored: true };
-  const found = await tableApi.rows("sys_db_object", request);
-  const [row] = found.ok ? found.value.rows : [];
-  const names = fields.map((field) => row === undefined ? "" : storedValue(row, field)).filter((name) => name !== "");
+  const [row = {}] = await tableApi.rowsIfShown("sys_db_object", request);
+  const names = fields.map((field) => storedValue(row, field)).filter((name) => name !== "");
   return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
 }
 
@@ -164,11 +163,8 @@ async function fromDictionary(
   lineage: readonly string[],
 ): Promise<{ readonly columns: readonly Column[]; readonly isWhole: boolean }> {
   const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
-  const found = await tableApi.rows(
-    "sys_dictionary",
-    { query, fields: dictionaryFields, limit: maxColumns, stored: true },
-  );
-  const rows = found.ok ? found.value.rows : [];
+  const request = { query, fields: dictionaryFields, limit: maxColumns, stored: true };
+  const rows = await tableApi.rowsIfShown("sys_dictionary", request);
   const columns = Map.groupBy(nearestFirst(rows, lineage).map(toColumn), ({ name }) => name);
   const described = new Set(rows.map((row) => storedValue(row, "name")));
   return {

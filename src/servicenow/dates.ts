@@ -73,7 +73,7 @@ function stamp(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** The days from the one that begins at `first` to before the one that begins at `end`, as clocks in the zone show it. */
+/** From the day that begins at `first` to before the one that begins at `end`, as clocks in the zone show them. */
 function daySpan(first: number, zone: string, end = first + dayMs): Span {
   return { from: stamp(momentOf(first, zone)), until: stamp(momentOf(end, zone) - 1_000) };
 }

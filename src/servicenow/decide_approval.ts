@@ -110,8 +110,7 @@ async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordF
   }
   const fields = ["short_description", "quantity", "request.requested_for", "request.price"];
   const query = `${isRequest ? "request" : "sys_id"}=${sysId}`;
-  const found = await tableApi.rows("sc_req_item", { query, fields, limit: maxItemsNamed });
-  const rows = found.ok ? found.value.rows : [];
+  const rows = await tableApi.rowsIfShown("sc_req_item", { query, fields, limit: maxItemsNamed });
   const [first = {}] = rows;
   const items = rows.map((row) => quantityWords(row).replace(/^1 × /, ""));
   const recipient = shownValue(first, "request.requested_for");

@@ -131,9 +131,9 @@ export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference
   const now = (await datesOf(parts, "now"))?.from ?? "";
   const query = `delegate=${parts.person.account.sysId}^approvals=true`;
   const fields = ["user", "delegate", "starts", "ends"];
-  const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators });
+  const rows = await parts.tableApi.rowsIfShown("sys_user_delegate", { query, fields, limit: maxDelegators });
   // An instance ignores conditions that it does not understand.
-  return (found.ok ? found.value.rows : []).filter((row) =>
+  return rows.filter((row) =>
     storedValue(row, "delegate") === parts.person.account.sysId &&
     storedValue(row, "starts") <= now && storedValue(row, "ends") >= now
   ).flatMap((row) => referenceIn(row, "user"));

@@ -133,7 +133,8 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
     if (!found.ok && !isKeptBack(found.error)) return found;
     const changes = (found.ok ? found.value.rows : []).filter((row) => {
       const field = storedValue(row, texts[0] ?? "");
-      return storedValue(row, of) === sysId && field in record && !isSecretField(field); // an instance ignores unknown conditions
+      // an instance ignores unknown conditions
+      return storedValue(row, of) === sysId && field in record && !isSecretField(field);
     });
     if (changes.length === 0) continue;
     const named = await namesOf(parts, table, changes.flatMap((row) => texts.map((text) => storedValue(row, text))));
@@ -167,10 +168,8 @@ async function namesOf(
   const ids = [...new Set(values.filter(isStoredSysId))];
   for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {
     const query = `sys_idIN${ids.join(",")}`;
-    const found = await parts.tableApi.rows(named, { query, fields: ["name"], limit: maxChanges * 2 });
-    for (const row of found.ok ? found.value.rows : []) {
-      names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
-    }
+    const rows = await parts.tableApi.rowsIfShown(named, { query, fields: ["name"], limit: maxChanges * 2 });
+    for (const row of rows) names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
   }
   const columns = await columnsOf(parts, table);
   if (!columns.ok) return names;
@@ -197,7 +196,7 @@ const maxRequests = 3;
 /** Words of a title by which similar ones are looked for. */
 const maxSimilarWords = 8;
 
-/** How a kind's tables refer to a record of a table, `*` of any other: `kind table: table condition; …`, its sys_id as ID. */
+/** Which tables of a kind refer to a record of a table (`*`: any other), and how: `kind table: table condition; …`. */
 const references: ReadonlyMap<string, string> = new Map(namedLines(`
   tasks change_request: change_task change_request=ID
   tasks problem: problem_task problem=ID; incident problem_id=ID
@@ -274,7 +273,8 @@ async function readRelated(parts: DeskParts, kind: string, found: FoundRecord): 
     const kinds = Object.keys(tablesOfKind).join(", ");
     return invalidInput(`include takes journal, attachments, answers, ${kinds}, history, not ${kind.slice(0, 40)}`);
   }
-  const queries = queriesOf(kind, found).filter(({ table }) => tables.includes(table)); // the rules about calls judge these
+  // The rules about calls judge these tables.
+  const queries = queriesOf(kind, found).filter(({ table }) => tables.includes(table));
   // Said to be none, it would be taken for the truth.
   if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
   if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {

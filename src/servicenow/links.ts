@@ -96,7 +96,7 @@ function createRefreshLink(options: RefreshOptions) {
   const toStep = (current: Awaited<ReturnType<LinkStore["read"]>>, refused: string | undefined): Step => {
     if (!current.ok) return current;
     const { link } = current.value;
-    return isGoodUntil(link.refreshAt, link, { refused, clock }) ? success(link) : "again";
+    return link.accessToken !== refused && clock() < link.refreshAt ? success(link) : "again";
   };
 
   /** The instance may have voided the old tokens for these: a database that is away for a moment must not lose them. */
@@ -170,15 +170,6 @@ async function orRelease(lock: HeldLock, step: Promise<Step>): Promise<Step> {
   }
 }
 
-/** Whether the access token may be used until `end`. */
-function isGoodUntil(
-  end: number,
-  { accessToken }: LinkSecrets,
-  { refused, clock }: { readonly refused: string | undefined; readonly clock: Clock },
-): boolean {
-  return accessToken !== refused && clock() < end;
-}
-
 /** Tokens as a link holds them. When no refresh token came with them, the previous one stays. */
 function toLinkSecrets(
   { accessToken, refreshToken, expiresInSeconds }: InstanceTokens,
@@ -246,10 +237,11 @@ export function createServicenowLinks(options: RefreshOptions) {
       const current = await store.read(subject);
       if (!current.ok) return current;
       const { link } = current.value;
-      if (isGoodUntil(link.refreshAt, link, { refused, clock })) return success(toAccess(link));
+      const isGoodUntil = (end: number): boolean => link.accessToken !== refused && clock() < end;
+      if (isGoodUntil(link.refreshAt)) return success(toAccess(link));
       const renewed = await untilAborted(sharedRefresh(subject, refused), signal);
       if (renewed.ok) return success(toAccess(renewed.value));
-      const mayUseOld = renewed.error.reason === "unavailable" && isGoodUntil(link.expiresAt, link, { refused, clock });
+      const mayUseOld = renewed.error.reason === "unavailable" && isGoodUntil(link.expiresAt);
       return mayUseOld ? success(toAccess(link)) : renewed;
     },
     /** Deletes the link and revokes its tokens at the instance; whether there was one. */

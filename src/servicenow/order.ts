@@ -169,12 +169,13 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered): An
   };
   if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
   const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];
-  const items = await tableApi.rows("sc_req_item", { query: `request=${sysId}`, fields, limit: maxItemsShown });
-  const [first] = items.ok ? items.value.rows : [];
-  if (!items.ok || first === undefined) return success(whole);
+  const request = { query: `request=${sysId}`, fields, limit: maxItemsShown };
+  const items = await tableApi.rowsIfShown("sc_req_item", request);
+  const [first] = items;
+  if (first === undefined) return success(whole);
   return success({
     ...whole,
-    items: items.value.rows.map(itemWords),
+    items: items.map(itemWords),
     total: shownPrice(first, "request.price"),
     approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId) : [],
   });
@@ -192,11 +193,12 @@ export function quantityWords(row: RecordFields): string {
   return `${quantity === "" ? "" : `${quantity} × `}${shownValue(row, "short_description")}`;
 }
 
-async function approversOf({ tableApi, access }: DeskParts, request: string): Promise<string[]> {
+async function approversOf({ tableApi, access }: DeskParts, sysId: string): Promise<string[]> {
   if (!access.mayRead("sysapproval_approver")) return [];
-  const query = `sysapproval=${request}^ORsysapproval.ref_sc_req_item.request=${request}^state=requested`;
-  const found = await tableApi.rows("sysapproval_approver", { query, fields: ["approver"], limit: maxItemsShown });
-  return found.ok ? [...new Set(found.value.rows.map((row) => shownValue(row, "approver")))] : [];
+  const query = `sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}^state=requested`;
+  const request = { query, fields: ["approver"], limit: maxItemsShown };
+  const rows = await tableApi.rowsIfShown("sysapproval_approver", request);
+  return [...new Set(rows.map((row) => shownValue(row, "approver")))];
 }
 
 async function readCart({ callAs, person }: DeskParts): Answer<Cart> {
@@ -256,8 +258,7 @@ async function pricesOfOptions({ tableApi }: DeskParts, { item: { questions }, v
     const known = asked.map(({ id }) => id).filter((id) => id !== "");
     if (known.length === 0) return [];
     const request = { query: `${key}IN${known.join(",")}`, fields: [key, ...fields], limit: maxPricedChoices };
-    const rows = await tableApi.rows(table, request);
-    return rows.ok ? rows.value.rows : [];
+    return await tableApi.rowsIfShown(table, request);
   };
   const priceIn = (row: RecordFields | undefined, [once, recurring]: readonly [string, string], inLabel = "") => ({
     once: shownPrice(row, once) || inLabel,

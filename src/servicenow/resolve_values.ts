@@ -36,7 +36,8 @@ export type GivenValue = readonly [name: string, value: string, next?: string];
 /** Why a text that lines follow is refused: pasted words must not set fields. */
 export function linesAfterText(name: string, next: string, parameter: string): string {
   const shown = next.trim().slice(0, 60).toWellFormed();
-  return `${parameter}: the lines after ${name} may be part of its text ("${shown}"); give a JSON object: {"${name}": "…", …}`;
+  return `${parameter}: the lines after ${name} may be part of its text ("${shown}"); ` +
+    `give a JSON object: {"${name}": "…", …}`;
 }
 
 /** A line that is not `name=value` is refused: pasted text must not set fields. */

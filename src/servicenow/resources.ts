@@ -2,6 +2,7 @@
  * ServiceNow records as resources: one fixed URI and four templates. A failure of any of them is JSON content that says
  * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
  */
+import { escapeUnprintable } from "../lib/json_log.ts";
 import { allOf, newestFirst } from "./conditions.ts";
 import type { Answer, Outcome, ServicenowFailure } from "./failure.ts";
 import { parseSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
@@ -93,7 +94,7 @@ function parseUri(uri: string): "me" | { readonly kind: RecordKind; readonly id:
 
 const catalogItem = z.record(z.string(), z.unknown());
 
-/** A record, and the page where a user finds it. `fields` are those that this user may see; catalog items have nested ones. */
+/** A record and its page for people. `fields` are those that this user may see; catalog items have nested ones. */
 type ReadRecord = Answer<{
   readonly sysId: string;
   readonly fields: RecordFields | Readonly<Record<string, unknown>>;
@@ -232,13 +233,10 @@ function parseRecordId(table: string, text: string): Outcome<{ readonly value: s
   return failure({ reason: "invalid_record_id", expected });
 }
 
-// Everything that reorders what is read, ends a line or moves a cursor (Trojan Source, CVE-2021-42574).
-const misleading = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/** JSON with two-space indent. Misleading characters are written as escapes, which leaves the value what it is. */
+/**
+ * JSON with two-space indent. What reorders what is read, ends a line or moves a cursor (Trojan Source, CVE-2021-42574)
+ * is written as escapes, which leaves the value what it is.
+ */
 function toRecordText(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(
-    misleading,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return escapeUnprintable(JSON.stringify(value, null, 2));
 }

@@ -101,6 +101,11 @@ export function createTableApi(
         total: toCount(answer.value.headers.get("x-total-count")),
       });
     },
+    /** Rows that help where the instance shows them to the person; none where it does not. */
+    async rowsIfShown(table: string, request: RowsRequest): Promise<readonly RecordFields[]> {
+      const found = await api.rows(table, request);
+      return found.ok ? found.value.rows : [];
+    },
     row(table: string, sysId: string, fields?: readonly string[]): Answer<RecordFields> {
       const query = { ...readableForm, ...fieldsOf(fields) };
       const request = { path: `/api/now/table/${table}/${sysId}`, query, maxBytes: maxRecordBytes };

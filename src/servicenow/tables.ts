@@ -28,7 +28,10 @@ export function namedLines(text: string): readonly (readonly [name: string, valu
   });
 }
 
-/** A line each: `table: label; other names; prefix of numbers, or fields of the name; where else words are looked for`. */
+/**
+ * A line each: `table: label; other names; prefix of its numbers, or fields of its name; where words are looked for`. What
+ * has a number has a title as well, and words are looked for in both. All of it but articles are tasks.
+ */
 const tables = `
   incident: Incident; ; INC; description cmdb_ci.name
   problem: Problem; ; PRB; description cmdb_ci.name

@@ -39,7 +39,7 @@ function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"]
   return isUnknown ? `NOT known whether taken: ${name} ${wanted}; ${shown}` : `NOT taken: ${name} ${wanted}; ${shown}`;
 }
 
-/** What a person reads who decides about a change: all that would be sent, by the fields' labels. To the caller it is short. */
+/** A person who decides about a change reads all that would be sent, by the fields' labels; a caller reads it shortened. */
 function reportLines(report: ChangeReport, reader: Reader): readonly string[] {
   const { dryRun, table, name, title, link, changes, notTaken, alsoChanged, notes, version } = report;
   if (reader === "person") {
