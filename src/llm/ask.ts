@@ -104,52 +104,47 @@ const cautiousBytesPerToken = 3;
 
 /** Asks the question, once more without thinking where thoughts took the place of the JSON. */
 export async function askQuestion(asking: Asking, question: Question, context: AnswerContext): Promise<Answered> {
-  const { local, request, wantsJson } = asking;
-  const call = {
-    model: request.model,
-    maxTokens: request.options.maxTokens,
-    isOllama: local.host.isOllama,
-    leastTokens: question.leastTokens,
-  };
-  const fileTokens = Math.ceil(question.texts.reduce((sum, { text }) => sum + text.length, 0) / charactersPerToken);
-  const failing = (answer: ModelAnswer, failure: ToolFailure): Answered => ({
-    answer,
-    call,
-    problem: null,
-    failure,
-    fileTokens,
+  const { local: { host }, request: { model, options, think }, wantsJson } = asking;
+  const { texts, leastTokens } = question;
+  const call = { model, maxTokens: options.maxTokens, isOllama: host.isOllama, leastTokens };
+  const fileTokens = Math.ceil(texts.reduce((sum, { text }) => sum + text.length, 0) / charactersPerToken);
+  const answered = (answer: ModelAnswer, rest: Partial<Answered>): Answered => ({
+    ...{ answer, call, fileTokens, problem: null, failure: null },
+    ...rest,
   });
-  const contextTokens = request.contextTokens ?? await knownContext(local, request.model, question.bytes);
-  if (contextTokens !== undefined && question.leastTokens >= contextTokens) {
-    return failing(nothing, refuseLength(asking, question, contextTokens));
+  const contextTokens = await knownContext(asking, question);
+  if (contextTokens !== undefined && leastTokens >= contextTokens) {
+    const lengths = { promptTokens: leastTokens, contextTokens };
+    const room = fittingShare({ promptTokens: question.bytes, contextTokens });
+    const example = exampleThatFits(texts, Math.min(fittingShare(lengths), cautiousBytesPerToken * room));
+    return answered(nothing, { failure: promptTooLong(lengths, host, model, { example, isEstimate: true }) });
   }
   const ask = async (think: ModelRequest["think"]): Promise<Answered> => {
     const answer = await follow(asking, question, think, context);
     const problem = problemOf(answer, call);
     if (answer.failure !== null && problem === null) {
-      return failing(answer, explainLength(answer.failure, asking, question));
+      const { tooLong } = answer.failure;
+      const example = tooLong && exampleThatFits(texts, fittingShare(tooLong));
+      return answered(answer, { failure: example ? promptTooLong(tooLong, host, model, { example }) : answer.failure });
     }
-    if (!wantsJson) return { answer, call, problem, failure: null, fileTokens };
+    if (!wantsJson) return answered(answer, { problem });
     const parsed = parseAnswer(answer.text, problem);
-    if (!parsed.ok) return failing(answer, parsed.error);
-    const { value, text } = parsed.value;
-    return { answer: { ...answer, text }, call, parsed: value, problem, failure: null, fileTokens };
+    return parsed.ok
+      ? answered({ ...answer, text: parsed.value.text }, { parsed: parsed.value.value, problem })
+      : answered(answer, { failure: parsed.error });
   };
 
-  const first = await ask(request.think);
+  const first = await ask(think);
   const hasThought = first.answer.failure === null && first.answer.thinking !== "";
-  if (first.failure === null || !hasThought || request.think === false) return first;
+  if (first.failure === null || !hasThought || think === false) return first;
   const second = await ask(false);
   return second.failure === null ? second : first;
 }
 
 const nothing: ModelAnswer = {
-  text: "",
-  thinking: "",
+  ...{ text: "", thinking: "", pieces: 0, durationMs: 0 },
   completion: { type: "done" },
   failure: null,
-  pieces: 0,
-  durationMs: 0,
 };
 
 function follow(
@@ -166,36 +161,14 @@ function follow(
   );
 }
 
-/** What the engine says of the model; it is asked only where the prompt is long enough to matter. */
-async function knownContext(local: LocalModel, model: string, promptBytes: number): Promise<number | undefined> {
-  if (promptBytes < smallPromptBytes) return undefined;
+/** As the operator or the engine says it; the engine is asked only where the prompt is long enough to matter. */
+async function knownContext(
+  { local, request: { model, contextTokens } }: Asking,
+  { bytes }: Question,
+): Promise<number | undefined> {
+  if (contextTokens !== undefined || bytes < smallPromptBytes) return contextTokens;
   const { installed } = await local.recentReport();
   return installed.find(({ name }) => isSameModel(name, model))?.contextTokens;
-}
-
-function refuseLength(
-  { local: { host }, request: { model } }: Asking,
-  question: Question,
-  contextTokens: number,
-): ToolFailure {
-  const lengths = { promptTokens: question.leastTokens, contextTokens };
-  const share = Math.min(
-    fittingShare(lengths),
-    cautiousBytesPerToken * fittingShare({ promptTokens: question.bytes, contextTokens }),
-  );
-  const example = exampleThatFits(question.texts, share);
-  return promptTooLong(lengths, host, model, { isEstimate: true, ...(example === undefined ? {} : { example }) });
-}
-
-/** A refusal of the engine, with lines of the caller's own files that fit. */
-function explainLength(
-  failed: ToolFailure,
-  { local: { host }, request: { model } }: Asking,
-  question: Question,
-): ToolFailure {
-  if (failed.tooLong === undefined) return failed;
-  const example = exampleThatFits(question.texts, fittingShare(failed.tooLong));
-  return example === undefined ? failed : promptTooLong(failed.tooLong, host, model, { example });
 }
 
 /** The answer to a call's only question. */

@@ -15,10 +15,10 @@ const filesAtOnce = 3;
 /** How often a file's own progress is told: the caller counts files. */
 const eachPace = { flushMs: 10_000, flushCharacters: Infinity, waitingMs: 10_000 };
 
-/** Failures of a file that say nothing about the next one; after any other the rest would fail as well. */
-const ownCodes: ReadonlySet<string> = new Set([
-  ...["invalid_request", "model_failed", "truncated", "output_too_large", "bad_upstream", "timeout_idle"],
-  ...["timeout_first_byte", "timeout_total"],
+/** Failures after which the next file would fail as well; those of one file are in its row. */
+const lastingCodes: ReadonlySet<string> = new Set([
+  ...["cancelled", "client_time_limit", "server_stopping", "busy", "auth_required", "model_not_installed"],
+  ...["ollama_unreachable", "host_not_found", "not_ollama", "forbidden_host"],
 ]);
 
 interface Row {
@@ -37,76 +37,61 @@ export async function answerEach(
   },
   context: ToolContext,
 ): Promise<ToolOutcome> {
-  const named = await expand(files, workspace, context, asking.clock);
+  const { clock, wantsJson, request: { model } } = asking;
+  const named = await expand(files, workspace, context, clock);
   if (!named.ok) return { ok: false, code: named.error.code, message: named.error.message };
   const { names, isWhole } = named.value;
   if (names.length > filesAtOnce) await context.handOut();
 
+  const startedAt = clock();
   const rows: Row[] = [];
-  const spent = { fileTokens: 0, promptTokens: 0, completionTokens: 0, startedAt: asking.clock() };
+  const spent = { files: 0, prompts: 0, answers: 0 };
   let stopped: ToolFailure | null = null;
-  for (const file of names) {
-    const part = partOf(context, rows.length, names.length);
+  while (rows.length < names.length && stopped === null) {
+    const file = names[rows.length] ?? "";
     const question = await toQuestion(asking, [file], fileLoader(workspace, context.principal, maxTextBytes));
-    const asked = question.ok ? await askQuestion({ ...asking, pace: eachPace }, question.value, part) : null;
-    const failed = question.ok ? asked?.failure ?? null : { ...question.error, code: "invalid_request" };
-    if (failed !== null && !ownCodes.has(failed.code)) {
-      stopped = failed;
-      break;
+    if (!question.ok) {
+      rows.push({ file, problem: question.error.message });
+      continue;
     }
-    rows.push(failed === null && asked !== null ? toRow(file, asked) : { file, problem: failed?.message ?? "" });
-    if (asked !== null) {
-      const { completion, pieces } = asked.answer;
-      spent.fileTokens += asked.fileTokens;
-      spent.promptTokens += completion.promptTokens ?? 0;
-      spent.completionTokens += completion.completionTokens ?? pieces;
-    }
-    context.progress({
-      progress: rows.length,
-      total: names.length,
-      message: `${rows.length} of ${names.length}: ${file}`,
-    });
-    if (asked?.problem?.code === "client_time_limit" || asked?.problem?.code === "server_stopping") {
-      stopped = asked.problem;
-      break;
-    }
+    const part = partOf(context, rows.length, names.length);
+    const asked = await askQuestion({ ...asking, pace: eachPace }, question.value, part);
+    const { answer: { completion, pieces }, problem, failure } = asked;
+    const reason = failure ?? problem;
+    if (reason !== null && lastingCodes.has(reason.code)) stopped = reason;
+    if (failure !== null && stopped !== null) break;
+    spent.files += asked.fileTokens;
+    spent.prompts += completion.promptTokens ?? 0;
+    spent.answers += completion.completionTokens ?? pieces;
+    rows.push(toRow(file, asked));
+    const message = `${rows.length} of ${names.length}: ${file}`;
+    context.progress({ progress: rows.length, total: names.length, message });
   }
+  if (stopped !== null && rows.length === 0) return { ok: false, code: stopped.code, message: stopped.message };
 
   const left = names.slice(rows.length);
   const answered = rows.filter(({ problem }) => problem === undefined).length;
   const notes = [
-    `${answered} of ${names.length} files answered by ${asking.request.model}; you did not have to read about ${spent.fileTokens} tokens of files.`,
+    `${answered} of ${names.length} files answered by ${model}; you did not have to read about ${spent.files} tokens of files.`,
     ...asking.notes,
-    ...(isWhole
+    ...isWhole
       ? []
-      : [`More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`]),
-    ...(stopped === null ? [] : [`${stopped.message} Left, for another call: ${left.join(", ") || "none"}`]),
-  ];
+      : [`More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`],
+    ...stopped === null ? [] : [`${stopped.message} Left, for another call: ${left.join(", ") || "none"}`],
+  ].join(" ");
   const content: readonly ContentBlock[] = [
-    { type: "text", text: asking.wantsJson ? jsonList(rows) : table(rows) },
-    { type: "text", text: `[${notes.join(" ")}]` },
+    { type: "text", text: wantsJson ? jsonList(rows) : table(rows) },
+    { type: "text", text: `[${notes}]` },
   ];
   const structuredContent = {
-    text: asking.wantsJson ? jsonList(rows) : table(rows),
-    model: asking.request.model,
-    truncated: stopped !== null,
-    ...(stopped === null ? {} : { problem: { code: stopped.code, message: stopped.message } }),
-    prompt_tokens: spent.promptTokens,
-    completion_tokens: spent.completionTokens,
-    duration_ms: Math.round(asking.clock() - spent.startedAt),
-    load_ms: 0,
-    file_tokens: spent.fileTokens,
-    answers: rows,
-    ...(left.length === 0 ? {} : { files_left: left }),
+    ...{ text: notes, model, truncated: stopped !== null, answers: rows, file_tokens: spent.files },
+    ...{ prompt_tokens: spent.prompts, completion_tokens: spent.answers, load_ms: 0 },
+    duration_ms: Math.round(clock() - startedAt),
+    ...(stopped === null ? {} : { problem: { code: stopped.code, message: stopped.message }, files_left: left }),
   };
-  if (stopped === null || (rows.length > 0 && !context.signal.aborted)) return { ok: true, content, structuredContent };
-  const { code, message } = stopped;
-  return rows.length === 0 ? { ok: false, code, message } : {
-    ok: false,
-    code,
-    message: `${message} What was answered by then follows.`,
-    partial: { content, structuredContent },
-  };
+  if (stopped === null || !context.signal.aborted) return { ok: true, content, structuredContent };
+  const message = `${stopped.message} What was answered by then follows.`;
+  return { ok: false, code: stopped.code, message, partial: { content, structuredContent } };
 }
 
 /** The files that names and patterns stand for, each once. */
@@ -157,12 +142,9 @@ function partOf(context: ToolContext, done: number, total: number): AnswerContex
   };
 }
 
-function toRow(file: string, { answer, parsed, problem }: Answered): Row {
-  return {
-    file,
-    answer: parsed ?? answer.text.trim(),
-    ...(problem === null ? {} : { problem: problem.message }),
-  };
+function toRow(file: string, { answer, parsed, problem, failure }: Answered): Row {
+  if (failure !== null) return { file, problem: failure.message };
+  return { file, answer: parsed ?? answer.text.trim(), ...(problem === null ? {} : { problem: problem.message }) };
 }
 
 /** A line for each file, its name and its answer with a tab between; breaks within an answer become blanks. */

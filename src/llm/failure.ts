@@ -225,7 +225,10 @@ export function promptTooLong(
   { promptTokens, contextTokens }: PromptLength,
   { isOllama }: Pick<OllamaHost, "isOllama">,
   model: string,
-  { example = "a.log:1-200", isEstimate = false } = {},
+  { example = "a.log:1-200", isEstimate = false }: {
+    readonly example?: string | undefined;
+    readonly isEstimate?: boolean;
+  } = {},
 ): OllamaFailure {
   const what = promptTokens === undefined || contextTokens === undefined
     ? `The prompt is longer than the context of ${model}`
