@@ -37,7 +37,7 @@ export async function answerEach(
   },
   context: ToolContext,
 ): Promise<ToolOutcome> {
-  const { clock, wantsJson, request: { model } } = asking;
+  const { local, clock, wantsJson, timeoutMs = Infinity, request: { model } } = asking;
   const named = await expand(files, workspace, context, clock);
   if (!named.ok) return { ok: false, code: named.error.code, message: named.error.message };
   const { names, isWhole } = named.value;
@@ -54,11 +54,13 @@ export async function answerEach(
       rows.push({ file, problem: question.error.message });
       continue;
     }
+    const leftMs = startedAt + local.totalMs - clock();
     const part = partOf(context, rows.length, names.length);
-    const asked = await askQuestion({ ...asking, pace: eachPace }, question.value, part);
+    const hurried = { ...asking, pace: eachPace, timeoutMs: Math.max(1, Math.min(timeoutMs, leftMs)) };
+    const asked = await askQuestion(hurried, question.value, part);
     const { answer: { completion, pieces }, problem, failure } = asked;
     const reason = failure ?? problem;
-    if (reason !== null && lastingCodes.has(reason.code)) stopped = reason;
+    if (reason !== null && (lastingCodes.has(reason.code) || clock() - startedAt >= local.totalMs)) stopped = reason;
     if (failure !== null && stopped !== null) break;
     spent.files += asked.fileTokens;
     spent.prompts += completion.promptTokens ?? 0;

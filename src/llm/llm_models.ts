@@ -42,14 +42,17 @@ export async function describeModels(
 ): Promise<ModelsReport> {
   const report = await model.report(signal);
   const { origin, version, installed } = report;
-  const named = models?.map((entry) => parseAllowedModel(entry).name);
+  const set = models?.map(parseAllowedModel) ?? [];
   const { names, isUsable, problem } = offerOf(models, report);
-  const allowed = named ?? (isUsable ? names : []);
+  const allowed = models !== undefined ? set.map(({ name }) => name) : isUsable ? names : [];
   const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)))
     .sort();
   return {
     models: [
-      ...allowed.map((name) => describe(name, true, installed)),
+      ...allowed.map((name) => ({
+        ...describe(name, true, installed),
+        ...present({ context_tokens: set.find((it) => it.name === name)?.contextTokens }),
+      })),
       ...others.map((name) => describe(name, false, installed)),
     ],
     server: {

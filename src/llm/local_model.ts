@@ -89,6 +89,7 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
 
   return {
     host: client.host,
+    totalMs: options.totalMs,
     get known() {
       return known;
     },

@@ -138,6 +138,8 @@ export interface ModelClient {
 export interface LocalModel extends Pick<ModelClient, "host"> {
   /** Bytes of all the text that a request may hold. */
   readonly maxPromptBytes: number;
+  /** How long a call may take, its time in the queue included. */
+  readonly totalMs: number;
   /** The last report; `null` before the first. */
   readonly known: HostReport | null;
   ask(request: ModelRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;

@@ -74,6 +74,25 @@ Deno.test("without an engine the list names tinyllama and phi3 at once, and foll
   );
 });
 
+Deno.test("each: true ends before TOOL_TIMEOUT with the answers so far, and names the files that are left", async () => {
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama", answer: () => "one two", tokenMilliseconds: 250 }],
+  });
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, {
+    env: { OLLAMA_HOST: ollama.url, LLM_MODELS: "tinyllama@4096", TOOL_TIMEOUT: "6" },
+  });
+  for (let at = 10; at < 50; at++) await Deno.writeTextFile(`${place.workspaceDir}/f${at}.txt`, "hello\n");
+  const call = toolCall("llm_generate", { prompt: "what?", files: ["f*.txt"], each: true });
+  const { isError, structuredContent } = await resultOf(server.url, call, token);
+  const { answers, files_left: left, truncated } = structuredContent;
+  assert.deepEqual([isError, truncated, answers.length + left.length], [false, true, 40]);
+  assert.ok(answers.length > 0 && left.length > 0, `${answers.length}, ${left.length}`);
+  const { structuredContent: { models } } = await resultOf(server.url, toolCall("llm_models", {}), token);
+  assert.deepEqual([models[0].name, models[0].context_tokens], ["tinyllama", 4096]);
+});
+
 Deno.test("a rule about a place stops patterns that may reach it, and lets others pass", () => {
   const tool = everyTool.find(({ name }) => name === "llm_generate");
   assert.ok(tool);
