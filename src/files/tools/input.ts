@@ -197,13 +197,24 @@ const maxCursorCharacters = 300_000;
 /** Two positions of at most 64 names. */
 const maxCursorParts = 150;
 
-const readCursor = z.lazy(() => z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]));
+const readCursor = z.lazy(() =>
+  z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]).transform((
+    [version, offsetBytes, line, endLine],
+  ): ReadCursor => ({ version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } }))
+);
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
-const name = z.lazy(() => z.string().refine(isName));
-const walk = z.lazy(() => z.tuple([z.boolean(), name], name));
-const walkCursor = z.lazy(() => z.tuple([z.string(), z.boolean(), name], name));
-const searchCursor = z.lazy(() =>
-  z.tuple([z.string(), walk.nullable(), z.tuple([z.int().min(1), name], name).nullable()])
+const name = z.lazy(() => z.string().refine((text) => !/^\.{0,2}$|[/\0]/.test(text)));
+const walk = z.lazy(() =>
+  z.tuple([z.boolean(), name], name).transform(([isDirectory, ...segments]) => ({ segments, isDirectory }))
+);
+const partial = z.lazy(() =>
+  z.tuple([z.int().min(1), name], name).transform(([line, ...segments]) => ({ segments, line }))
+);
+const search = z.lazy(() =>
+  z.tuple([walk.nullable(), partial.nullable()]).transform(([finished, partial]): SearchCursor => ({
+    finished: finished ?? undefined,
+    ...partial === null ? {} : { partial },
+  }))
 );
 /** Characters of a hash that tells one call's arguments from another's: enough against mistakes. */
 const tagCharacters = 6;
@@ -215,10 +226,7 @@ export function toReadCursorText({ version, from, endLine = 0 }: ReadCursor): st
 
 /** Decodes a reading's position; `null` for anything that {@link toReadCursorText} did not make. */
 export function toReadCursor(text: string): ReadCursor | null {
-  const parsed = readCursor.safeParse(decode(text));
-  if (!parsed.success) return null;
-  const [version, offsetBytes, line, endLine] = parsed.data;
-  return { version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } };
+  return decode(readCursor, text);
 }
 
 /** What a cursor says of the arguments that it goes with; an empty list is none. */
@@ -236,17 +244,21 @@ export function cursorWords(problem: CursorProblem): string {
     : "the cursor is of a call with other arguments; repeat those, or leave the cursor out";
 }
 
+/** What a cursor of a call with these arguments holds. */
+function ofCall<T>(schema: z.ZodType<T>, tag: string, text: string): T | CursorProblem {
+  const decoded = decode(z.tuple([z.string(), schema]), text);
+  if (decoded === null) return "unknown";
+  return decoded[0] === tag ? decoded[1] : "other_call";
+}
+
 /** Encodes where a walk goes on. */
 export function toWalkCursorText(tag: string, { segments, isDirectory }: WalkPosition): string {
-  return encode([tag, isDirectory, ...segments]);
+  return encode([tag, [isDirectory, ...segments]]);
 }
 
 /** Decodes where a walk goes on, as {@link toWalkCursorText} has put it. */
 export function toWalkCursor(tag: string, text: string): WalkPosition | CursorProblem {
-  const parsed = walkCursor.safeParse(decode(text));
-  if (!parsed.success) return "unknown";
-  const [madeFor, isDirectory, ...segments] = parsed.data;
-  return madeFor === tag ? { segments, isDirectory } : "other_call";
+  return ofCall(walk, tag, text);
 }
 
 /** Where a search goes on. */
@@ -259,39 +271,28 @@ export interface SearchCursor {
 
 /** Encodes where a search goes on. */
 export function toSearchCursorText(tag: string, { finished, partial }: SearchCursor): string {
-  return encode([
-    tag,
+  return encode([tag, [
     finished === undefined ? null : [finished.isDirectory, ...finished.segments],
     partial === undefined ? null : [partial.line, ...partial.segments],
-  ]);
+  ]]);
 }
 
 /** Decodes where a search goes on, as {@link toSearchCursorText} has put it. */
 export function toSearchCursor(tag: string, text: string): SearchCursor | CursorProblem {
-  const parsed = searchCursor.safeParse(decode(text));
-  if (!parsed.success) return "unknown";
-  const [madeFor, finished, partial] = parsed.data;
-  if (madeFor !== tag) return "other_call";
-  return {
-    finished: finished === null ? undefined : { segments: finished.slice(1).map(String), isDirectory: finished[0] },
-    ...partial === null ? {} : { partial: { segments: partial.slice(1).map(String), line: partial[0] } },
-  };
-}
-
-function isName(text: string): boolean {
-  return text !== "" && text !== "." && text !== ".." && !/[/\0]/.test(text);
+  return ofCall(search, tag, text);
 }
 
 function encode(value: unknown): string {
   return Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
 }
 
-function decode(text: string): unknown {
-  if (text.length > maxCursorCharacters) return undefined;
+/** `null` for what is not of this shape, or was not encoded by us. */
+function decode<T>(schema: z.ZodType<T>, text: string): T | null {
+  if (text.length > maxCursorCharacters) return null;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
-    return hasMoreParts(value, maxCursorParts) ? undefined : value;
+    return hasMoreParts(value, maxCursorParts) ? null : schema.safeParse(value).data ?? null;
   } catch {
-    return undefined; // not JSON
+    return null; // not JSON
   }
 }

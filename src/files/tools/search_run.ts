@@ -2,8 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { ToolContext, ToolOutcome } from "../../mcp/mod.ts";
-import type { GlobMatcher } from "../workspace/glob.ts";
-import { createIgnored, type Ignored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
+import { createIgnored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
@@ -37,30 +36,6 @@ interface SearchOptions {
   readonly clock: Clock;
 }
 
-/** One call of the search. */
-interface SearchRun {
-  readonly request: SearchRequest;
-  readonly workspace: Workspace;
-  /** A directory, or the one file to search. */
-  readonly path: WorkspacePath;
-  readonly isFile: boolean;
-  readonly matchesName: GlobMatcher;
-  /** Of the one file: the lines to search. */
-  readonly lines: Lines;
-  /** `null`: files are found by their names alone. */
-  readonly pattern: LinePattern | null;
-  readonly cursor: SearchCursor | undefined;
-  /** Of the cursor to go on with. */
-  readonly tag: string;
-  /** What to try where nothing is found. */
-  readonly hint: Notice | null;
-  readonly ignored: Ignored | undefined;
-  readonly isOver: () => boolean;
-  progress(filesSearched: number): void;
-  /** Makes a search that takes long a task, where the caller takes tasks. */
-  outlive(): Promise<void> | undefined;
-}
-
 /** What a cursor goes with. */
 const queryParts = [
   ...["query", "regex", "pattern", "exclude", "all", "without", "ignore_case", "whole_word"] as const,
@@ -72,60 +47,22 @@ export async function searchFiles(
   source: WorkspaceSource,
   request: SearchRequest,
   context: ToolContext,
-  { maxSearchMilliseconds, handOutAfterMilliseconds, clock }: SearchOptions,
+  options: SearchOptions,
 ): Promise<ToolOutcome> {
-  const workspace = workspaceOf(source, context.principal);
-  const given = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
-  if (!given.ok) return given.error;
-  const pattern = await patternOf(request);
-  if (!pattern.ok) return refuse(action, pattern.error);
-  const { path, lines } = await findLines(workspace, given.value);
-  const patterns = createNamePatterns(path, { ...request, name: request.query });
-  if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
-  const there = path.text === "" ? null : await workspace.stat(path);
-  if (there !== null && !there.ok) return await suggestNear(workspace, path, toFailure(action, path, there.error));
-  const isFile = there?.value.kind === "file";
-  const tag = tagOf([given.value.text, ...queryParts.map((part) => request[part])]);
-  const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
-  if (typeof cursor === "string") return refuse(action, cursorWords(cursor));
-  const ignored = async () =>
-    patterns.alsoExcluding(isFile || request.include_ignored ? undefined : await createIgnored(workspace, path));
-  const started = clock();
-  let isHandedOut = false;
-  const run: SearchRun = {
-    request,
-    workspace,
-    path,
-    isFile,
-    matchesName: isFile ? () => true : patterns.matches,
-    lines,
-    pattern: pattern.value,
-    cursor,
-    tag,
-    hint: hintFor(request),
-    ignored: await ignored(),
-    isOver: () => clock() > started + maxSearchMilliseconds || context.signal.aborted,
-    progress: (progress) => context.progress({ progress }),
-    outlive() {
-      if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
-      isHandedOut = true;
-      return context.handOut();
-    },
-  };
+  const prepared = await prepare(source, request, context, options);
+  if (!prepared.ok) return prepared.error;
+  const { run, patterns, createIgnoring } = prepared.value;
+  const { isFile, pattern } = run;
   const { outcome, state, isWhole } = await search(run);
   if (!outcome.ok || !isWhole) return outcome;
   if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
   const notices = isFile ? [] : patterns.notices();
-  const relaxed = relaxedQuery(request, pattern.value?.hasOtherCase !== false);
+  const relaxed = relaxedQuery(request, pattern?.hasOtherCase !== false);
   const almost = relaxed === null ? null : await createLinePattern(relaxed);
   if (almost?.ok) {
     const first = { limit: 1, show: "lines", context: 0, last: false, newest_first: false } as const;
-    const near = await search({
-      ...run,
-      request: { ...request, ...first },
-      pattern: almost.value,
-      ignored: await ignored(),
-    });
+    const ignored = await createIgnoring();
+    const near = await search({ ...run, request: { ...request, ...first }, pattern: almost.value, ignored });
     const [file] = near.state.files;
     const line = file?.matches[0]?.line;
     if (file !== undefined && line !== undefined) {
@@ -135,6 +72,63 @@ export async function searchFiles(
   }
   return withNotices(outcome, notices);
 }
+
+/** What a call asks for, or the refusal. */
+async function prepare(
+  source: WorkspaceSource,
+  request: SearchRequest,
+  context: ToolContext,
+  { maxSearchMilliseconds, handOutAfterMilliseconds, clock }: SearchOptions,
+) {
+  const workspace = workspaceOf(source, context.principal);
+  const given = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
+  if (!given.ok) return given;
+  const pattern = await patternOf(request);
+  if (!pattern.ok) return failure(refuse(action, pattern.error));
+  const { path, lines } = await findLines(workspace, given.value);
+  const patterns = createNamePatterns(path, { ...request, name: request.query });
+  if (patterns === null) return failure(refuse(action, "a pattern is empty, too long or has too many alternatives"));
+  const there = path.text === "" ? null : await workspace.stat(path);
+  if (there !== null && !there.ok) {
+    return failure(await suggestNear(workspace, path, toFailure(action, path, there.error)));
+  }
+  const isFile = there?.value.kind === "file";
+  const tag = tagOf([given.value.text, ...queryParts.map((part) => request[part])]);
+  const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
+  if (typeof cursor === "string") return failure(refuse(action, cursorWords(cursor)));
+  const createIgnoring = async () =>
+    patterns.alsoExcluding(isFile || request.include_ignored ? undefined : await createIgnored(workspace, path));
+  const started = clock();
+  let isHandedOut = false;
+  const run = {
+    request,
+    workspace,
+    path,
+    isFile,
+    matchesName: isFile ? () => true : patterns.matches,
+    /** Of the one file: the lines to search. */
+    lines,
+    /** `null`: files are found by their names alone. */
+    pattern: pattern.value,
+    cursor,
+    /** Of the cursor to go on with. */
+    tag,
+    /** What to try where nothing is found. */
+    hint: hintFor(request),
+    ignored: await createIgnoring(),
+    isOver: () => clock() > started + maxSearchMilliseconds || context.signal.aborted,
+    progress: (progress: number) => context.progress({ progress }),
+    /** Makes a search that takes long a task, where the caller takes tasks. */
+    outlive(): Promise<void> | undefined {
+      if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
+      isHandedOut = true;
+      return context.handOut();
+    },
+  };
+  return success({ run, patterns, createIgnoring });
+}
+
+type SearchRun = Extract<Awaited<ReturnType<typeof prepare>>, { readonly ok: true }>["value"]["run"];
 
 /** What a line must match; `null` to find files by their names, or what is wrong with the request. */
 async function patternOf(request: SearchRequest): Promise<Result<LinePattern | null, string>> {
