@@ -10,10 +10,7 @@ const isMatch = -1;
 /** The state after the byte at `at`, or after the end of the line where there is none. */
 type Advance = (state: number, characters: string, at: number) => number;
 
-/**
- * The offset at which a line is known to match, or the state at the end ({@link toState}). The inner loop calls
- * nothing, so that its variables stay in registers: that takes a quarter off.
- */
+/** The offset at which a line is known to match, or the state at the end ({@link toState}). */
 function runAutomaton(
   characters: string,
   from: number,
@@ -24,12 +21,7 @@ function runAutomaton(
 ): number {
   let state = start;
   for (let at = from; at < to; at++) {
-    let reached = isMatch;
-    while (at < to && (reached = next[state | characters.charCodeAt(at)] ?? isMatch) > 0) {
-      state = reached;
-      at++;
-    }
-    if (at === to) break;
+    let reached = next[state | characters.charCodeAt(at)] ?? isMatch;
     if (reached === unknown) reached = advance(state, characters, at);
     if (reached === isMatch) return at;
     state = reached;
@@ -146,12 +138,8 @@ function treatsBeyondAsciiAlike(program: Program): boolean {
 }
 
 /** The instructions that accept a character, by its code point. */
-function acceptingCharacter({ inst }: Program, codePoint: number): number[] {
-  return inst.flatMap((instruction, index) =>
-    instruction.op >= operation.rune && instruction.op <= lastRuneOperation && instruction.matchRune(codePoint)
-      ? [index]
-      : []
-  );
+function acceptingCharacter(program: Program, codePoint: number): number[] {
+  return program.inst.flatMap((each, index) => isCharacter(program, index) && each.matchRune(codePoint) ? [index] : []);
 }
 
 /** Whether the byte goes on inside a character beyond ASCII. */
@@ -160,11 +148,10 @@ function isInside(byte: number): boolean {
 }
 
 /** Whether the instruction accepts a byte. The first byte of a character beyond ASCII stands for all of those. */
-export function acceptsByte({ inst }: Program, index: number, byte: number): boolean {
-  const instruction = inst[index];
-  if (instruction === undefined || isInside(byte)) return false;
-  const { op, arg, runes } = instruction;
-  if (op < operation.rune || op > lastRuneOperation) return false;
+export function acceptsByte(program: Program, index: number, byte: number): boolean {
+  const instruction = program.inst[index];
+  if (instruction === undefined || isInside(byte) || !isCharacter(program, index)) return false;
+  const { arg, runes } = instruction;
   if (byte < 0x80) return instruction.matchRune(byte);
   const last = runes[runes.length - 1] ?? 0;
   return last >= 0x80 ||
@@ -272,7 +259,19 @@ export function createLineAutomaton(program: Program) {
     return kind;
   };
 
+  /** Begins a line that comes in pieces, each of whole characters. */
+  const begin = (): LineWalk => {
+    let state = first;
+    return (characters, from, to, isEnd) => {
+      if (isAlwaysMatch || isLost) return from;
+      const found = runAutomaton(characters, from, to, state, next, advance);
+      if (found >= 0) return found;
+      state = toState(found);
+      return isEnd && advance(state, "", 0) === isMatch ? to : -1;
+    };
+  };
   return {
+    begin,
     /** Whether the expression says something of what follows a match. */
     looksAhead: asserts(program, lineEnd | wordBoundary | noWordBoundary),
     /** Once there are too many states it cannot tell any more, and answers with the first line, or the first byte. */
@@ -281,22 +280,9 @@ export function createLineAutomaton(program: Program) {
     },
     /** The offset, from a line's start to a line's end, of a byte in the first line that matches, or -1. */
     find(characters: string, from: number, to: number): number {
-      if (isAlwaysMatch || isLost) return from < to ? from : -1;
-      const found = runAutomaton(characters, from, to, first, next, advance);
-      if (found >= 0) return found;
-      const isUnfinished = to > from && characters.charCodeAt(to - 1) !== newline;
-      return isUnfinished && advance(toState(found), "", 0) === isMatch ? to - 1 : -1;
-    },
-    /** Begins a line that comes in pieces, each of whole characters. */
-    begin(): LineWalk {
-      let state = first;
-      return (characters, from, to, isEnd) => {
-        if (isAlwaysMatch || isLost) return from;
-        const found = runAutomaton(characters, from, to, state, next, advance);
-        if (found >= 0) return found;
-        state = toState(found);
-        return isEnd && advance(state, "", 0) === isMatch ? to : -1;
-      };
+      if (from >= to) return -1;
+      const isUnfinished = characters.charCodeAt(to - 1) !== newline;
+      return Math.min(begin()(characters, from, to, isUnfinished), to - 1);
     },
   };
 }

@@ -287,9 +287,6 @@ async function copyDirectory(
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
   let [unnamed, firstUnnamed] = [0, ""];
-  const leaveOut = (words: string): void => {
-    if (unnamed++ === 0) firstUnnamed = words.replace(/^[^:]*: /, "");
-  };
   /** Files that another program put there meanwhile would go, too: they are in the trash, where one is kept. */
   const soFar = async (words: string): Promise<ToolOutcome> => {
     const isGone = (await workspace.remove(to, { recursive: true })).ok;
@@ -308,25 +305,21 @@ async function copyDirectory(
     if (within !== null && within.every((name, index) => name === segments[index])) continue;
     if (++visited > workspace.limits.maxTreeEntries) return await soFar(`it has more than ${visited - 1} entries`);
     if (signal.aborted) return await soFar("it was cancelled");
-    if (kind === "directory") {
-      const child = await workspace.makeDirectory(target);
-      if (!child.ok) {
-        const words = failureWords(toFailure("create directory", target, child.error));
-        if (child.error.reason !== "bad_name") return await soFar(words);
-        leaveOut(words);
-        within = segments;
-      }
-    } else if (kind === "file") {
-      const copied = await workspace.copy(source, target);
-      if (!copied.ok) {
-        const words = failureWords(toPairFailure("copy", { from: source, to: target }, copied.error));
-        if (copied.error.reason !== "bad_name") return await soFar(words);
-        leaveOut(words);
-        continue;
-      }
+    const copied = kind === "file" ? await workspace.copy(source, target) : null;
+    const made = kind === "directory" ? await workspace.makeDirectory(target) : null;
+    if (copied?.ok) {
       files++;
       sizeBytes += copied.value.sizeBytes;
-    } else leftOut++;
+    } else if (copied === null && made === null) leftOut++;
+    const failed = copied?.ok === false
+      ? toPairFailure("copy", { from: source, to: target }, copied.error)
+      : made?.ok === false
+      ? toFailure("create directory", target, made.error)
+      : null;
+    if (failed === null) continue;
+    if (failed.code !== "bad_name") return await soFar(failureWords(failed));
+    if (unnamed++ === 0) firstUnnamed = failureWords(failed).replace(/^[^:]*: /, "");
+    if (kind === "directory") within = segments;
   }
   const without = [
     ...leftOut === 0 ? [] : [`${count(leftOut, "link or special file", "links or special files")} left out`],
@@ -343,6 +336,6 @@ async function copyDirectory(
   });
 }
 
-function failureWords(outcome: ToolOutcome): string {
-  return outcome.ok ? "" : outcome.message.replace(/^Failed to copy: /, "");
+function failureWords({ message }: Failure): string {
+  return message.replace(/^Failed to copy: /, "");
 }

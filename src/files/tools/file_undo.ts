@@ -159,33 +159,22 @@ function redoing(undoings: ReadonlyMap<string, string | null>, undoneBy: string 
   return isUndone ? null : newest;
 }
 
-/** An undoing, and what it undid: followed back to a change, it redoes that where their number is even. */
-interface Undoing {
-  readonly change: Change;
-  /** The oldest of the undoings that were met, and how many there are. */
-  oldest: string;
-  depth: number;
-  isRedo: boolean | null;
-}
-
 /** The newest that is not undone: a change, or what redid one. Other undoings are undone by their ids. */
 async function lastChange(trash: Trash, principal: Principal): Promise<Change | null> {
-  const undoings: Undoing[] = []; // not undone, and newer than `last`
-  let last: Change | null = null;
+  const open: Change[] = []; // not undone
+  const undoneBy = new Map<string, Change>();
   for await (const change of ownChanges(trash, principal)) {
-    const undoing = undoings.find(({ oldest }) => oldest === change.undoneBy);
-    if (undoing !== undefined && isUndoing(change)) {
-      Object.assign(undoing, { oldest: change.id, depth: undoing.depth + 1 });
-    } else if (undoing !== undefined) undoing.isRedo = undoing.depth % 2 === 0;
-    if (last === null && change.undoneBy === null) {
-      if (isUndoing(change)) undoings.push({ change, oldest: change.id, depth: 1, isRedo: null });
-      else last = change;
-    }
-    while (undoings[0]?.isRedo === false) undoings.shift();
-    if (undoings[0]?.isRedo === true) return undoings[0].change;
-    if (undoings.length === 0 && last !== null) return last;
+    if (change.undoneBy === null) open.push(change);
+    else undoneBy.set(change.undoneBy, change);
+    const [newest] = open;
+    if (newest !== undefined && !isUndoing(newest)) return newest;
   }
-  return undoings.find(({ isRedo }) => isRedo)?.change ?? last;
+  /** What undid an undoing that was no redo itself. */
+  const isRedo = ({ id }: Change): boolean => {
+    const undone = undoneBy.get(id);
+    return undone !== undefined && isUndoing(undone) && !isRedo(undone);
+  };
+  return open.find((change) => !isUndoing(change) || isRedo(change)) ?? null;
 }
 
 function isUndoing({ by }: Change): boolean {
