@@ -237,15 +237,11 @@ function repetitionsOf(expression: string): number {
   return product;
 }
 
-/** Texts that a line must hold, and texts that it must not hold. */
-interface LineFilter {
-  readonly all: readonly string[];
-  readonly without: readonly string[];
-  readonly ignoreCase: boolean;
-}
-
-/** The pattern for such lines alone. Lines longer than a step are not judged: a match in them may be missed. */
-export function filterLines(pattern: LinePattern, { all, without, ignoreCase }: LineFilter): LinePattern {
+/** The pattern for lines alone that hold all of these texts, and none of those. Lines longer than a step are not judged: a match in them may be missed. */
+export function filterLines(
+  pattern: LinePattern,
+  { all, without, ignoreCase }: { all: readonly string[]; without: readonly string[]; ignoreCase: boolean },
+): LinePattern {
   if (all.length === 0 && without.length === 0) return pattern;
   const hasForms = [...all, ...without].some((text) => unicodeForms(text).length > 1);
   const fold = (text: string): string => {

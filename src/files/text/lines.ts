@@ -181,15 +181,6 @@ function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** Some characters of a line. */
-interface LineCharacters {
-  readonly bytes: Uint8Array;
-  /** How many there are: fewer than were asked for where the line ends, or no more may be given. */
-  readonly count: number;
-  /** How many characters the line has, where that is fewer than were asked for. */
-  readonly lineEnd: number | null;
-}
-
 const carriageReturn = 13;
 
 /** The characters from `first` to `last` of the line that the bytes start with, as many as `maxBytes` hold. */
@@ -203,7 +194,7 @@ export function charactersOf(
     readonly isStart: boolean;
     readonly isLatin1?: boolean;
   },
-): LineCharacters {
+) {
   const before = passOver(bytes, markBytes(bytes, isStart), first - 1, isLatin1);
   const wanted = passOver(bytes, before.offset, last - first + 1, isLatin1);
   const isCut = wanted.offset - before.offset > maxBytes;
@@ -212,7 +203,9 @@ export function charactersOf(
   const isEnd = before.count < first - 1 || wanted.count < last - first + 1;
   return {
     bytes: bytes.subarray(before.offset, end),
+    /** How many there are: fewer than were asked for where the line ends, or no more may be given. */
     count,
+    /** How many characters the line has, where that is fewer than were asked for. */
     lineEnd: isEnd && !isCut ? before.count + wanted.count : null,
   };
 }

@@ -1,5 +1,5 @@
 /** Looks for a query in a line that is too long for one step, or for memory: piece by piece, the first match alone. */
-import { countCharacters } from "./finder.ts";
+import { countCharacters, type Match } from "./finder.ts";
 import type { LineAutomaton } from "./line_automaton.ts";
 
 /** A match in a long line, with the text around it. */
@@ -21,19 +21,13 @@ export interface LongLineSearch {
   readonly isUnsure: boolean;
 }
 
-/** A match of an expression in a part of a line. */
-interface PartMatch {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** How an expression is found. */
 interface LongExpression {
   readonly automaton: LineAutomaton;
   /** Bytes of a part: the time for one is that of a step. */
   readonly partBytes: number;
   /** The first match at or after `from`; what is before is only looked back at. */
-  findFrom(part: string, from: number): PartMatch | null;
+  findFrom(part: string, from: number): Match | null;
 }
 
 /** More than a text that is searched for may have, in either Unicode form. */

@@ -433,15 +433,10 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
     if (sameSize.length < 2) continue;
     const byContent = new Map<string, WalkedEntry[]>();
     for (const entry of sameSize) {
-      if (isOver()) {
-        cut ??= { mostly: null };
-        late.push(entry.segments.join("/"));
-        continue;
-      }
-      const hash = await hashFile(workspace, entry.path, { buffer, isOver });
+      const hash = isOver() ? null : await hashFile(workspace, entry.path, buffer, isOver);
       if (hash === null) {
-        (isOver() ? late : unread).push(entry.segments.join("/"));
         if (isOver()) cut ??= { mostly: null };
+        (isOver() ? late : unread).push(entry.segments.join("/"));
         continue;
       }
       const same = byContent.get(hash);
@@ -484,10 +479,8 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
 async function hashFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { buffer, isOver }: {
-    readonly buffer: Uint8Array;
-    readonly isOver: () => boolean;
-  },
+  buffer: Uint8Array,
+  isOver: () => boolean,
 ): Promise<string | null> {
   const digest = createDigest();
   let offsetBytes = 0;

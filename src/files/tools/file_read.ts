@@ -240,7 +240,7 @@ const maxKeptBytes = 16_384;
 /** Of the files of all workspaces together, with what an answer takes beside its text: 64 large ones, 1,000 small ones. */
 const maxKeptBytesInAll = 64 * maxKeptBytes;
 const bytesBesideText = 1_024;
-/** So many contents that were read lately are known by the beginning of their SHA-256. */
+/** So many contents that were read lately are known by their SHA-256. */
 const maxSeen = 1_024;
 
 interface KeptRead {
@@ -259,13 +259,12 @@ function createKeptReads() {
     weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
   });
   // Answers that are kept and not asked for again would cost the collector of garbage as much as making them does.
-  const seen = new Uint32Array(2 * maxSeen);
+  const seen = new Set<string>();
   const wasSeen = (sha256: string): boolean => {
-    const mark = Number.parseInt(sha256.slice(0, 8), 16);
-    const places = [mark % maxSeen, maxSeen + (mark >>> 16) % maxSeen] as const; // two: another file may have one of them
-    const wasThere = seen[places[0]] === mark || seen[places[1]] === mark;
-    seen[places[0]] = seen[places[1]] = mark;
-    return wasThere;
+    if (seen.has(sha256)) return true;
+    if (seen.size === maxSeen) seen.clear();
+    seen.add(sha256);
+    return false;
   };
   return {
     /** What the file was when it was last read, and what was answered. */
@@ -288,7 +287,9 @@ function createKeptReads() {
 const maxGrowth = 2;
 
 /** What is asked for of one file. */
-interface ReadRequest extends ProblemRequest {
+interface ReadRequest extends TextRequest {
+  /** Whether files can be had by a link, too. */
+  readonly hasLinks: boolean;
   readonly numbered: boolean;
   /** For reads of whole files as they are. */
   readonly kept: Reader["kept"] | null;
@@ -360,11 +361,7 @@ interface FileRead {
 }
 
 /** What is known of the file as a whole. */
-interface FileFacts {
-  readonly sizeBytes: number;
-  readonly modifiedAt: number;
-  readonly sha256: string | null;
-}
+type FileFacts = Pick<FileContent, "sizeBytes" | "modifiedAt" | "sha256">;
 
 type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>;
 
@@ -515,16 +512,11 @@ function bytes(number: number): string {
 /** What tells the format of an image or a sound. */
 const sniffedBytes = 64;
 
-/** A request, and whether files can be had by a link, too. */
-interface ProblemRequest extends TextRequest {
-  readonly hasLinks: boolean;
-}
-
 /** The refusal as an answer. */
 async function problemRead(
   workspace: Workspace,
   path: WorkspacePath,
-  request: ProblemRequest,
+  request: ReadRequest,
   problem: TextProblem,
 ): Promise<FileRead> {
   const { code, message } = problem.reason === "not_text"
@@ -540,7 +532,7 @@ async function problemRead(
   return refusedRead(toPathText(path.text), message, code);
 }
 
-async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encoding, hasLinks }: ProblemRequest) {
+async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encoding, hasLinks }: ReadRequest) {
   const head = new Uint8Array(sniffedBytes);
   const read = await workspace.readInto(path, head, 0);
   const sizeBytes = read.ok ? read.value.sizeBytes : 0;

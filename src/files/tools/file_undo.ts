@@ -240,21 +240,18 @@ export function toUndoFailure({ id }: Change, { problem, undone }: UndoFailure, 
 }
 
 function wordsOf(problem: UndoProblem, later: string | null): { readonly code: string; readonly words: string } {
-  const first = later === null ? "" : ` (undo ${later} first)`;
-  switch (problem.reason) {
-    case "undone":
-      return { code: "undone", words: `change ${problem.by} undid it already` };
-    case "changed_since":
-      return { code: "changed_since", words: `${showName(problem.path)} was changed since${first}` };
-    case "taken":
-      return { code: "taken", words: `there is something new at ${showName(problem.path)}${first}` };
-    case "not_empty":
-      return { code: "not_empty", words: `${showName(problem.path)} is not empty${first}` };
-    case "not_kept":
-      return { code: "not_kept", words: `what was at ${showName(problem.path)} is no longer kept` };
-    case "refused": {
-      const { code, message } = toFailure("undo", pathOf(problem.path), problem.refusal);
-      return { code, words: message.replace("Failed to undo: ", "") };
-    }
+  const { reason: code } = problem;
+  if (code === "undone") return { code, words: `change ${problem.by} undid it already` };
+  if (code === "refused") {
+    const failed = toFailure("undo", pathOf(problem.path), problem.refusal);
+    return { code: failed.code, words: failed.message.replace("Failed to undo: ", "") };
   }
+  const name = showName(problem.path);
+  if (code === "not_kept") return { code, words: `what was at ${name} is no longer kept` };
+  const words = {
+    changed_since: `${name} was changed since`,
+    taken: `there is something new at ${name}`,
+    not_empty: `${name} is not empty`,
+  };
+  return { code, words: `${words[code]}${later === null ? "" : ` (undo ${later} first)`}` };
 }

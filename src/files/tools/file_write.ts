@@ -1,6 +1,6 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
-import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
+import { encodeText, lackingIn } from "../workspace/encoding.ts";
 import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { removeEmpty } from "../text/undo.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -75,23 +75,17 @@ const linkableInput = () => {
 };
 type Input = z.output<ReturnType<typeof linkableInput>>;
 
-const oneFile = () =>
-  z.object({
-    filename: filenameOutput(),
-    size_bytes: z.int().describe("The file's new size in bytes"),
-    version: versionOutput(),
-    sha256: sha256Output(),
-    created: z.boolean().describe("Whether the file is new"),
-    note: z.string().optional().describe("What to know of its line ends and encoding"),
-  });
-const output = (hasLinks: boolean) => {
-  const one = oneFile();
-  const part = one.partial().shape;
-  return z.object({
-    ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput() } : one.shape),
-    files: z.array(z.object(part)).optional(),
-  });
-};
+const oneFile = () => ({
+  filename: filenameOutput(),
+  size_bytes: z.int().optional().describe("The file's new size in bytes"),
+  version: versionOutput().optional(),
+  sha256: sha256Output().optional(),
+  created: z.boolean().optional().describe("Whether the file is new"),
+  note: z.string().optional().describe("What to know of its line ends and encoding"),
+});
+const output = z.lazy(() =>
+  z.object({ ...oneFile(), ...linkOutput(), files: z.array(z.object(oneFile())).optional() })
+);
 
 /** The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them. */
 export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
@@ -99,7 +93,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     ...toolFrames.write,
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
-    output: z.lazy(() => output(links !== null)),
+    output,
     preview: (input: Input, context) => previewWrite(source, input, context),
     async run(request: Input, context) {
       const { filename, content = "", files = [] } = request;
@@ -256,9 +250,13 @@ async function writeOne(
   const isAdded = mode === "append";
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
     await hasOpenLine(workspace, path, stored);
-  const { text, encoding, note } = inFormOf(stored, { content, isAdded, isContinued });
+  const { text, encoding, note } = inFormOf(stored, content, isAdded, isContinued);
   const bytes = encodeText(text, encoding);
-  if (bytes === null) return failure(notEncodable(encoding, path, lackingIn(text, encoding) ?? ""));
+  if (bytes === null) {
+    const words = `the file's encoding (${encoding}) has no "${showText(lackingIn(text, encoding) ?? "")}"; ` +
+      `leave that out, or delete the file first to have UTF-8 (${showName(path.text)})`;
+    return failure(refuse(action, words, "not_encodable"));
+  }
   const condition = await conditionOf(workspace, path, ifVersion);
   if (condition === null) return failure(toFailure(action, path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, { mode, ...condition });
@@ -269,30 +267,16 @@ async function writeOne(
 
 const beyondAscii = /[^\0-\x7f]/;
 
-function notEncodable(encoding: TextEncoding, path: WorkspacePath, lacking: string): Failure {
-  const words = `the file's encoding (${encoding}) has no "${showText(lacking)}"; ` +
-    "leave that out, or delete the file first to have UTF-8";
-  return refuse(action, `${words} (${showName(path.text)})`, "not_encodable");
-}
-
-interface WrittenForm {
-  readonly text: string;
-  readonly encoding: TextEncoding;
-  readonly note: string;
-}
-
 const mark = "\ufeff";
 
 /** New content in the file's form. Its own CR or byte order mark takes precedence. */
 function inFormOf(
   stored: StoredForm | null,
-  { content, isAdded, isContinued }: {
-    readonly content: string;
-    readonly isAdded: boolean;
-    readonly isContinued: boolean;
-  },
-): WrittenForm {
-  if (stored === null || stored.sizeBytes === 0) return { text: content, encoding: "utf-8", note: "" };
+  content: string,
+  isAdded: boolean,
+  isContinued: boolean,
+) {
+  if (stored === null || stored.sizeBytes === 0) return { text: content, encoding: "utf-8", note: "" } as const;
   const kept: string[] = [];
   const isMarked = content.startsWith(mark);
   const encoding = isMarked && !isAdded && !stored.encoding.startsWith("utf-16") ? "utf-8" : stored.encoding;

@@ -146,16 +146,10 @@ async function readPartIn(
 /** The answer of some characters of a line. */
 function charactersPart(
   content: string,
-  { line, isThere, first, count, lineEnd, totalLines, encoding }: {
-    readonly line: number;
-    /** Whether there is such a line. */
-    readonly isThere: boolean;
-    readonly first: number;
-    readonly count: number;
-    readonly lineEnd: number | null;
-    readonly totalLines: number | null;
-    readonly encoding: TextEncoding;
-  },
+  { line, isThere, first, count, lineEnd, ...facts }:
+    & NonNullable<TextPart["characters"]>
+    & Pick<TextPart, "totalLines" | "encoding">
+    & { readonly line: number; /** Whether there is such a line. */ readonly isThere: boolean },
 ): Result<TextPart, TextProblem> {
   const shown = escapeText(content);
   if (shown === null) return failure({ reason: "not_text" });
@@ -165,11 +159,10 @@ function charactersPart(
     contentBytes: Buffer.byteLength(content),
     startLine: line,
     lines: count === 0 ? 0 : 1,
-    totalLines,
     isWhole: false,
     ...isThere ? { characters: { first, count, lineEnd } } : {},
     next: null,
-    encoding,
+    ...facts,
   });
 }
 
@@ -249,12 +242,7 @@ export interface LineRequest {
   readonly endLine?: number | undefined;
   readonly tail?: number | undefined;
   /** Of the line {@link startLine}, both included. */
-  readonly characters?: CharacterRange | undefined;
-}
-
-interface CharacterRange {
-  readonly first: number;
-  readonly last: number;
+  readonly characters?: { readonly first: number; readonly last: number } | undefined;
 }
 
 /** A file name and what its end asks for. */
