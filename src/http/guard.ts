@@ -101,10 +101,6 @@ interface TokenVerifier {
   changeCount(): number | Promise<number>;
 }
 
-export interface Guard {
-  authenticate(request: Request): AuthOutcome | Promise<AuthOutcome>;
-}
-
 interface CachedToken {
   readonly kind: "bearer" | "key";
   readonly outcome: Extract<AuthOutcome, { kind: "principal" }>;
@@ -125,7 +121,7 @@ export function createGuard(options: {
   readonly challenges: ReturnType<typeof createChallenges>;
   readonly clock: Clock;
   readonly maxCachedTokens?: number;
-}): Guard {
+}) {
   const { verifier, challenges, clock, maxCachedTokens = maxVerifiedTokens } = options;
   // Keyed by the whole header, so that the hot path neither parses nor copies it.
   const cache = boundedMap<string, CachedToken>(maxCachedTokens);
@@ -162,7 +158,7 @@ export function createGuard(options: {
   };
 
   return {
-    authenticate(request) {
+    authenticate(request: Request): AuthOutcome | Promise<AuthOutcome> {
       const header = headerOf(request, "authorization") ?? apiKeyHeader(request);
       if (header === null) return noToken;
       const found = cache.get(header) ?? parseAuthorization(header);

@@ -16,26 +16,24 @@ export type InFlight = ReturnType<typeof createInFlight>;
 const cancellationLifetimeMs = 180_000;
 
 export function createInFlight({ storage, clock, timers, log }: Services) {
-  const calls = new Map<string, (() => void)[]>();
+  const calls = new Map<string, Set<() => void>>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
   const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", sha256Of(keyOf(owner, id)).toHex()];
   const cancel = (owner: string, id: RpcId): boolean => {
-    const [only, ...others] = calls.get(keyOf(owner, id)) ?? [];
-    if (only === undefined || others.length > 0) return false;
-    only();
+    const found = calls.get(keyOf(owner, id));
+    if (found?.size !== 1) return false;
+    for (const cancelOnly of found) cancelOnly();
     return true;
   };
   return {
     /** Enters a call and returns the way out. */
     enter(owner: string, id: RpcId, cancel: () => void) {
       const key = keyOf(owner, id);
-      const entered = calls.get(key);
-      if (entered === undefined) calls.set(key, [cancel]);
-      else entered.push(cancel);
+      const entered = calls.get(key) ?? new Set();
+      calls.set(key, entered.add(cancel));
       return () => {
-        const left = calls.get(key)?.filter((each) => each !== cancel) ?? [];
-        if (left.length === 0) calls.delete(key);
-        else calls.set(key, left);
+        entered.delete(cancel);
+        if (entered.size === 0 && calls.get(key) === entered) calls.delete(key);
       };
     },
     /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */

@@ -34,26 +34,17 @@ interface Listener {
   readonly tell: () => void;
 }
 
-interface Client {
-  readonly listeners: Set<Listener>;
-  /** Each token's scopes are one object for as long as the token is known: every further request with it is no news. */
-  noted: WeakSet<Scopes>;
-}
-
 /**
  * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
  * opened with an earlier one are told that its lists changed.
  */
 export function createScopeNotices() {
-  const clients = new Map<string, Client>();
+  const clients = new Map<string, Set<Listener>>();
 
   const note = (principal: Principal): void => {
     if (clients.size === 0) return;
-    const client = clients.get(callerKey(principal));
     const { scopes } = principal;
-    if (client === undefined || client.noted.has(scopes)) return;
-    client.noted.add(scopes);
-    for (const listener of [...client.listeners]) {
+    for (const listener of [...clients.get(callerKey(principal)) ?? []]) {
       // A person's scripts are one client: a token of other scopes, not more, is no step-up.
       if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
       listener.known = scopes;
@@ -67,14 +58,12 @@ export function createScopeNotices() {
     listen(principal: Principal, tell: () => void) {
       note(principal);
       const key = callerKey(principal);
-      const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
-      clients.set(key, client);
-      const listener = { known: principal.scopes, tell };
-      client.listeners.add(listener);
-      client.noted = new WeakSet();
+      const listeners = clients.get(key) ?? new Set();
+      const listener: Listener = { known: principal.scopes, tell };
+      clients.set(key, listeners.add(listener));
       return () => {
-        client.listeners.delete(listener);
-        if (client.listeners.size === 0) clients.delete(key);
+        listeners.delete(listener);
+        if (listeners.size === 0) clients.delete(key);
       };
     },
   };

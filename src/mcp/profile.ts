@@ -87,17 +87,12 @@ export function createProfiles(
     return { of: () => profile, publicProfile: profile, noteName: () => profile };
   }
   const chosen = boundedMap<string, Profile>(maxClients);
-  const choose = (clientId: string, profile: Profile): Profile => {
+  const find = async (clientId: string): Promise<Profile> => {
+    const hosts = (await findClient(clientId))?.redirectHosts ?? [];
+    const ofOther = hosts.some((host) => chatGptHost.test(host)) ? chatGptProfile : specProfile;
+    const profile = hosts.some((host) => serviceNowHost.test(host)) ? serviceNow : ofOther;
     chosen.set(clientId, profile);
     return profile;
-  };
-  const find = async (clientId: string): Promise<Profile> => {
-    const client = await findClient(clientId);
-    if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
-    return choose(
-      clientId,
-      client?.redirectHosts.some((host) => chatGptHost.test(host)) ? chatGptProfile : specProfile,
-    );
   };
   /** Grants, and tokens of the command line, whose program called itself ServiceNow's or ChatGPT's when it last began. */
   const named = boundedMap<string, Profile>(maxClients);
@@ -120,13 +115,8 @@ export function createProfiles(
      * One that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
      */
     noteName({ clientId, grantId }: Principal, clientName: string | null, readsStreams: boolean = false): Profile {
-      const own = clientName === null
-        ? null
-        : serviceNowName.test(clientName)
-        ? serviceNow
-        : chatGptName.test(clientName)
-        ? chatGptProfile
-        : null;
+      const name = clientName ?? "";
+      const own = serviceNowName.test(name) ? serviceNow : chatGptName.test(name) ? chatGptProfile : null;
       if (own !== null) {
         if (own === serviceNow || !readsStreams || !named.has(grantId)) named.set(grantId, own);
         return own;

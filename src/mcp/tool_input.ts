@@ -121,23 +121,18 @@ const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
   ...{ task_progress: [], requires_approval: [] }, // Cline
 };
 
-/** Arguments by the parameters' own names, and notices about them. */
-interface UnderstoodArguments {
-  readonly input: Readonly<Record<string, unknown>>;
-  readonly faults: readonly string[];
-  /** What was taken otherwise than it was sent. */
-  readonly notes: readonly string[];
-  /** The caller's names, by paths such as `edits.0.old_text`. */
-  readonly names: ReadonlyMap<string, string>;
-}
-
 type Path = readonly (string | number)[];
 type Members = Readonly<Record<string, unknown>>;
 
-/** Reads arguments by a tool's schema and its other names. Lists that are longer than the tool takes are left as they are. */
-function understandArguments(tool: Tool, schema: Members, given: Members): UnderstoodArguments {
+/**
+ * Reads arguments by a tool's schema and its other names: gives them by the parameters' own names. Lists that are longer
+ * than the tool takes are left as they are.
+ */
+function understandArguments(tool: Tool, schema: Members, given: Members) {
   const faults: string[] = [];
+  /** What was taken otherwise than it was sent. */
   const notes: string[] = [];
+  /** The caller's names, by paths such as `edits.0.old_text`. */
   const names = new Map<string, string>();
   let refused = 0;
   const meanings = tool.aliases ?? {};

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createChallenges, createGuard, createSpellings, type Guard } from "../../src/http/guard.ts";
+import { createChallenges, createGuard, createSpellings } from "../../src/http/guard.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
@@ -9,7 +9,10 @@ const scopes = ["files:read", "files:write"];
 const { spellingOf } = createSpellings([resource]);
 const challenges = createChallenges({ spellingOf, scopes });
 
-function guardOf(harness: Harness, options: { readonly maxCachedTokens?: number } = {}): Guard {
+function guardOf(
+  harness: Harness,
+  options: { readonly maxCachedTokens?: number } = {},
+): ReturnType<typeof createGuard> {
   return createGuard({ verifier: harness.server.verifier, challenges, clock: harness.deps.clock, ...options });
 }
 
@@ -17,7 +20,7 @@ function request(authorization?: string, url: string = resource): Request {
   return new Request(url, { method: "POST", headers: authorization === undefined ? {} : { authorization } });
 }
 
-async function kindOf(guard: Guard, authorization?: string): Promise<string> {
+async function kindOf(guard: ReturnType<typeof createGuard>, authorization?: string): Promise<string> {
   const outcome = await guard.authenticate(request(authorization));
   return outcome.kind === "refused" ? `${outcome.status} ${outcome.reason}` : outcome.kind;
 }
