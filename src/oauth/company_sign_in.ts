@@ -21,6 +21,7 @@ import type { Account } from "./manage_users.ts";
 import { defineRecordFamily, ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters, toParameters } from "./request_body.ts";
+import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
@@ -300,21 +301,10 @@ function createLinkEndpoint(options: CompanyOptions, provider: Provider): Endpoi
     }
     const purpose = { page: "companyLink", fresh: false, linkTo: account.id };
     const url = await beginVisit(options, provider, { browser, purpose, choose: true });
-    return url.ok ? goThere(url.value) : refuse(options, peer, { ...url.error, next: companyLink });
+    return url.ok
+      ? goToInstancePage(url.value, "your company account")
+      : refuse(options, peer, { ...url.error, next: companyLink });
   };
-}
-
-/** A redirect cannot answer a form: see `goToInstancePage`. */
-function goThere(url: string): Response {
-  const response = pageResponse({
-    title: "To your company's sign-in",
-    body: html`
-      <h1>Sign in to your company account</h1>
-      <p>You are being redirected. If nothing happens, <a href="${url}">continue at ${new URL(url).host}</a>.</p>
-    `,
-  });
-  response.headers.set("refresh", `0; url=${url}`);
-  return response;
 }
 
 function linkPage(

@@ -205,14 +205,14 @@ function linkPage(
 }
 
 /**
- * Sends the browser on to the instance. A redirect cannot answer a form: Chromium checks every further redirect against
- * the page's form-action, and the identity provider that an instance redirects to is not known here.
+ * Sends the browser on to sign in elsewhere. A redirect cannot answer a form: Chromium checks every further redirect
+ * against the page's form-action, and the identity provider that an instance redirects to is not known here.
  */
-export function goToInstancePage(url: string): Response {
+export function goToInstancePage(url: string, name = "ServiceNow"): Response {
   const response = pageResponse({
-    title: "To ServiceNow",
+    title: `To ${name}`,
     body: html`
-      <h1>Sign in to ServiceNow</h1>
+      <h1>Sign in to ${name}</h1>
       <p>You are being redirected. If nothing happens, <a href="${url}">continue at ${new URL(url).host}</a>.</p>
     `,
   });

@@ -45,80 +45,93 @@ async function signInThere(page: Page, name: string, host: string): Promise<void
   if (await more.isVisible()) await more.click();
 }
 
-chromiumTest("company, certified provider: sign-in, consent, call, console, step-up, a group less", async (browser) => {
-  const staff: Staff = new Map([
-    ["ada", { name: "Ada Lovelace", groups: ["mcp-users", "mcp-admins"] }],
-    ["eve", { name: "Eve", groups: ["choir"] }],
-  ]);
-  await using place = await startPlace({
-    OIDC_ALLOW: "group:mcp-users",
-    OIDC_GROUPS: "mcp-users=files:read; mcp-admins=administrator",
-  }, staff);
-  const { server, provider } = place;
-  const host = new URL(provider.issuer).host;
+chromiumTest(
+  "company, certified provider: sign-in, consent, call, console, a group less, the provider down",
+  async (browser) => {
+    const staff: Staff = new Map([
+      ["ada", { name: "Ada Lovelace", groups: ["mcp-users", "mcp-admins"] }],
+      ["eve", { name: "Eve", groups: ["choir"] }],
+    ]);
+    await using place = await startPlace({
+      OIDC_ALLOW: "group:mcp-users",
+      OIDC_GROUPS: "mcp-users=files:read; mcp-admins=administrator",
+    }, staff);
+    const { server, provider } = place;
+    const host = new URL(provider.issuer).host;
 
-  await using client = startClient("127.0.0.1");
-  const page = await openPage(browser);
-  const url = await authorizeUrl({ issuer: server.url }, client);
-  await page.goto(url);
-  await assertFits(page);
-  assert.deepEqual(await accessibilityProblems(page), []);
-  await picture(page, "company-sign-in");
-  await signInThere(page, "ada", host);
-  await page.getByRole("heading", { name: /wants access/ }).waitFor();
-  await page.getByText("Ada Lovelace").waitFor();
-  await page.getByText("Your groups do not let you allow this").waitFor();
-  assert.deepEqual(await accessibilityProblems(page), []);
-  await picture(page, "company-consent");
-  await page.getByRole("button", { name: "Allow" }).click();
-  const code = (await client.answered).get("code") ?? "";
-  const tokens = await fetch(`${server.url}/oauth/token`, {
-    method: "POST",
-    body: new URLSearchParams({
-      grant_type: "authorization_code",
-      client_id: new URL(url).searchParams.get("client_id") ?? "",
-      redirect_uri: client.redirectUri,
-      code,
-      code_verifier: verifier,
-    }),
-  });
-  const { access_token: token, scope } = await tokens.json();
-  assert.equal(scope, "files:read");
-  const listed = await fetch(`${server.url}/mcp`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
-  });
-  const tools = await listed.text();
-  assert.match(tools, /file_read/);
-  assert.doesNotMatch(tools, /file_write/);
+    await using client = startClient("127.0.0.1");
+    const page = await openPage(browser);
+    const url = await authorizeUrl({ issuer: server.url }, client);
+    await page.goto(url);
+    await assertFits(page);
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await picture(page, "company-sign-in");
+    await signInThere(page, "ada", host);
+    await page.getByRole("heading", { name: /wants access/ }).waitFor();
+    await page.getByText("Ada Lovelace").waitFor();
+    await page.getByText("Your groups do not let you allow this").waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await picture(page, "company-consent");
+    await page.getByRole("button", { name: "Allow" }).click();
+    const code = (await client.answered).get("code") ?? "";
+    const tokens = await fetch(`${server.url}/oauth/token`, {
+      method: "POST",
+      body: new URLSearchParams({
+        grant_type: "authorization_code",
+        client_id: new URL(url).searchParams.get("client_id") ?? "",
+        redirect_uri: client.redirectUri,
+        code,
+        code_verifier: verifier,
+      }),
+    });
+    const { access_token: token, scope } = await tokens.json();
+    assert.equal(scope, "files:read");
+    const listed = await fetch(`${server.url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} }),
+    });
+    const tools = await listed.text();
+    assert.match(tools, /file_read/);
+    assert.doesNotMatch(tools, /file_write/);
 
-  // the console: on plain http the decision has ended the session
-  await page.goto(`${server.url}/console/people`);
-  await page.getByRole("link", { name: /Sign in/ }).click();
-  await page.getByText("People who may sign in").waitFor();
-  await page.getByText(/Company account, in mcp-(users|admins), mcp-(users|admins)/).waitFor();
-  await picture(page, "company-people");
+    // the console: on plain http the decision has ended the session
+    await page.goto(`${server.url}/console/people`);
+    await page.getByRole("link", { name: /Sign in/ }).click();
+    await page.getByText("People who may sign in").waitFor();
+    await page.getByText(/Company account, in mcp-(users|admins), mcp-(users|admins)/).waitFor();
+    await picture(page, "company-people");
 
-  // someone whom no rule lets in
-  const other = await openPage(browser);
-  await other.goto(`${server.url}/console`);
-  await signInThere(other, "eve", host);
-  await other.getByRole("heading", { name: "Your company account may not use this server" }).waitFor();
+    // someone whom no rule lets in
+    const other = await openPage(browser);
+    await other.goto(`${server.url}/console`);
+    await signInThere(other, "eve", host);
+    await other.getByRole("heading", { name: "Your company account may not use this server" }).waitFor();
 
-  // a group less, at the next sign-in
-  staff.set("ada", { name: "Ada Lovelace", groups: ["mcp-users"] });
-  await page.context().clearCookies({ name: /portcullis-session$/ });
-  await page.goto(`${server.url}/console/people`);
-  await page.getByRole("link", { name: /Sign in/ }).click();
-  await page.getByText("This page is for the owner and administrators.").waitFor();
-});
+    // a group less, at the next sign-in
+    staff.set("ada", { name: "Ada Lovelace", groups: ["mcp-users"] });
+    await page.context().clearCookies({ name: /portcullis-session$/ });
+    await page.goto(`${server.url}/console/people`);
+    await page.getByRole("link", { name: /Sign in/ }).click();
+    await page.getByText("This page is for the owner and administrators.").waitFor();
 
-chromiumTest("company, certified provider: the owner links an account, and confirms an act there", async (browser) => {
+    // the provider is down: the page says so, and the owner's passphrase works
+    await place.provider[Symbol.asyncDispose]();
+    const owner = await openPage(browser);
+    await owner.goto(`${server.url}/console/people`);
+    await owner.getByText("Use a passphrase").click();
+    await owner.getByLabel("User name").fill("owner");
+    await owner.getByLabel("Passphrase", { exact: true }).fill(passphrase);
+    await owner.getByRole("button", { name: "Sign in" }).click();
+    await owner.getByText("People who may sign in").waitFor();
+  },
+);
+
+chromiumTest("company, certified provider: the owner links an account, and signs in there anew", async (browser) => {
   const staff: Staff = new Map([["boss", { name: "The Boss", groups: [] }], ["ada", { name: "Ada", groups: [] }]]);
   await using place = await startPlace({}, staff);
   const { server, provider } = place;

@@ -6,6 +6,7 @@ import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 const pages = [
   ...["/oauth/authorize", "/oauth/sign-in", "/oauth/consent", "/oauth/grants", "/oauth/sign-out", "/setup"],
   ...["/servicenow/link", "/servicenow/callback"],
+  ...["/oauth/company", "/oauth/callback", "/oauth/company/link"],
 ];
 const forAnyOrigin = [
   ...["/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect"],
@@ -38,6 +39,9 @@ Deno.test("an unknown Host gets 403 on every route; a foreign Origin at /mcp and
     SERVICENOW_INSTANCE: "http://127.0.0.1:1",
     SERVICENOW_CLIENT_ID: "portcullis",
     SERVICENOW_CLIENT_SECRET: "secret",
+    OIDC_ISSUER: "http://127.0.0.1:1",
+    OIDC_CLIENT_ID: "portcullis",
+    OIDC_CLIENT_SECRET: "secret",
   };
   await using server = await startServer(place, { env: instance, bounds: { healthChecksPerMinute: 1_000 } });
   for (const path of ["/mcp", ...pages, ...forAnyOrigin, ...others]) {
