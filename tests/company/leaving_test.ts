@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { listUsers } from "../../src/oauth/manage_users.ts";
-import { openBrowser, refresh } from "../authorization_server/harness.ts";
+import { hiddenField, openBrowser, passphrase, refresh } from "../authorization_server/harness.ts";
 import { habitsOf } from "../fixtures/company_provider/habits.ts";
 import { broken } from "../fixtures/company_provider/provider.ts";
 import { connect, type Connected, follow, hour, type Place, scopesNow, startPlace } from "./place.ts";
@@ -294,4 +294,75 @@ Deno.test("people of this server alone are asked about nowhere", async () => {
   harness.time.now += 30 * day;
   assert.ok(await harness.server.verifier.verify("nonsense"));
   assert.equal(place.provider.requests.length, 0);
+});
+
+Deno.test("a provider that calls itself by another name says nothing, for a day", async () => {
+  await using place = await startWithAda();
+  const { connected } = await connectAda(place);
+  place.provider.faults.discovery = (document) => ({ ...document, issuer: "https://other.test" });
+  place.harness.time.now += 2 * hour; // discovery is asked anew
+  const refreshed = await refresh(place.harness, connected.client, connected.refreshToken);
+  assert.equal(refreshed.status, 200);
+  place.harness.time.now += day;
+  const later = await refresh(place.harness, connected.client, refreshed.body.refresh_token);
+  assert.equal(later.body.error, "invalid_grant");
+});
+
+for (const minutes of [-10, 10]) {
+  Deno.test(`a provider whose clock is off by ${minutes} minutes ends no one's access`, async () => {
+    await using place = await startWithAda();
+    const { connected } = await connectAda(place);
+    place.provider.faults.clockAheadSeconds = 60 * minutes;
+    place.harness.time.now += place.recheckMs;
+    assert.equal(await scopesNow(place, connected), both);
+  });
+}
+
+Deno.test("2,000 groups, and groups with odd letters, are judged as they are written", async () => {
+  const odd = ["Größe=groß", "日本語", "a,b c", "<b>", "__proto__", "constructor", "x".repeat(900)];
+  await using place = await startWithAda({
+    allow: "*",
+    groups: odd.slice(0, 3).map((name) => `${name}=files:read`).join("; "),
+  });
+  const many = Array.from({ length: 2_000 }, (_, index) => `group-${index}`);
+  place.provider.employ("ada", { groups: [...many, ...odd] });
+  const connected = await connect(place);
+  assert.equal(connected.scope, "files:read");
+  const [ada] = await listUsers(place.harness.deps);
+  assert.deepEqual(ada?.company?.groups, odd.slice(0, 3), "no other is stored");
+  place.provider.employ("ada", { groups: [...many, "größe=groß"] });
+  place.harness.time.now += place.recheckMs;
+  assert.equal(await scopesNow(place, connected), "", "another group by its letters gives nothing");
+});
+
+Deno.test("the owner's passphrase works while the provider is down, and the audit tells it from the provider", async () => {
+  await using place = await startWithAda();
+  place.provider.faults.answer = broken.down;
+  const owner = openBrowser(place.harness);
+  const csrf = hiddenField(await (await owner.get("/oauth/grants")).text(), "csrf");
+  const form = { csrf, username: "owner", passphrase };
+  assert.equal((await owner.post("/oauth/sign-in?next=grants", form)).status, 303);
+  assert.match(await (await owner.get("/oauth/grants")).text(), /Sign out/);
+  place.harness.time.now += 2 * hour;
+  assert.match(await (await owner.get("/oauth/grants")).text(), /Sign out/, "and no provider is asked about it");
+  const used = place.harness.lines.filter(({ level, event }) => level === "audit" && event === "sign_in");
+  assert.deepEqual(used.map(({ fields }) => [fields["outcome"], fields["user"]]), [["signed_in", "owner"]]);
+});
+
+Deno.test("a logout while the provider is being asked ends all the same", async () => {
+  await using place = await startWithAda();
+  const { connected } = await connectAda(place);
+  const asking = Promise.withResolvers<null>();
+  place.provider.faults.answer = (path) => path === "/token" ? asking.promise : null;
+  place.harness.time.now += place.recheckMs;
+  const first = scopesNow(place, connected);
+  const token = await place.provider.logoutToken({ sub: "ada" });
+  const said = await place.harness.fetch("/oauth/backchannel-logout", {
+    method: "POST",
+    body: new URLSearchParams({ logout_token: token }),
+  });
+  assert.equal(said.status, 200);
+  asking.resolve(null);
+  assert.equal(await first, null);
+  assert.equal(await scopesNow(place, connected), null);
 });

@@ -569,9 +569,32 @@ throttled: sign_in; refused too_many_attempts busy
 There were too many wrong passphrases, so the person has to wait.
 Wait as long as the page says. \`portcullis users sign-in-link\` lets the person in at once.
 
+person_not_let_in: sign_in; refused not_allowed
+The company's identity provider signed the person in, and no rule of OIDC_ALLOW fits them.
+Have the person put into a group that OIDC_ALLOW names, or name them there.
+
+provider_away: sign_in; refused unreachable timed_out server_error unexpected_status not_json too_large
+  malformed_answer other_issuer
+The company's identity provider, where people sign in, did not give an answer that can be used.
+\`portcullis doctor\` examines the provider: its discovery, keys and clock. Then start again from the client.
+
+provider_clock: sign_in; refused expired not_yet_valid
+The clocks of this server and of the company's identity provider are more than a minute apart.
+Set this machine's clock (NTP), on every instance, and start again from the client.
+
+provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out
+The company's identity provider refused this server, or left out what is needed of the person.
+Check the application at the provider: its secret, its redirect address and the claims of its ID tokens.
+
+provider_untrusted: sign_in; refused malformed_token symmetric_or_unsigned wrong_type bad_signature wrong_issuer
+  wrong_audience wrong_nonce wrong_at_hash other_subject other_issuer_answered
+What the browser or the company's identity provider brought is not from the provider, or not for this sign-in.
+Start again from the client. If it stays, check OIDC_ISSUER and OIDC_CLIENT_ID: the log has the reason.
+
 servicenow_refused: sign_in; refused denied code_refused
-ServiceNow did not sign the person in: they declined, may not use the application there, or it is misconfigured.
-Check the OAuth application in ServiceNow: its secret, its redirect URL and who may use it.
+The system where people sign in (ServiceNow, or the company's identity provider) did not sign the person in: they
+  declined, may not use the application there, or it is misconfigured.
+Check the application there: its secret, its redirect address and who may use it.
 
 servicenow_away: sign_in; refused unavailable
 The ServiceNow instance, where people sign in, did not answer.

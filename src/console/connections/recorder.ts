@@ -129,6 +129,8 @@ const kindsOfPath: ReadonlyMap<string, StepKind> = new Map([
   ["/token", "token"],
   ["/oauth/sign-in", "sign_in"],
   ["/servicenow/callback", "sign_in"],
+  ["/oauth/company", "sign_in"],
+  ["/oauth/callback", "sign_in"],
   ["/oauth/consent", "consent"],
 ]);
 
