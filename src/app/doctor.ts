@@ -3,7 +3,6 @@ import type { Config } from "./config/config.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import {
-  type Check,
   checksOf,
   examineCertificate,
   examineDataDirectory,
@@ -15,7 +14,7 @@ import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { orUnusable, UnusableError } from "../lib/result.ts";
+import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { portOf } from "../lib/network.ts";
 import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";

@@ -1,5 +1,6 @@
 /** What `doctor` asks the company's identity provider: discovery, keys, its clock, the redirect address; and the mapping of groups. */
-import { type Check, checksOf } from "./doctor_places.ts";
+import type { Check } from "../lib/result.ts";
+import { checksOf } from "./doctor_places.ts";
 import { type CompanySettings, loadProvider } from "../oauth/mod.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 

@@ -4,8 +4,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { isObject, parseJson } from "../lib/json.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { Check } from "./doctor_places.ts";
+import { type Check, failure, type Result, success } from "../lib/result.ts";
 
 export interface ConnectionOptions {
   readonly serverUrl: string;

@@ -8,23 +8,11 @@ import type { Config, TlsConfig } from "./config/config.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
 import { requirePrivate } from "../storage/mod.ts";
-import { UnusableError } from "../lib/result.ts";
+import { type Check, UnusableError } from "../lib/result.ts";
 import { dataFiles } from "../storage/mod_settings.ts";
 import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 import { withoutBrackets } from "../lib/network.ts";
-
-/**
- * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is
- * no verdict, but tells what is not covered.
- */
-export interface Check {
-  readonly name: string;
-  readonly state: "well" | "note" | "warning" | "broken";
-  readonly text: string;
-  /** What to do about it. */
-  readonly remedy?: string;
-}
 
 /** Makes the checks of one part. */
 export function checksOf(name: string): Readonly<Record<Check["state"], (text: string, remedy?: string) => Check>> {

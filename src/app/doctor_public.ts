@@ -1,7 +1,7 @@
 /** What `doctor` and the console report about PUBLIC_DOMAIN: its certificate, its port 80, and where its name leads. */
 import { type CertificateState, loadPublicCertificate } from "../http/mod.ts";
 import { askHealth, doctorAgent, healthTimeoutMs } from "../lib/endpoint.ts";
-import { orUnusable, UnusableError } from "../lib/result.ts";
+import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords, systemCode } from "../lib/system_fault.ts";
@@ -10,7 +10,7 @@ import { ownerId, users } from "../oauth/mod.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { systemSurroundings } from "./doctor_address.ts";
-import { type Check, checksOf } from "./doctor_places.ts";
+import { checksOf } from "./doctor_places.ts";
 import { examineInstallation, type Installation, openInstallation } from "./installation.ts";
 import { portRemedy } from "./listeners.ts";
 

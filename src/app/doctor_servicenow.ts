@@ -2,6 +2,7 @@
  * What `doctor --servicenow` asks the instance: its certificate, its API, the redirect address, and as a person who has
  * linked an account each API and each table that the tools use.
  */
+import type { Check } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import type { Transport, UpstreamRequest } from "../servicenow/mod.ts";
 import {
@@ -14,7 +15,7 @@ import {
   unavailableCauses,
 } from "../servicenow/later.ts";
 import { formWords } from "./servicenow_registry.ts";
-import { type Check, checksOf } from "./doctor_places.ts";
+import { checksOf } from "./doctor_places.ts";
 import { judgeCertificate, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { portOf, withoutBrackets } from "../lib/network.ts";

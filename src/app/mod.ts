@@ -19,7 +19,6 @@ export {
 export { type ConfigSources, findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
 export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
-export type { Check } from "./doctor_places.ts";
 export type { Installation } from "./installation.ts";
 export { lookForModels } from "./models_at_start.ts";
 export type { OwnerTrash } from "./owner_trash.ts";

@@ -1,9 +1,9 @@
 /** `connections`: how clients tried to connect and why they failed, or why the server does not start. */
-import { type Check, describeProblems } from "../app/mod.ts";
+import { describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
-import { orUnusable, UnusableError } from "../lib/result.ts";
+import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { withCommandLines } from "../lib/program_name.ts";

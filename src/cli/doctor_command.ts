@@ -1,5 +1,6 @@
 /** `doctor`: checks everything that the server needs, one line each with its remedy, then a summary. */
-import { type Check, describeProblems } from "../app/mod.ts";
+import { describeProblems } from "../app/mod.ts";
+import type { Check } from "../lib/result.ts";
 import { loadDoctor, loadDoctorServicenow } from "../app/later.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { withCommandLines } from "../lib/program_name.ts";

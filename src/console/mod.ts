@@ -16,9 +16,7 @@ export { type AttemptRecorder, createAttemptRecorder } from "./connections/recor
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
-export type { Changes, SearchAudit } from "./pages/audit.ts";
-export type { Usage } from "./pages/connections.ts";
-export type { ConnectedClient, HealthFact } from "./pages/overview.ts";
+export type { Changes } from "./pages/section.ts";
 
 /** The report of connection attempts: loaded for `portcullis connections`. */
 export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

@@ -45,3 +45,15 @@ export async function orUnusable<T>(step: Promise<T>): Promise<T | UnusableError
 export function problemText({ problem, remedy }: Problem): string {
   return `error: ${problem}\nhint: ${remedy}\n`;
 }
+
+/**
+ * What a look at one part of a server found. `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is
+ * no verdict, but tells what is not covered.
+ */
+export interface Check {
+  readonly name: string;
+  readonly state: "well" | "note" | "warning" | "broken";
+  readonly text: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}

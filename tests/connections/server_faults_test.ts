@@ -17,6 +17,7 @@ import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
 import { reportStoredAttempts } from "../../src/console/connections/report.ts";
 import { readClientName } from "../../src/app/call_records.ts";
+import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { whySection } from "../../src/console/pages/why.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { signInTo, startConsole } from "../console/harness.ts";
@@ -233,15 +234,15 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
   }
   let storedIn = "";
   const section = whySection({
-    resource: "https://mcp.example.com/mcp",
-    async attempts(_person, now) {
+    issuer: "https://mcp.example.com",
+    async attempts(_person: string | null, now: number) {
       const storage = openSqliteStorage({ path: `${storedIn}/portcullis.db`, clock: () => now });
       const found = await reportStoredAttempts(storage, { now, nameOfClient: (id) => readClientName(storage, id) });
       await storage.close();
       return found;
     },
     examine: () => Promise.resolve([]),
-  });
+  } as unknown as ConsoleSources);
   await using console = await startConsole([section]);
   console.time.now = Date.now();
   const visitor = await signInTo(console, { path: "/console/why" });

@@ -5,7 +5,7 @@ import { connectionsSection } from "../../src/console/pages/connections.ts";
 import { overviewSection } from "../../src/console/pages/overview.ts";
 import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
-import type { Section } from "../../src/console/pages/section.ts";
+import type { ConsoleSources, Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
   type Harness,
@@ -32,6 +32,18 @@ export async function startConsole(
   const harness = await startHarness(options);
   const { visits, administration } = await harness.server.forConsole();
   const warnings: string[] = [];
+  const sources = {
+    issuer,
+    secrets: harness.secrets,
+    administration,
+    decisions: { waiting: () => Promise.resolve([]) } as unknown as ConsoleSources["decisions"],
+    search: () => Promise.resolve({ lines: [], cursor: null }),
+    callsOfDay: () => Promise.resolve([]),
+    health: () => Promise.resolve([{ name: "Storage", state: "well", text: "Fine." }]),
+    toolListTokens: ({ length }: readonly string[]) => length * 100,
+    servicenow: null,
+    companyLink: null,
+  } as unknown as ConsoleSources;
   const pages = createConsole({
     issuer,
     visits,
@@ -40,19 +52,8 @@ export async function startConsole(
     warnings: () => warnings,
     waiting: () => Promise.resolve(0),
     sections: [
-      overviewSection({
-        home: "/",
-        resource: `${issuer}/mcp`,
-        connectionPath: () => "/",
-        connection: async (userId) => (await administration.access(userId)).grants[0]?.clientName ?? null,
-        health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),
-        parts: [],
-      }),
-      connectionsSection({
-        administration,
-        usage: () => Promise.resolve(new Map()),
-        toolListTokens: ({ length }) => length * 100,
-      }),
+      overviewSection(sources, () => Promise.resolve([])),
+      connectionsSection(sources, () => Promise.resolve(new Map())),
       peopleSection({ administration, signInIsElsewhere: false }),
       settingsSection([{ heading: "Address", name: "PORT", value: "3000", source: "default" }]),
       ...more,

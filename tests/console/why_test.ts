@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { reportAttempts } from "../../src/console/connections/report.ts";
 import { makeStep, type NewStep } from "../../src/console/connections/step.ts";
+import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { whySection } from "../../src/console/pages/why.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 
@@ -16,11 +17,11 @@ const steps = ([
 ] as const satisfies readonly NewStep[]).map((step, index) => makeStep(now - 60_000 + index, step));
 
 const section = whySection({
-  resource: "http://127.0.0.1:3000/mcp",
-  attempts: (person, at) =>
+  issuer: "http://127.0.0.1:3000",
+  attempts: (person: string | null, at: number) =>
     reportAttempts(steps, { now: at, person, nameOfClient: (id) => Promise.resolve(`${id} ${hostile}`) }),
   examine: () => Promise.resolve([{ name: "port", state: "warning", text: `it is ${hostile}`, remedy: "look at it" }]),
-});
+} as unknown as ConsoleSources);
 
 Deno.test("administrators see every attempt, others only those in which they signed in", async () => {
   await using harness = await startConsole([section]);
@@ -50,7 +51,11 @@ Deno.test("the tests of the server are for administrators, and what they find is
 
 Deno.test("the checklist names the address for clients, and a certificate only where there is one", async () => {
   for (const resource of ["http://127.0.0.1:3000/mcp", "https://mcp.example.com/tools/mcp"]) {
-    const listing = whySection({ resource, attempts: () => Promise.resolve([]), examine: () => Promise.resolve([]) });
+    const listing = whySection({
+      issuer: resource.replace(/\/mcp$/, ""),
+      attempts: () => Promise.resolve([]),
+      examine: () => Promise.resolve([]),
+    } as unknown as ConsoleSources);
     await using harness = await startConsole([listing]);
     const page = await (await (await signInTo(harness)).get("/console/why")).text();
     assert.ok(page.includes(`<code>${resource}</code>`), page);

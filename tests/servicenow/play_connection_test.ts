@@ -1,5 +1,5 @@
+import type { Check } from "../../src/lib/result.ts";
 import assert from "node:assert/strict";
-import type { Check } from "../../src/app/doctor_places.ts";
 import { type ConnectionOptions, playConnection } from "../../src/app/doctor_connection.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";

@@ -3,6 +3,7 @@ import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import {
   ago,
+  type Changes,
   choiceField,
   dataTable,
   differenceBlock,
@@ -10,18 +11,12 @@ import {
   outcomeBadge,
   personColumn,
   plainName,
+  type SearchAudit,
   type Section,
   textField,
   type Visit,
 } from "./section.ts";
-import type { Result } from "../../lib/result.ts";
 import { actButton } from "./frame.ts";
-
-/** Searches the stored audit, newest first. */
-export type SearchAudit = (
-  filter: AuditFilter,
-  options: { readonly limit: number; readonly cursor?: string | undefined },
-) => Promise<FoundPage>;
 
 const linesOfPage = 100;
 const linesOfExportPage = 500;
@@ -173,30 +168,6 @@ function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () =>
 }
 
 // One change of files, reached from its line in the audit: what it did, and a button that undoes it.
-
-/** A change as the page shows it. */
-interface ShownChange {
-  readonly tool: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** What it did, with differences. */
-  readonly text: string;
-  readonly isUndone: boolean;
-  /** Why it cannot be undone now; `null` when it can. */
-  readonly whyNot: string | null;
-}
-
-/** The changes of everyone's files. */
-export interface Changes {
-  /** `null` when there is no such change of this person, or it is no longer kept. */
-  show(id: string, person: string): Promise<ShownChange | null>;
-  /** Undoes it in the name of `by`; what became of it, in words. */
-  undo(
-    id: string,
-    person: string,
-    by: { readonly userId: string; readonly address: string },
-  ): Promise<Result<string, string>>;
-}
 
 /** The page of one change, reached from the audit. */
 export function changeSection(changes: Changes): Section {

@@ -9,51 +9,36 @@ import {
   type Vouching,
 } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import type { Usage } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
 import {
   ago,
+  type ConsoleSources,
   dataTable,
   type LiveParts,
   pageOf,
   personColumn,
   type Section,
+  type ServicenowAccounts,
   textField,
   timeCursor,
   type Visit,
   withCode,
 } from "./section.ts";
 
-/** What a grant's calls came to in the last day. */
-export interface Usage {
-  readonly calls: number;
-  readonly errors: number;
-  /** Milliseconds since the epoch. */
-  readonly lastAt: number;
-}
-
-interface ConnectionsOptions {
-  readonly administration: Administration;
-  /** By the id of a grant or token. */
-  usage(): Promise<ReadonlyMap<string, Usage>>;
-  /** About how many tokens the list of tools is for a client with these scopes. */
-  toolListTokens(scopes: readonly string[]): number;
-  /** The account that the visitor's clients use at another system, if there is one. */
-  readonly ownAccount?: (visit: Visit) => Promise<Html>;
-  /** Where someone who signed in with a passphrase links an account at the company's provider, if there is one. */
-  readonly companyLink?: string;
-}
-
 /** Rows of one page. */
 const rowsShown = 100;
 
-type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
+type Lists = Pick<ConsoleSources, "toolListTokens"> & {
   readonly access: AccessList;
   readonly used: ReadonlyMap<string, Usage>;
 };
 
 /** Clients and command-line tokens with access; administrators also approve clients that act in their own name. */
-export function connectionsSection(options: ConnectionsOptions): Section {
-  const { administration, usage, toolListTokens, ownAccount, companyLink } = options;
+export function connectionsSection(
+  { administration, toolListTokens, servicenow, companyLink }: ConsoleSources,
+  usage: () => Promise<ReadonlyMap<string, Usage>>,
+): Section {
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
@@ -79,9 +64,9 @@ export function connectionsSection(options: ConnectionsOptions): Section {
           html`<p>Only those of <strong>${person}</strong>. <a href="${
             visit.href("connections")
           }">Show everyone's</a></p>`}
-        ${companyLink !== undefined && !visit.visitor.byCompany &&
+        ${companyLink !== null && !visit.visitor.byCompany &&
           html`<p><a href="${companyLink}">Your company account</a></p>`}
-        ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
+        ${servicenow && html`<h2>Your ServiceNow account</h2>${await ownAccount(servicenow, visit)}`}
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
@@ -343,16 +328,8 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
 // ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended
 // it.
 
-interface ServicenowOptions {
-  readonly origin: string;
-  /** The page where a person links an account. */
-  readonly linkPath: string;
-  /** The links of one person, or of all. */
-  health(subject: string | null): Promise<readonly LinkHealth[]>;
-}
-
 /** The visitor's own account, and where to link one. */
-export async function ownAccount({ linkPath, health }: ServicenowOptions, { visitor }: Visit): Promise<Html> {
+async function ownAccount({ linkPath, health }: ServicenowAccounts, { visitor }: Visit): Promise<Html> {
   const [own] = await health(visitor.userId);
   if (own?.state === "linked") {
     return html`<p>Your account is ${accountName(own)}. <a href="${linkPath}">Change it, or unlink it</a></p>`;
@@ -362,7 +339,7 @@ export async function ownAccount({ linkPath, health }: ServicenowOptions, { visi
 }
 
 /** Where an instance is configured: who has linked which account. */
-export function servicenowSection(options: ServicenowOptions): Section {
+export function servicenowSection(options: ServicenowAccounts): Section {
   const { origin, health } = options;
   const live = async (visit: Visit): Promise<LiveParts> => ({
     own: await ownAccount(options, visit),

@@ -5,6 +5,7 @@ import { actButton } from "./frame.ts";
 import {
   type Act,
   ago,
+  type ConsoleSources,
   dataTable,
   duration,
   type LiveParts,
@@ -14,22 +15,16 @@ import {
   type Visit,
 } from "./section.ts";
 
-interface LiveOptions {
-  readonly live: Live;
-  nameOfClient(clientId: string): string;
-  /** How many calls wait for the visitor's decision. */
-  waiting(visit: Visit): Promise<number>;
-}
-
 const endedShown = 50;
 
 /** Calls of the visitor, and for administrators of everyone with the switches. */
-export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Section {
+export function liveSection({ live, decisions, ...sources }: ConsoleSources): Section {
+  const nameOfClient = (id: string): string => sources.nameOfClient(id) ?? id;
   const partsOf = async (visit: Visit): Promise<LiveParts> => {
     const { calls, ended } = await live.view();
     const { isAdministrator, userId } = visit.visitor;
     const isSeen = ({ person }: { readonly person: string | null }): boolean => isAdministrator || person === userId;
-    const count = await waiting(visit);
+    const count = (await decisions.waiting(visit.visitor)).length;
     return {
       waiting: count === 0 ? html`` : html`
         <p class="note warn"><a href="${visit.href("decisions")}">${count} ${count === 1

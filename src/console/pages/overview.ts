@@ -1,27 +1,25 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
-import { connectCard, connectionLine } from "../../lib/connect_card.ts";
-import { type Html, html } from "../../lib/page.ts";
+import { connectCard, connectionLine, connectionPath } from "../../lib/connect_card.ts";
+import { basePathOf, type Html, html } from "../../lib/page.ts";
+import type { Check } from "../../lib/result.ts";
+import type { createDayOfCalls } from "./day_of_calls.ts";
 import {
   ago,
+  checkWords,
+  type ConsoleSources,
   dataTable,
   type LiveParts,
   personColumn,
   plainName,
+  type SearchAudit,
   type Section,
   timeOfDay,
   type Visit,
   withCode,
 } from "./section.ts";
 import type { Decisions } from "../approvals/decisions.ts";
-import type { SearchAudit } from "./audit.ts";
 
-/** How one thing that matters is. */
-export interface HealthFact {
-  readonly name: string;
-  readonly state: "good" | "warn" | "bad" | "off";
-  /** Its value, or what to do. */
-  readonly words: string;
-}
+type DayOfCalls = ReturnType<typeof createDayOfCalls>;
 
 /** A part of the overview: its heading and its content, for this visitor. */
 interface OverviewPart {
@@ -32,25 +30,15 @@ interface OverviewPart {
   show(visit: Visit): Promise<Html | null>;
 }
 
-interface OverviewOptions {
-  /** Where the instructions for clients are. */
-  readonly home: string;
-  /** The address that clients are given. */
-  readonly resource: string;
-  /** The name of the client that connected last for a user. */
-  connection(userId: string): Promise<string | null>;
-  /** Where a user's page asks for that. */
-  connectionPath(userId: string): string;
-  health(): Promise<readonly HealthFact[]>;
-  readonly parts: readonly OverviewPart[];
-}
-
 /** The parts that have something to show, in order, then the health of the server for administrators. */
-export function overviewSection(
-  { home, resource, connection, connectionPath, health, parts }: OverviewOptions,
-): Section {
+export function overviewSection(sources: ConsoleSources, connected: DayOfCalls["connected"]): Section {
+  const { issuer, administration, secrets, decisions, search, health } = sources;
+  const base = basePathOf(issuer);
   const all: readonly OverviewPart[] = [
-    ...parts,
+    waitingPart(decisions),
+    connectedPart(connected, (id) => sources.nameOfClient(id) ?? id),
+    callsPart(sources.callsOfDay),
+    refusedPart(search),
     { id: "health", title: "Health", forAdministrators: true, show: async () => tiles(await health()) },
   ];
   /** Whether a client is connected, and the parts in the order of the page. */
@@ -58,11 +46,11 @@ export function overviewSection(
     const { isAdministrator, userId } = visit.visitor;
     const shown = all.filter(({ forAdministrators }) => isAdministrator || forAdministrators !== true);
     const found = await Promise.all(shown.map(async (part) => ({ ...part, content: await part.show(visit) })));
-    const isConnected = await connection(userId) !== null;
+    const isConnected = (await administration.access(userId)).grants.length > 0;
     const isQuiet = isConnected && found.every(({ id, content }) => id === "health" || content === null);
     const parts = {
       quiet: isQuiet
-        ? html`<p>No client has called a tool in the last 24 hours. <a href="${home}">Connect a client</a></p>`
+        ? html`<p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>`
         : html``,
       ...Object.fromEntries(
         found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
@@ -78,18 +66,23 @@ export function overviewSection(
       const { isConnected, parts: shown } = await look(visit);
       return html`
         ${!isConnected &&
-          html`${connectionLine(null, connectionPath(visit.visitor.userId))}${connectCard(resource)}`}
+          html`${connectionLine(null, connectionPath(base, secrets, visit.visitor.userId))}${
+            connectCard(`${issuer}/mcp`)
+          }`}
         ${Object.entries(shown).map(([id, content]) => html`<div id="${id}">${content}</div>`)}
       `;
     },
   };
 }
 
-function tiles(facts: readonly HealthFact[]): Html {
-  const stateWords = { good: "OK", warn: "Needs attention", bad: "Does not work", off: "Not used" };
+const tileKinds = { well: "good", note: "", warning: "warn", broken: "bad" } as const;
+
+function tiles(checks: readonly Check[]): Html {
   return html`<ul class="tiles">${
-    facts.map(({ name, state, words }) =>
-      html`<li class="${state}"><strong>${name}: ${stateWords[state]}</strong> <span>${withCode(words)}</span></li>`
+    checks.map(({ name, state, text, remedy }) =>
+      html`<li class="${tileKinds[state]}"><strong>${name.slice(0, 1).toUpperCase()}${name.slice(1)}: ${
+        checkWords[state]
+      }</strong> <span>${withCode(remedy === undefined ? text : `${text}: ${remedy}`)}</span></li>`
     )
   }</ul>`;
 }
@@ -101,15 +94,8 @@ const hoursShown = 24;
 const linesShown = 5;
 const clientsShown = 20;
 
-/** Calls of one hour, by outcome. */
-interface HourOfCalls {
-  /** When it began, in milliseconds since the epoch. */
-  readonly hour: number;
-  readonly outcomes: Readonly<Record<string, number>>;
-}
-
 /** What waits for this person. */
-export function waitingPart(decisions: Decisions): OverviewPart {
+function waitingPart(decisions: Decisions): OverviewPart {
   return {
     id: "waiting",
     title: "Waiting for you",
@@ -123,18 +109,9 @@ export function waitingPart(decisions: Decisions): OverviewPart {
   };
 }
 
-/** A client that called something in the last minutes, for one person. */
-export interface ConnectedClient {
-  readonly clientId: string;
-  readonly person: string;
-  readonly calls: number;
-  /** Milliseconds since the epoch. */
-  readonly lastAt: number;
-}
-
 /** Who is connected now: clients of the visitor, or of everyone. */
-export function connectedPart(
-  connected: () => Promise<readonly ConnectedClient[]>,
+function connectedPart(
+  connected: DayOfCalls["connected"],
   nameOfClient: (clientId: string) => string,
 ): OverviewPart {
   return {
@@ -158,7 +135,7 @@ export function connectedPart(
 }
 
 /** The calls of the last day as a picture, and as a table for who cannot see it. */
-export function callsPart(readDay: () => Promise<readonly HourOfCalls[]>): OverviewPart {
+function callsPart(readDay: ConsoleSources["callsOfDay"]): OverviewPart {
   return {
     id: "calls",
     title: "Calls, last 24 hours",
@@ -227,7 +204,7 @@ function numbers(hours: readonly Bar[]): Html {
 }
 
 /** What was refused lately. */
-export function refusedPart(search: SearchAudit): OverviewPart {
+function refusedPart(search: SearchAudit): OverviewPart {
   return {
     id: "refused",
     title: "Recent refusals",

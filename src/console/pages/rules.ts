@@ -6,24 +6,26 @@ import {
   maxRules,
   maxRuleTextCharacters,
   type Rule,
-  type RuleStore,
   ruleWords,
   type Verdict,
 } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/secrets.ts";
 import { actButton, actFields } from "./frame.ts";
-import { type Act, choiceField, type Section, textField, timeOfDay, type Visit } from "./section.ts";
+import {
+  type Act,
+  choiceField,
+  type ConsoleSources,
+  type Section,
+  textField,
+  timeOfDay,
+  type Visit,
+} from "./section.ts";
 
-interface RulesOptions {
-  readonly rules: RuleStore;
-  /** Names of the tools, for the form. */
-  readonly tools: readonly string[];
-  /** The clients that have access, by id, for the form. */
-  clients(): Promise<readonly { readonly id: string; readonly name: string }[]>;
-  people(): Promise<readonly string[]>;
-  /** Calls of the last day, for the trial. */
-  recentCalls(): Promise<readonly JudgedCall[]>;
+/** A client that has access. */
+interface NamedClient {
+  readonly id: string;
+  readonly name: string;
 }
 
 const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
@@ -35,8 +37,16 @@ const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "ref
 const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
 
 /** The rules in words, a form for a new one, and its trial on calls of the last day. */
-export function rulesSection(options: RulesOptions): Section {
-  const { rules } = options;
+export function rulesSection(
+  { rules, administration, ...sources }: ConsoleSources,
+  recentCalls: () => Promise<readonly JudgedCall[]>,
+): Section {
+  const tools = sources.tools.map(({ name }) => name);
+  const clients = async (): Promise<readonly NamedClient[]> => {
+    const { grants } = await administration.access(null);
+    return [...new Map(grants.map(({ clientId, clientName }) => [clientId, clientName]))]
+      .map(([id, name]) => ({ id, name }));
+  };
   const changing = (
     done: string,
     change: (all: readonly Rule[], form: URLSearchParams) => readonly Rule[] | null,
@@ -58,7 +68,7 @@ export function rulesSection(options: RulesOptions): Section {
     async show(visit) {
       await rules.load();
       const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
-      const [clients, people] = await Promise.all([options.clients(), options.people()]);
+      const [known, users] = await Promise.all([clients(), administration.users()]);
       return html`
         <p>Refuse comes before Ask, Ask before Allow, in whatever order the rules were made. Calls that match no rule are
           allowed.</p>
@@ -68,7 +78,7 @@ export function rulesSection(options: RulesOptions): Section {
         ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") &&
           actButton(visit, "rules", "guard", "Ask before anything is changed")}
         <h2>Add a rule</h2>
-        ${ruleForm(visit, { clients, people, tools: options.tools })}
+        ${ruleForm(visit, { clients: known, people: users.map(({ id }) => id), tools })}
       `;
     },
     acts: {
@@ -82,10 +92,10 @@ export function rulesSection(options: RulesOptions): Section {
         confirm: () => "change the rules",
         async run(visit) {
           const { form, visitor, address, now, href } = visit;
-          const rule = ruleFrom(form, { ...options, clients: await options.clients() });
+          const rule = ruleFrom(form, { tools, clients: await clients() });
           if (typeof rule === "string") return { problem: rule };
           if (form.get("trial") !== null) {
-            const calls = await options.recentCalls();
+            const calls = await recentCalls();
             const caught = calls.filter((call) => decidingRule([rule], call, now) !== null);
             const changed = caught.filter((call) =>
               decidingRule([...rules.current, rule], call, now)?.verdict !== verdictNow(call, now)
@@ -122,7 +132,7 @@ const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as cons
 function ruleFrom(
   form: URLSearchParams,
   { clients, tools }: {
-    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly clients: readonly NamedClient[];
     readonly tools: readonly string[];
   },
 ): Rule | string {
@@ -173,7 +183,7 @@ function ruleItem(rule: Rule, visit: Visit): Html {
 function ruleForm(
   visit: Visit,
   { clients, people, tools }: {
-    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly clients: readonly NamedClient[];
     readonly people: readonly string[];
     readonly tools: readonly string[];
   },

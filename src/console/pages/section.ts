@@ -1,5 +1,14 @@
 /** What a page of the console is made of. */
-import type { Visitor } from "../../oauth/mod.ts";
+import type { AuditFilter, FoundPage } from "../../audit/mod.ts";
+import type { Administration, LinkHealth, Visitor, Visits } from "../../oauth/mod.ts";
+import type { Decisions } from "../approvals/decisions.ts";
+import type { RuleStore } from "../approvals/rule.ts";
+import type { AttemptReport } from "../connections/report.ts";
+import type { Live } from "../live/live.ts";
+import type { Check, Result } from "../../lib/result.ts";
+import type { SecretBox } from "../../lib/secrets.ts";
+import type { Clock } from "../../lib/time.ts";
+import type { Tool } from "../../mcp/mod.ts";
 import { inCode } from "../../lib/connect_card.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
@@ -54,6 +63,82 @@ export interface Section {
    */
   download?(visit: Visit, isStill: () => Promise<boolean>): Response;
   readonly acts?: Readonly<Record<string, Act>>;
+}
+
+/** What the pages show, and what their forms change: `app` wires it. */
+export interface ConsoleSources {
+  /** SERVER_URL. */
+  readonly issuer: string;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly visits: Visits;
+  readonly administration: Administration;
+  readonly decisions: Decisions;
+  readonly rules: RuleStore;
+  readonly live: Live;
+  readonly tools: readonly Pick<Tool, "name" | "annotations">[];
+  /** About how many tokens the list of tools is for a client with these scopes. */
+  toolListTokens(scopes: readonly string[]): number;
+  /** What a client is called, as far as this process remembers; `null` where it does not. */
+  nameOfClient(clientId: string): string | null;
+  /** The same as it is stored. */
+  readClientName(clientId: string): Promise<string | null>;
+  readonly search: SearchAudit;
+  /** Calls of each of the last hours (when it began, in milliseconds since the epoch), by outcome. */
+  callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
+  readonly changes: Changes;
+  /** Attempts to connect, newest first; of one person, or of all. */
+  attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
+  /** The server's tests of itself. */
+  examine(): Promise<readonly Check[]>;
+  health(): Promise<readonly Check[]>;
+  /** Accounts at the instance; `null` where none is configured. */
+  readonly servicenow: ServicenowAccounts | null;
+  /** Where someone who signed in with a passphrase links an account at the company's provider; `null` without one. */
+  readonly companyLink: string | null;
+  /** The settings in force; a secret's value is "set". */
+  readonly settings: readonly Readonly<Record<"heading" | "name" | "value" | "source", string>>[];
+}
+
+/** Searches the stored audit, newest first. */
+export type SearchAudit = (
+  filter: AuditFilter,
+  options: { readonly limit: number; readonly cursor?: string | undefined },
+) => Promise<FoundPage>;
+
+/** A change as the page shows it. */
+interface ShownChange {
+  readonly tool: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** What it did, with differences. */
+  readonly text: string;
+  readonly isUndone: boolean;
+  /** Why it cannot be undone now; `null` when it can. */
+  readonly whyNot: string | null;
+}
+
+/** The changes of everyone's files. */
+export interface Changes {
+  /** `null` when there is no such change of this person, or it is no longer kept. */
+  show(id: string, person: string): Promise<ShownChange | null>;
+  /** Undoes it in the name of `by`; what became of it, in words. */
+  undo(
+    id: string,
+    person: string,
+    by: { readonly userId: string; readonly address: string },
+  ): Promise<Result<string, string>>;
+}
+
+/** What a check found, in a word. */
+export const checkWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
+
+export interface ServicenowAccounts {
+  readonly origin: string;
+  /** The page where a person links an account. */
+  readonly linkPath: string;
+  /** The links of one person, or of all. */
+  health(subject: string | null): Promise<readonly LinkHealth[]>;
 }
 
 // How the console writes moments, durations, outcomes and commands.

@@ -1,16 +1,8 @@
 /** Settings in force: what each is, and where it comes from. Changing one is the operator's, and needs a restart. */
 import { type Html, html } from "../../lib/page.ts";
 import { durationWords } from "../../lib/time.ts";
-import { dataTable, type Section } from "./section.ts";
+import { type ConsoleSources, dataTable, type Section } from "./section.ts";
 import { commandLine } from "../../lib/program_name.ts";
-
-interface SettingRow {
-  readonly heading: string;
-  readonly name: string;
-  /** "set" for a secret. */
-  readonly value: string;
-  readonly source: string;
-}
 
 const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 
@@ -27,7 +19,7 @@ function readable(name: string, value: string): Html {
 }
 
 /** The settings by heading; secrets come in as "set". */
-export function settingsSection(rows: readonly SettingRow[]): Section {
+export function settingsSection(rows: ConsoleSources["settings"]): Section {
   return {
     name: "settings",
     title: "Settings",

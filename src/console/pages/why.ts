@@ -1,27 +1,21 @@
 /** Troubleshooting: each client's attempt with its steps and a diagnosis, and tests of the server itself. */
 import { type AttemptReport, stepWords } from "../connections/report.ts";
 import { type Html, html } from "../../lib/page.ts";
+import type { Check } from "../../lib/result.ts";
 import { actFields } from "./frame.ts";
-import { ago, dataTable, type LiveParts, type Section, type Visit, withCode } from "./section.ts";
-
-/** One finding of the server about itself. */
-interface Finding {
-  readonly name: string;
-  readonly state: "well" | "note" | "warning" | "broken";
-  readonly text: string;
-  readonly remedy?: string;
-}
-
-interface WhyOptions {
-  /** The address for clients. */
-  readonly resource: string;
-  /** Newest first; of one person, or of all. */
-  attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
-  examine(): Promise<readonly Finding[]>;
-}
+import {
+  ago,
+  checkWords,
+  type ConsoleSources,
+  dataTable,
+  type LiveParts,
+  type Section,
+  type Visit,
+  withCode,
+} from "./section.ts";
 
 /** What clients did to connect and why one stopped; for administrators the tests of the server too. */
-export function whySection({ resource, attempts, examine }: WhyOptions): Section {
+export function whySection({ issuer, attempts, examine }: ConsoleSources): Section {
   const live = async (visit: Visit): Promise<LiveParts> => {
     const { visitor, now } = visit;
     return { attempts: attemptList(await attempts(visitor.isAdministrator ? null : visitor.userId, now), visit) };
@@ -36,7 +30,7 @@ export function whySection({ resource, attempts, examine }: WhyOptions): Section
         <p>Connection attempts of the last 24 hours, newest first. The reason appears ten seconds after an attempt
           stops.</p>
         <div id="attempts">${list}</div>
-        ${visit.visitor.isAdministrator && checklist(visit, resource)}
+        ${visit.visitor.isAdministrator && checklist(visit, `${issuer}/mcp`)}
       `;
     },
     acts: {
@@ -73,15 +67,13 @@ function checklist(visit: Visit, resource: string): Html {
   `;
 }
 
-const findingWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
-
-function findingsPage(findings: readonly Finding[], visit: Visit): Html {
+function findingsPage(findings: readonly Check[], visit: Visit): Html {
   const table = dataTable({
     caption: "Results",
     columns: ["Check", "Result", "Details", "What to do"],
     rows: findings.map(({ name, state, text, remedy }) => [
       name,
-      findingWords[state],
+      checkWords[state],
       withCode(text),
       withCode(remedy ?? ""),
     ]),
