@@ -271,11 +271,15 @@ const currentUser = z.object({
   user_sys_id: sysId,
   user_name: z.string(),
   user_display_name: z.string().nullish(),
-});
-const userRecords = z.tuple(
-  [z.object({ sys_id: sysId, user_name: z.string(), name: z.string().nullish() })],
-  z.unknown(),
-);
+}).transform(({ user_sys_id, user_name, user_display_name }): InstanceAccount => ({
+  ...{ sysId: user_sys_id, userName: user_name },
+  name: user_display_name ?? user_name,
+}));
+const userRecord = z.object({ sys_id: sysId, user_name: z.string(), name: z.string().nullish() });
+const ownRecord = z.tuple([userRecord], z.unknown()).transform(([{ sys_id, user_name, name }]): InstanceAccount => ({
+  ...{ sysId: sys_id, userName: user_name },
+  name: name ?? user_name,
+}));
 
 const maxReplyBytes = 65_536;
 const readJson = { method: "GET", accept: "json", maxBytes: maxReplyBytes } as const;
@@ -296,7 +300,7 @@ export async function askWhoAmI(
   accessToken: string,
   signal: AbortSignal,
 ): Answer<InstanceAccount> {
-  const ask = async <Schema extends z.ZodType>(request: UpstreamRequest, schema: Schema): Answer<z.output<Schema>> => {
+  const ask = async (request: UpstreamRequest, schema: z.ZodType<InstanceAccount>): Answer<InstanceAccount> => {
     const answer = await transport(request, { accessToken, signal });
     if (!answer.ok) return answer;
     const checked = checkStatus(answer.value, request, clock);
@@ -304,13 +308,6 @@ export async function askWhoAmI(
     return failure(checked.error.reason === "unauthorized" ? { reason: "link_expired" } : checked.error);
   };
   const current = await ask(currentUserRequest, currentUser);
-  if (current.ok) {
-    const { user_sys_id, user_name, user_display_name } = current.value;
-    return success({ sysId: user_sys_id, userName: user_name, name: user_display_name ?? user_name });
-  }
-  if (current.error.reason === "cancelled" || current.error.reason === "link_expired") return current;
-  const own = await ask(ownRecordRequest, userRecords);
-  if (!own.ok) return own;
-  const [{ sys_id, user_name, name }] = own.value;
-  return success({ sysId: sys_id, userName: user_name, name: name ?? user_name });
+  const isAnswer = current.ok || current.error.reason === "cancelled" || current.error.reason === "link_expired";
+  return isAnswer ? current : await ask(ownRecordRequest, ownRecord);
 }

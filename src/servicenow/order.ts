@@ -12,15 +12,18 @@ import { askJson } from "./calls.ts";
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
+const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
 const ordered = z.object({
   sys_id: z.string().nullish(),
   number: z.string().nullish(),
   request_id: z.string().nullish(),
   request_number: z.string().nullish(),
-  table: z.string().nullish(),
-  cart_id: z.string().nullish(),
-});
-const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
+  table: z.string().regex(/^[a-z][a-z0-9_]{1,79}$/).catch("sc_request"),
+}).transform(({ sys_id, number, request_id, request_number, table }) => ({
+  sysId: request_id ?? sys_id ?? "",
+  number: plainText(request_number ?? number ?? ""),
+  table,
+}));
 const cartLines = z.object({ items: z.array(z.object({ item_name: text, name: text, quantity: text, price: text })) });
 
 /** As the instance shows it. */
@@ -124,7 +127,7 @@ async function orderItem(
   if (dryRun) return success({ ...planned, cost: await costOf(parts, { item, quantity, variables }) });
   const made = await post(parts, `/items/${item.sysId}/${step}`, body);
   if (!made.ok) return made;
-  if (step === "submit_producer" || (step === "order_now" && numberOf(made.value) !== "")) {
+  if (step === "submit_producer" || (step === "order_now" && made.value.number !== "")) {
     return await report(parts, planned, made.value);
   }
   // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
@@ -148,10 +151,6 @@ async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem)
 
 type Ordered = z.output<typeof ordered>;
 
-function numberOf({ request_number: requestNumber, number }: Ordered): string {
-  return plainText(requestNumber ?? number ?? "");
-}
-
 function post({ callAs, person }: DeskParts, path: string, body: object): Answer<Ordered> {
   const content = { type: "application/json", content: JSON.stringify(body) };
   return askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
@@ -160,12 +159,11 @@ function post({ callAs, person }: DeskParts, path: string, body: object): Answer
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
 async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Answer<OrderReport> {
   const { tableApi, access, instance } = parts;
-  const sysId = made.request_id ?? made.sys_id ?? "";
-  const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";
+  const { sysId, table } = made;
   const isId = isSysId(sysId);
   const whole = {
     ...planned,
-    made: { number: numberOf(made) || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },
+    made: { number: made.number || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },
   };
   if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
   const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];

@@ -11,14 +11,6 @@ import { CutFile } from "./transport.ts";
 import { nameOf } from "./search.ts";
 import { askJson } from "./calls.ts";
 
-/** What is known of a file on a record. */
-export interface Attachment {
-  readonly sysId: string;
-  readonly fileName: string;
-  readonly contentType: string;
-  readonly sizeBytes: number;
-}
-
 /** A file that is fetched. It is written as it arrives. */
 const maxFetchedBytes = 67_108_864;
 /** A file that is sent, which is held in memory: a second try with a new token needs it again. */
@@ -26,27 +18,36 @@ export const maxSentBytes = 16_777_216;
 const maxListed = 100;
 const filesNotRead = "files of people and groups are not read here";
 const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
-const attachmentRecord = z.object({
+const attachment = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
   table_name: z.string(),
   file_name: z.string(),
   content_type: z.string(),
   size_bytes: z.coerce.number().int().nonnegative(),
-});
+}).transform(({ sys_id, table_name, file_name, content_type, size_bytes }) => ({
+  sysId: sys_id,
+  /** Files hang on records of every table; pictures of people have special names. */
+  table: table_name.replace(/^ZZ_YY/, ""),
+  fileName: file_name,
+  contentType: content_type,
+  sizeBytes: size_bytes,
+}));
+
+/** What is known of a file on a record. */
+export type Attachment = z.output<typeof attachment>;
 
 export async function listFiles(
   { callAs, person }: DeskParts,
   { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
 ): Answer<readonly Attachment[]> {
   if (hasFixedFields(table)) return invalidInput(filesNotRead);
-  const parsed = await askJson(callAs, person, {
+  return await askJson(callAs, person, {
     path: "/api/now/attachment",
     query: {
       sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
       sysparm_limit: String(maxListed),
     },
-  }, z.array(attachmentRecord));
-  return parsed.ok ? success(parsed.value.map(toAttachment)) : parsed;
+  }, z.array(attachment));
 }
 
 /** A file by its own sys_id, on its way: it has to be read to its end, or cancelled. */
@@ -54,20 +55,19 @@ async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: st
   const sysId = parseSysId(attachmentId);
   if (!sysId.ok) return sysId;
   const path = `/api/now/attachment/${sysId.value}`;
-  const parsed = await askJson(callAs, person, { path }, attachmentRecord);
+  const parsed = await askJson(callAs, person, { path }, attachment);
   if (!parsed.ok) return parsed;
-  // Files hang on records of every table; pictures of people have special names.
-  const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
+  const { table, sizeBytes } = parsed.value;
   if (hasFixedFields(table)) return invalidInput(filesNotRead);
   if (!access.mayRead(table)) return failure<ServicenowFailure>({ reason: "not_found" });
-  if (parsed.value.size_bytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
+  if (sizeBytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
   const content = { method: "GET", path: `${path}/file`, accept: "stream", maxBytes: maxFetchedBytes } as const;
   const file = await callAs(person, content);
   if (!file.ok) return file;
   if (file.value.file === undefined) return failure<ServicenowFailure>({ reason: "unavailable", because: "bad_reply" });
   /** What cut the file, if `error` is what `pieces` threw for it. */
   const failureOf = (error: unknown) => error instanceof CutFile ? error.failure : null;
-  return success({ ...toAttachment(parsed.value), ...file.value.file, failureOf });
+  return success({ ...parsed.value, ...file.value.file, failureOf });
 }
 
 /** The file of a record that `name` means; without a name, its only file. */
@@ -118,11 +118,6 @@ export async function attachFile(
     path: "/api/now/attachment/file",
     query: { table_name: found.value.table, table_sys_id: found.value.sysId, file_name: fileName },
     body: { type: contentType, content: bytes },
-  }, attachmentRecord);
-  return parsed.ok ? success({ record, title, file: toAttachment(parsed.value) }) : parsed;
-}
-
-function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {
-  const { sys_id: sysId, file_name: fileName, content_type: contentType, size_bytes: sizeBytes } = record;
-  return { sysId, fileName, contentType, sizeBytes };
+  }, attachment);
+  return parsed.ok ? success({ record, title, file: parsed.value }) : parsed;
 }

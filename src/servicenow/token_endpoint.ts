@@ -12,13 +12,6 @@ export interface InstanceClient {
   readonly redirectUri: string;
 }
 
-export interface InstanceTokens {
-  readonly accessToken: string;
-  /** `null` when none came; after a refresh that means that the old one stays good. */
-  readonly refreshToken: string | null;
-  readonly expiresInSeconds: number;
-}
-
 /** `refused`: the code or token is no good. Anything else says nothing about it. */
 type TokenFailure =
   | { readonly reason: "refused"; readonly said: string | null }
@@ -33,7 +26,15 @@ const tokenReply = z.object({
   access_token: z.string().min(1),
   refresh_token: z.string().min(1).nullish(),
   expires_in: z.coerce.number().positive().max(315_360_000).catch(defaultLifetimeSeconds),
-});
+}).transform(({ access_token, refresh_token, expires_in }) => ({
+  accessToken: access_token,
+  /** `null` when none came; after a refresh that means that the old one stays good. */
+  refreshToken: refresh_token ?? null,
+  expiresInSeconds: expires_in,
+}));
+
+export type InstanceTokens = z.output<typeof tokenReply>;
+
 const errorReply = z.object({ error: z.string(), error_description: z.string().nullish() });
 /** Words of an error that are shown; nothing that could hold a token. */
 const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
@@ -81,9 +82,7 @@ function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, Toke
   }
   if (status !== 200) return unavailable("server_error");
   const parsed = tokenReply.safeParse(body);
-  if (!parsed.success) return unavailable("bad_reply");
-  const { access_token, refresh_token, expires_in } = parsed.data;
-  return success({ accessToken: access_token, refreshToken: refresh_token ?? null, expiresInSeconds: expires_in });
+  return parsed.success ? success(parsed.data) : unavailable("bad_reply");
 }
 
 function said(...words: readonly (string | null | undefined)[]): string | null {
