@@ -50,7 +50,7 @@ async function expectTokens(response: Promise<Response>): Promise<Record<string,
 
 /** Codes as the consent page would store them. */
 async function makeCodes({ storage, time, deps }: Harness, count: number): Promise<string[]> {
-  const account = await createUserDirectory(storage, ownerPasswordHash).find("owner");
+  const account = await createUserDirectory(storage, { clock: Date.now, ownerPasswordHash }).find("owner");
   const codes = Array.from({ length: count }, () => `pca_${randomSecret()}`);
   for (const code of codes) {
     const record = {
