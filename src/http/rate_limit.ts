@@ -67,14 +67,11 @@ function createAccounts({ count, windowMs, now, maxKeys = 100_000 }: Rate & {
     interval,
     mostDebt,
     accounts,
-    of(key: string): Account {
-      const present = accounts.get(key);
-      if (present !== undefined) return present;
-      makeRoom();
-      const account = { key, fullAt: 0, unsettled: 0 };
-      accounts.set(key, account);
-      return account;
-    },
+    of: (key: string): Account =>
+      accounts.getOrInsertComputed(key, () => {
+        makeRoom();
+        return { key, fullAt: 0, unsettled: 0 };
+      }),
     /** The answer to a request that comes too soon; `null` when it does not. */
     refusal(fullAt: number, cost: number, time: number): Throttled | null {
       const waitMs = Math.max(fullAt, time) + interval * cost - time - windowMs;

@@ -302,7 +302,11 @@ function printVsCode(connection: Connection): ClientConfiguration {
 }
 
 /** Added in its settings; it connects from its maker's network and signs in by a browser. */
-function configureHosted(connection: Connection, place: string): ClientConfiguration | null {
+function configureHosted(
+  connection: Connection,
+  place: string,
+  linesOf = (endpoint: string) => ["Name: Portcullis", `Remote MCP server URL: ${endpoint}`],
+): ClientConfiguration | null {
   if (connection.kind === "stdio" || connection.tokenVariable !== undefined) return null;
   const { serverUrl } = connection;
   const notes = ["It connects from its maker's network, so the address has to be reachable from the internet."];
@@ -311,48 +315,39 @@ function configureHosted(connection: Connection, place: string): ClientConfigura
       `${serverUrl} is this machine alone: put a tunnel or a proxy with https in front, and set SERVER_URL to its address.`,
     );
   }
-  return { place, text: `Name: Portcullis\nRemote MCP server URL: ${endpointOf(connection)}`, notes };
+  return { place, text: linesOf(endpointOf(connection)).join("\n"), notes };
 }
 
 /** It connects from Microsoft's network and registers by itself. */
 function configureCopilotStudio(connection: Connection): ClientConfiguration | null {
-  const hosted = configureHosted(connection, "Tools > Add a tool > New tool > Model Context Protocol");
-  if (hosted === null) return null;
-  return {
-    ...hosted,
-    text: [
-      "Server name: Portcullis",
-      "Server description: files, a local model and ServiceNow",
-      `Server URL: ${endpointOf(connection as Connection & { kind: "http" })}`,
-      "Authentication: OAuth 2.0, Dynamic discovery",
-    ].join("\n"),
-  };
+  return configureHosted(connection, "Tools > Add a tool > New tool > Model Context Protocol", (endpoint) => [
+    "Server name: Portcullis",
+    "Server description: files, a local model and ServiceNow",
+    `Server URL: ${endpoint}`,
+    "Authentication: OAuth 2.0, Dynamic discovery",
+  ]);
 }
 
 function configureServiceNow(connection: Connection): ClientConfiguration | null {
-  if (connection.kind === "stdio" || connection.tokenVariable !== undefined) return null;
-  const { serverUrl } = connection;
+  const place = "All > AI Agent Studio > Settings > Manage MCP Servers > New";
+  const configuration = configureHosted(connection, place, (endpoint) => [
+    "Name: Portcullis",
+    `MCP server URL: ${endpoint}`,
+    "Authentication type: OAuth 2.1",
+    "Grant type: Authorization Code",
+    "Token authentication method: Client Secret Basic",
+    "Auth scopes: files:read,files:write,llm:generate",
+    "Authentication token for client registration, header: Authorization",
+    "Authentication token for client registration, value: Bearer (the value of DCR_AUTH_TOKEN)",
+    `Authorization URL: ${endpoint.replace(/mcp$/, "oauth/authorize")}`,
+    `Token URL: ${endpoint.replace(/mcp$/, "oauth/token")}`,
+    `Token revocation URL: ${endpoint.replace(/mcp$/, "oauth/revoke")}`,
+  ]);
   const notes = [
     "The instance has to reach the address: a public https SERVER_URL.",
     "It registers itself, with the registration token unless REGISTRATION is open; docs/servicenow.md has the other way.",
   ];
-  return {
-    place: "All > AI Agent Studio > Settings > Manage MCP Servers > New",
-    text: [
-      "Name: Portcullis",
-      `MCP server URL: ${endpointOf(connection)}`,
-      "Authentication type: OAuth 2.1",
-      "Grant type: Authorization Code",
-      "Token authentication method: Client Secret Basic",
-      "Auth scopes: files:read,files:write,llm:generate",
-      "Authentication token for client registration, header: Authorization",
-      "Authentication token for client registration, value: Bearer (the value of DCR_AUTH_TOKEN)",
-      `Authorization URL: ${serverUrl}/oauth/authorize`,
-      `Token URL: ${serverUrl}/oauth/token`,
-      `Token revocation URL: ${serverUrl}/oauth/revoke`,
-    ].join("\n"),
-    notes,
-  };
+  return configuration && { ...configuration, notes };
 }
 
 function endpointOf({ serverUrl }: { readonly serverUrl: string }): string {

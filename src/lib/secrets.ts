@@ -66,11 +66,7 @@ function aesGcm(iv: Uint8Array<ArrayBuffer>, context: string): AesGcmParams {
 
 function oncePerPurpose<T>(make: (purpose: string) => T): (purpose: string) => T {
   const made = new Map<string, T>();
-  return (purpose) => {
-    let value = made.get(purpose);
-    if (value === undefined) made.set(purpose, value = make(purpose));
-    return value;
-  };
+  return (purpose) => made.getOrInsertComputed(purpose, make);
 }
 
 // * SHA-256 of short texts, and HMAC-SHA-256. In JavaScript, since Node's cryptography takes 13 ms of a start to load

@@ -63,18 +63,10 @@ export async function inSpan<T>(
 ): Promise<T> {
   const span = tracer.exports ? tracer.begin(start) : null;
   if (span === null) return await work();
-  let failed: string | null = null;
-  try {
-    const result = await span.run(work);
-    failed = failureOf(result);
-    return result;
-  } catch (error) {
-    failed = typeOf(error);
-    throw error;
-  } finally {
+  return await runIn(span, work, typeOf, (result) => {
+    const failed = failureOf(result);
     if (failed !== null) span.fail(failed);
-    span.end();
-  }
+  });
 }
 
 /** `error.type` of what was thrown. */
@@ -83,18 +75,26 @@ export function errorType(error: unknown): string {
 }
 
 /** Sends a request, or answers one, in a span that has its status; a status from `failsFrom` on fails the span. */
-export async function inHttpSpan(
+export function inHttpSpan(span: Span, failsFrom: number, exchange: () => Promise<Response>): Promise<Response> {
+  return runIn(span, exchange, errorType, ({ status }) => {
+    span.set({ "http.response.status_code": status });
+    if (status >= failsFrom) span.fail(String(status));
+  });
+}
+
+async function runIn<T>(
   span: Span,
-  failsFrom: number,
-  exchange: () => Promise<Response>,
-): Promise<Response> {
+  work: () => T | Promise<T>,
+  typeOf: (error: unknown) => string | null,
+  note: (result: T) => void,
+): Promise<T> {
   try {
-    const response = await span.run(exchange);
-    span.set({ "http.response.status_code": response.status });
-    if (response.status >= failsFrom) span.fail(String(response.status));
-    return response;
+    const result = await span.run(work);
+    note(result);
+    return result;
   } catch (error) {
-    span.fail(errorType(error));
+    const type = typeOf(error);
+    if (type !== null) span.fail(type);
     throw error;
   } finally {
     span.end();

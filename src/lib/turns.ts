@@ -78,8 +78,7 @@ function begin(now: number): void {
 
 function waitForTurn(caller: string): Promise<void> {
   keepsCallers = true;
-  let share = shares.get(caller);
-  if (share === undefined) shares.set(caller, share = { used: leastUsed, waiting: [] });
+  const share = shares.getOrInsertComputed(caller, () => ({ used: leastUsed, waiting: [] }));
   const { waiting } = share;
   const turn = new Promise<void>((resolve) => waiting.push(resolve));
   if (!isServing) void serve();

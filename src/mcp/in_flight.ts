@@ -29,8 +29,7 @@ export function createInFlight({ storage, clock, timers, log }: Services) {
     /** Enters a call and returns the way out. */
     enter(owner: string, id: RpcId, cancel: () => void) {
       const key = keyOf(owner, id);
-      const entered = calls.get(key) ?? new Set();
-      calls.set(key, entered.add(cancel));
+      const entered = calls.getOrInsertComputed(key, () => new Set()).add(cancel);
       return () => {
         entered.delete(cancel);
         if (entered.size === 0 && calls.get(key) === entered) calls.delete(key);

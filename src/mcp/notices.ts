@@ -58,9 +58,9 @@ export function createScopeNotices() {
     listen(principal: Principal, tell: () => void) {
       note(principal);
       const key = callerKey(principal);
-      const listeners = clients.get(key) ?? new Set();
+      const listeners = clients.getOrInsertComputed(key, () => new Set());
       const listener: Listener = { known: principal.scopes, tell };
-      clients.set(key, listeners.add(listener));
+      listeners.add(listener);
       return () => {
         listeners.delete(listener);
         if (listeners.size === 0) clients.delete(key);

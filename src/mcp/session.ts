@@ -18,7 +18,7 @@ export interface Session extends SessionState {
   /** Short and unique; the id that the client holds is this, sealed. */
   readonly key: string;
   readonly revision: Revision;
-  readonly subscriptions: ReadonlySet<string>;
+  readonly subscriptions: readonly string[];
 }
 
 /** The sessions of all clients. */
@@ -38,15 +38,12 @@ const recordShape = z.lazy(() =>
 );
 
 const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };
-const nothing: ReadonlySet<string> = new Set();
 
 interface OpenSession extends Session {
   readonly subject: string;
   readonly clientId: string;
   readonly expiresAt: number;
-  ended: boolean;
-  logLevel: LoggingLevel | null;
-  subscriptions: ReadonlySet<string>;
+  readonly ended: boolean;
   /** The storage's change count when this was last true. */
   checkedAt: number;
 }
@@ -66,8 +63,8 @@ export function createSessions({ secretBox, storage, clock, timers, log, limits 
     const [key, version, abilities, ownSubject, ownClientId, expiresAt] = sealedShape.parse(JSON.parse(text));
     const revision = legacyRevisions.get(version);
     if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
-    const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
-    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), ...state };
+    const capabilities = shared(abilities);
+    return { key, subject, clientId, expiresAt, revision, capabilities, ...unchanged, checkedAt: -1 };
   };
   const openFirst = async (id: string, principal: Principal): Promise<OpenSession | null> => {
     const opened = await unseal(id, principal);
@@ -76,21 +73,14 @@ export function createSessions({ secretBox, storage, clock, timers, log, limits 
     if (opened !== null) cache.set(id, opened);
     return opened;
   };
-  const shared = (abilities: string): ClientCapabilities => {
-    let set = capabilitySets.get(abilities);
-    if (set === undefined) {
-      set = new Set(
-        abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[],
-      );
-      capabilitySets.set(abilities, set);
-    }
-    return set;
-  };
-  const take = (session: OpenSession, { ended, logLevel, subscriptions }: z.infer<typeof recordShape>): void => {
-    session.ended = ended;
-    session.logLevel = logLevel;
-    session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
-    session.checkedAt = -1; // the answer of a commit may come after that of a later one
+  const shared = (abilities: string): ClientCapabilities =>
+    capabilitySets.getOrInsertComputed(
+      abilities,
+      () => new Set(abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[]),
+    );
+  const take = (session: OpenSession, record: z.infer<typeof recordShape>): void => {
+    // the answer of a commit may come after that of a later one, so it is not checked
+    Object.assign(session, record, { checkedAt: -1 });
   };
   const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
     const stored = await storage.get(keyOf(session));
