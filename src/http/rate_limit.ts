@@ -161,26 +161,27 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
 
   /** One commit for all of them; `false` when another instance settled one of them in between. */
   const settleOnce = async (batch: readonly Account[]): Promise<boolean> => {
-    const keys = batch.map(storedAt);
-    const entries = await Promise.all(keys.map((key) => storage.get(key)));
-    const found = entries.map((entry) => stored.safeParse(entry?.value).data);
-    for (const entry of found) if (entry?.at !== undefined) agreedClock.catchUp(entry.at);
+    const found = await Promise.all(batch.map(async (account) => {
+      const key = storedAt(account);
+      const entry = await storage.get(key);
+      return { account, key, version: entry?.version ?? null, before: stored.safeParse(entry?.value).data };
+    }));
+    for (const { before } of found) if (before?.at !== undefined) agreedClock.catchUp(before.at);
     const at = now();
     const most = at + mostDebt;
-    const settled = batch.map(({ unsettled }, index) => {
-      const before = Math.min(found[index]?.fullAt ?? 0, most);
-      return { debt: unsettled, fullAt: Math.min(Math.max(before, at) + unsettled, most) };
+    const settled = found.map(({ account, key, before }) => {
+      const debt = account.unsettled;
+      const fullBefore = Math.max(Math.min(before?.fullAt ?? 0, most), at);
+      return { account, key, debt, fullAt: Math.min(fullBefore + debt, most) };
     });
     const done = await storage.commit({
-      checks: keys.map((key, index) => ({ key, version: entries[index]?.version ?? null })),
-      puts: keys.map((key, index) => {
-        const { fullAt = at } = settled[index] ?? {};
+      checks: found.map(({ key, version }) => ({ key, version })),
+      puts: settled.map(({ key, fullAt }) => {
         return { key, value: { fullAt, at }, expiresAt: clock() + fullAt - at + clockToleranceMs };
       }),
     });
     if (!done) return false;
-    for (const [index, account] of batch.entries()) {
-      const { debt = 0, fullAt = at } = settled[index] ?? {};
+    for (const { account, debt, fullAt } of settled) {
       account.unsettled = Math.max(0, account.unsettled - debt);
       account.fullAt = Math.min(fullAt + account.unsettled, most);
     }

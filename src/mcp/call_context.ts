@@ -113,9 +113,8 @@ export class CallContext implements ToolContext {
   #abortReason: DOMException | undefined;
   #ended = false;
   #progress = -Infinity;
-  #stopWaiting: (() => void) | undefined;
+  readonly #stops: (() => void)[] = [];
   #answerNow: AbortSignal | undefined;
-  #stopHurrying: (() => void) | undefined;
   /** The answers to earlier questions of this run. */
   #answered: Readonly<Record<string, Answer>> = {};
 
@@ -149,7 +148,7 @@ export class CallContext implements ToolContext {
       const controller = new AbortController();
       this.#answerNow = AbortSignal.any([controller.signal, stopping]);
       const reason = new DOMException("this client waits no longer for an answer", "TimeoutError");
-      if (!this.#ended) this.#stopHurrying = timers.after(answerWithinMs, () => controller.abort(reason));
+      if (!this.#ended) this.#stops.push(timers.after(answerWithinMs, () => controller.abort(reason)));
     }
     return this.#answerNow;
   }
@@ -237,8 +236,7 @@ export class CallContext implements ToolContext {
   /** Ends the call: what happens to the connection from here on is no cancellation. */
   end(): void {
     this.#ended = true;
-    this.#stopWaiting?.();
-    this.#stopHurrying?.();
+    for (const stop of this.#stops) stop();
   }
 
   /** Where the call outlives its connection, it has as long as a stream waits for its client. */
@@ -247,7 +245,7 @@ export class CallContext implements ToolContext {
     if (!outlivesConnection(this.#call)) this.#onGone();
     else if (this.#outlet?.isStreaming !== true) {
       const { timers, limits } = this.#call.runtime;
-      this.#stopWaiting = timers.after(limits.resumeWindowMs, () => this.#onGone());
+      this.#stops.push(timers.after(limits.resumeWindowMs, () => this.#onGone()));
     }
   }
 
