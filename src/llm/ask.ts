@@ -87,12 +87,15 @@ export async function toQuestion(
   });
 }
 
-/** No tokenizer joins words, and few tokens are longer than this many characters. */
-const charactersOfLongTokens = 32;
+/** No tokenizer joins words, and hardly any token is longer than this many characters. */
+const charactersOfLongTokens = 64;
+/** Scripts without blanks between words: few tokens are longer than this many of their characters. */
+const charactersOfDenseTokens = 4;
+const dense = /[\u3040-\u9fff\uac00-\ud7af]/g;
 
 /** Tokens that a text has at least, whatever the model. */
 function leastTokens(text: string): number {
-  let tokens = 0;
+  let tokens = Math.floor((text.match(dense)?.length ?? 0) / charactersOfDenseTokens);
   for (const [word] of text.matchAll(/\S+/g)) tokens += Math.ceil(word.length / charactersOfLongTokens);
   return tokens;
 }

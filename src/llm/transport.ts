@@ -56,10 +56,18 @@ interface HostFetch {
   close(): void;
 }
 
-/** `fetch` itself; for loopback hosts, with `avoidProxy` and where the platform can, one that knows no proxy. */
-function createHostFetch(host: OllamaHost, fetch: OllamaFetch, avoidProxy: boolean): HostFetch {
-  if (!avoidProxy || !host.isLoopback || typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
-  const client = Deno.createHttpClient({ proxy: { transport: "tcp", hostname: host.hostname, port: host.port } });
+/**
+ * `fetch` itself, where the platform has no clients or none is needed; for loopback hosts, with `avoidProxy`, one that
+ * knows no proxy. With `keepsNone`, one that leaves no idle connections, for what is asked now and then.
+ */
+function createHostFetch(host: OllamaHost, fetch: OllamaFetch, avoidProxy: boolean, keepsNone: boolean): HostFetch {
+  const isDirect = avoidProxy && host.isLoopback;
+  if (typeof Deno.createHttpClient !== "function" || !(isDirect || keepsNone)) return { fetch, close: () => {} };
+  const { hostname, port } = host;
+  const client = Deno.createHttpClient({
+    ...(isDirect ? { proxy: { transport: "tcp", hostname, port } } : {}),
+    ...(keepsNone ? { poolMaxIdlePerHost: 0 } : {}),
+  });
   return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
 }
 
@@ -77,7 +85,9 @@ export interface ModelClientOptions {
 /** Makes the requests of one client; it connects at the first. None of them rejects. */
 export function createTransport(options: ModelClientOptions) {
   const { host, apiKey, limits = ollamaLimits } = options;
-  const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);
+  const { avoidProxy = false } = options;
+  const posting = createHostFetch(host, options.fetch, avoidProxy, false);
+  let probing: HostFetch | undefined;
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
@@ -89,7 +99,8 @@ export function createTransport(options: ModelClientOptions) {
     { signal }: ModelCallWatch,
     model?: string,
   ): Promise<Result<Response, OllamaFailure>> => {
-    const response = await hostFetch.fetch(`${host.baseUrl}${path}`, {
+    const { fetch } = body === undefined ? probing ??= createHostFetch(host, options.fetch, avoidProxy, true) : posting;
+    const response = await fetch(`${host.baseUrl}${path}`, {
       redirect: "manual",
       signal,
       ...(body === undefined
@@ -165,7 +176,11 @@ export function createTransport(options: ModelClientOptions) {
     }
   };
 
-  return { stream, probe, close: hostFetch.close };
+  const close = (): void => {
+    posting.close();
+    probing?.close();
+  };
+  return { stream, probe, close };
 }
 
 /** The failure of a call that was cancelled, or ran out of time. */
