@@ -72,8 +72,6 @@ const checkedPages = 64;
 /** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
-/** What node:sqlite calls all that SQLite refuses. */
-const sqliteErrorCode = "ERR_SQLITE_ERROR";
 
 /** Opens it, making its tables where there are none. Throws {@link UnusableError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
@@ -124,20 +122,15 @@ function createIfAbsent(path: string): void {
 }
 
 function toUnusable(error: unknown, path: string): unknown {
-  const { code, message } = error as { code?: unknown; message: string };
+  const { code } = error as { readonly code?: unknown };
   if (error instanceof UnusableError || typeof code !== "string") return error;
-  const sqlite = sqliteCodeOf(error);
-  if (sqlite === sqliteCode.notADatabase) {
-    return new UnusableError(`${path} is not a database`, restoreRemedy, { cause: error });
-  }
-  if (sqlite === sqliteCode.corrupt) {
-    return new UnusableError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
-  }
-  return new UnusableError(
-    `${path} cannot be opened: ${code === sqliteErrorCode ? message : code}`,
-    "check that it and the files beside it belong to the user who runs this, and that the disk is not full",
-    { cause: error },
-  );
+  const { problem, remedy } = sqliteCodeOf(error) === undefined
+    ? {
+      problem: `${path} cannot be opened: ${code}`,
+      remedy: "check that it and the files beside it belong to the user who runs this, and that the disk is not full",
+    }
+    : describeSqliteFailure(error, path);
+  return new UnusableError(problem, remedy, { cause: error });
 }
 
 /** Throws {@link UnusableError} unless the database is empty, or ours and of our format. */

@@ -5,16 +5,6 @@ import type { Tool } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { decidingRule, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
 
-/** Places as a call names them, and further names that they may have. */
-interface Places {
-  readonly places: readonly string[];
-  readonly otherNames: readonly string[];
-  /** Those of both that are paths of the workspace. */
-  readonly paths: readonly string[];
-  /** Those of them where something is put: of a directory there, what is in it stays. */
-  readonly targets: ReadonlySet<string>;
-}
-
 /** Reads what a caller wrote: the name that is meant first, then what else it may mean. */
 export interface PlaceReader {
   pathNames(text: string): readonly string[];
@@ -41,8 +31,11 @@ const targetParameters: ReadonlySet<string> = new Set(["destination", "save_as",
 /** Parameters that hold paths, or objects with them. */
 const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);
 
-/** The paths and tables that an input means. */
-export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, reader: PlaceReader): Places {
+/**
+ * The paths and tables that an input means, and further names that they may have. `paths`: those of both that are paths
+ * of the workspace; `targets`: those of them where something is put (of a directory there, what is in it stays).
+ */
+export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, reader: PlaceReader) {
   const places = new Set(tool.places);
   const otherNames = new Set<string>();
   const paths = new Set<string>();

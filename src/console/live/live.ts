@@ -229,10 +229,16 @@ export function createCallSwitches(
   // One look at a time: of two answers the later one could be the older.
   const load = joinNext(async (): Promise<void> => adopt(parse((await storage.get(key))?.value)));
   const watch = watchEntries(storage, [key], load, { log, timers });
-  const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
+  const change = async (
+    event: string,
+    fields: { readonly user: string; readonly client?: string },
+    next: (before: SwitchState) => SwitchState,
+  ): Promise<void> => {
     const changed = await changeEntry(storage, key, (value) => next(parse(value)));
     if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
+    log.write("audit", event, fields);
   };
+  const without = (paused: SwitchState["paused"], client: string) => paused.filter((each) => each.client !== client);
   return {
     get state() {
       return state;
@@ -244,26 +250,22 @@ export function createCallSwitches(
       if (state.stopped !== null) return stoppedWords;
       return pausedClients.has(clientId) ? pausedWords : null;
     },
-    async stopAll(by: string): Promise<void> {
-      await change((before) => ({ ...before, stopped: before.stopped ?? { at: clock(), by } }));
-      log.write("audit", "calls_stopped", { user: by });
-    },
-    async resumeAll(by: string): Promise<void> {
-      await change((before) => ({ ...before, stopped: null }));
-      log.write("audit", "calls_resumed", { user: by });
-    },
-    async pauseClient(client: string, by: string): Promise<void> {
-      await change(({ stopped, paused }) => ({
+    stopAll: (by: string) =>
+      change("calls_stopped", { user: by }, ({ stopped, paused }) => ({
+        stopped: stopped ?? { at: clock(), by },
+        paused,
+      })),
+    resumeAll: (by: string) => change("calls_resumed", { user: by }, ({ paused }) => ({ stopped: null, paused })),
+    pauseClient: (client: string, by: string) =>
+      change("client_paused", { user: by, client }, ({ stopped, paused }) => ({
         stopped,
-        paused: [...paused.filter((each) => each.client !== client), { client, at: clock(), by }]
-          .slice(-maxPausedClients),
-      }));
-      log.write("audit", "client_paused", { user: by, client });
-    },
-    async resumeClient(client: string, by: string): Promise<void> {
-      await change(({ stopped, paused }) => ({ stopped, paused: paused.filter((each) => each.client !== client) }));
-      log.write("audit", "client_resumed", { user: by, client });
-    },
+        paused: [...without(paused, client), { client, at: clock(), by }].slice(-maxPausedClients),
+      })),
+    resumeClient: (client: string, by: string) =>
+      change("client_resumed", { user: by, client }, ({ stopped, paused }) => ({
+        stopped,
+        paused: without(paused, client),
+      })),
     close: () => watch.stop(),
   };
 }

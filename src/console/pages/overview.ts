@@ -153,13 +153,9 @@ function callsPart(readDay: ConsoleSources["callsOfDay"]): OverviewPart {
   };
 }
 
-interface Bar {
-  readonly hour: number;
-  readonly well: number;
-  readonly bad: number;
-}
+type Bar = { readonly hour: number } & ReturnType<typeof sumsOf>;
 
-function sumsOf(outcomes: Readonly<Record<string, number>>): { readonly well: number; readonly bad: number } {
+function sumsOf(outcomes: Readonly<Record<string, number>>) {
   const all = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
   const well = outcomes["ok"] ?? 0;
   return { well, bad: all - well };

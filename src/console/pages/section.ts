@@ -282,13 +282,10 @@ export function personColumn({ visitor }: Visit): "Person" | null {
 
 // One page of a list that is in order, and where the next one begins.
 
-interface Page<T> {
-  readonly shown: readonly T[];
-  /** The link to the next page; `null` on the last. */
-  readonly next: Html | null;
-}
-
-/** What stands after the cursor that the address gives under `name`; elements that come and go move no other page. */
+/**
+ * What stands after the cursor that the address gives under `name`, with the link to the next page (`null` on the last).
+ * Elements that come and go move no other page.
+ */
 export function pageOf<T>(
   all: readonly T[],
   { query, href }: Visit,
@@ -305,7 +302,7 @@ export function pageOf<T>(
     /** The list begins with the greatest cursor. */
     readonly falling?: boolean;
   },
-): Page<T> {
+) {
   const cursor = query.get(name);
   const rest = cursor === null
     ? all
