@@ -14,7 +14,7 @@ import {
 } from "../workspace/port.ts";
 import { type Disk, resolveInside } from "./resolve.ts";
 import { fill, hasHiddenName, matchContent, readingOf, useAndClose } from "./read.ts";
-import { copyDiskFile, cutDiskFile, receiveDiskFile, writeDiskFile } from "./write.ts";
+import { cutDiskFile, writingOf } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, checkNewNames, createAccessRules } from "../workspace/access_rules.ts";
 import { keptOf, makePlace, putKeeping, putNew, putOf } from "./commit.ts";
@@ -112,9 +112,10 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
     limits,
     ...readingOf(disk),
     write: (path, bytes, writeOptions) =>
-      made(async (own) => await settle(() => writeDiskFile(own, path, bytes, writeOptions))),
-    receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
-    copy: (from, to, copyOptions) => made(async (own) => await settle(() => copyDiskFile(own, from, to, copyOptions))),
+      made(async (own) => await settle(() => writingOf(own).write(path, bytes, writeOptions))),
+    receive: (path, content, receiveOptions) => settled(writingOf(changing()).receive(path, content, receiveOptions)),
+    copy: (from, to, copyOptions) =>
+      made(async (own) => await settle(() => writingOf(own).copy(from, to, copyOptions))),
     move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
     remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
     makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),

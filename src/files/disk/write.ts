@@ -10,13 +10,13 @@ import type { Disk, Resolved } from "./resolve.ts";
 import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
 import type { StagedFile } from "./staging.ts";
-import { type ArrivingContent, beginningOf, type Left, maxArriving, type ReceiveOptions } from "../workspace/change.ts";
+import { beginningOf, type Left, maxArriving } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {
   type Outcome,
-  type PairOutcome,
   type PairRefusal,
   refusedAt,
+  type Workspace,
   type WriteOptions,
   type WrittenFile,
 } from "../workspace/port.ts";
@@ -26,57 +26,41 @@ const permissionBits = 0o777;
 const specialBits = 0o3000;
 const maxAppendAttempts = 5;
 
-/** Changes or creates the file at `path`, with the directories that lead to it. */
-export async function writeDiskFile(
-  disk: Disk,
-  path: WorkspacePath,
-  bytes: Uint8Array,
-  { mode, ifMatch, passages }: WriteOptions = {},
-): Promise<Outcome<WrittenFile>> {
-  const { maxWriteBytes: limitBytes } = disk.limits;
-  const sizeBytes = bytes.byteLength;
-  if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
-  return await inTurn(
-    disk,
-    path,
-    () =>
-      mode === "append"
-        ? append(disk, path, bytes, ifMatch)
-        : putContent(disk, path, [bytes], { mode, ifMatch, passages }),
-  );
-}
-
-/** Copies the file at `from` to `to`. */
-export async function copyDiskFile(
-  disk: Disk,
-  from: WorkspacePath,
-  to: WorkspacePath,
-  { overwrite = false }: { readonly overwrite?: boolean } = {},
-): Promise<PairOutcome<WrittenFile>> {
-  let about: PairRefusal["about"] = "to";
-  const copied = await inTurn(disk, to, async (target) => {
-    if (!overwrite && target.info !== null) return failure({ reason: "already_exists" });
-    about = "from";
-    return await withFile(disk, from, disk.limits.maxFileBytes, async (file) => {
-      about = "to";
-      const version = overwrite ? undefined : null;
-      return await putContent(disk, to, readPieces(file), { version, permissions: file.info.mode });
-    });
-  });
-  if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
-  return refusedAt(about, copied);
-}
-
-/** Changes or creates the file at `path` once all of `content` is there; until then others read and write the file. */
-export async function receiveDiskFile(
-  disk: Disk,
-  path: WorkspacePath,
-  content: ArrivingContent,
-  options: ReceiveOptions = {},
-): Promise<Outcome<WrittenFile>> {
-  const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(disk.limits) });
-  if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
-  return received;
+/** The operations of the port that make a content a file's. */
+export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "copy"> {
+  const { limits } = disk;
+  return {
+    async write(path, bytes, { mode, ifMatch, passages } = {}) {
+      const { maxWriteBytes: limitBytes } = limits;
+      const sizeBytes = bytes.byteLength;
+      if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
+      const put = () =>
+        mode === "append"
+          ? append(disk, path, bytes, ifMatch)
+          : putContent(disk, path, [bytes], { mode, ifMatch, passages });
+      return await inTurn(disk, path, put);
+    },
+    async receive(path, content, options) {
+      const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(limits) });
+      const isFull = !received.ok && received.error.reason === "no_space";
+      if (isFull) await disk.trash?.makeRoom(disk.change); // for the next one
+      return received;
+    },
+    async copy(from, to, { overwrite = false } = {}) {
+      let about: PairRefusal["about"] = "to";
+      const copied = await inTurn(disk, to, async (target) => {
+        if (!overwrite && target.info !== null) return failure({ reason: "already_exists" });
+        about = "from";
+        return await withFile(disk, from, limits.maxFileBytes, async (file) => {
+          about = "to";
+          const version = overwrite ? undefined : null;
+          return await putContent(disk, to, readPieces(file), { version, permissions: file.info.mode });
+        });
+      });
+      if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
+      return refusedAt(about, copied);
+    },
+  };
 }
 
 /** Runs `task` as the only writer of the file that `path` leads to. */

@@ -1,62 +1,14 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
 import * as z from "zod";
-import { createDigest, digestOf } from "../../lib/secrets.ts";
-import { failure, success } from "../../lib/result.ts";
+import { createDigest } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
-import type { ByteRange, FileContent, Outcome, ReadPart } from "../workspace/port.ts";
-import { type FileRecord, findInStore, type Store } from "./store.ts";
+import type { FileRecord, Store } from "./store.ts";
 import type { Put, StorageKey } from "../../storage/mod.ts";
 
 /** Bytes in a chunk. */
 const chunkBytes = 45_000;
 /** With keys and base64 below the bytes of one batch (`storageLimits`). */
 const chunksPerBatch = 8;
-const maxReadAttempts = 5;
-
-/** The content of the file at `path`, or the part of it that `range` asks for. */
-export async function readStoreFile(
-  store: Store,
-  path: WorkspacePath,
-  range?: ByteRange,
-  known?: FileContent,
-): Promise<Outcome<FileContent>> {
-  for (let attempt = 1;; attempt++) {
-    const found = await findInStore(store, path);
-    if (!found.ok) return found;
-    if (found.value.kind === "directory") return failure({ reason: "is_directory" });
-    const file = found.value;
-    const { sizeBytes, sha256, generation: version, modifiedAt } = file;
-    const { maxReadBytes } = store.limits;
-    if (range === undefined && sizeBytes > maxReadBytes) {
-      return failure({ reason: "too_large", sizeBytes, limitBytes: maxReadBytes });
-    }
-    const offset = Math.min(range?.offsetBytes ?? 0, sizeBytes);
-    const length = Math.min(range?.lengthBytes ?? sizeBytes, maxReadBytes, sizeBytes - offset);
-    const bytes = await readRange(store, file, offset, length);
-    const isWhole = length === sizeBytes;
-    if (bytes !== null && (!isWhole || digestOf(bytes) === sha256)) {
-      if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
-      return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
-    }
-    // replaced while it was read: the entry points to the new content by now
-    if (attempt === maxReadAttempts) return failure({ reason: "io", code: "EIO" });
-  }
-}
-
-/** Reads from `offsetBytes` of the file at `path` into `buffer`. */
-export async function readStoreFileInto(
-  store: Store,
-  path: WorkspacePath,
-  buffer: Uint8Array,
-  offsetBytes: number,
-): Promise<Outcome<ReadPart>> {
-  const read = await readStoreFile(store, path, { offsetBytes, lengthBytes: buffer.byteLength });
-  if (!read.ok) return read;
-  const { bytes, sizeBytes } = read.value;
-  buffer.set(bytes);
-  return success({ lengthBytes: bytes.byteLength, sizeBytes });
-}
 
 function parseChunk(value: unknown): Uint8Array {
   return Buffer.from(parseStored(z.string(), value, "workspace chunk"), "base64");

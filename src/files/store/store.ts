@@ -3,7 +3,7 @@ import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/mod.ts";
 import { type ChangeAuthor, type KeyedMutex, mirrorTime } from "../workspace/change.ts";
-import type { DirectoryEntry, Listing, ListOptions, Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
+import type { Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
 import type { Clock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
@@ -144,25 +144,6 @@ export async function findInStore(store: Store, path: WorkspacePath): Promise<Ou
 
 const walkPage = 200;
 
-/** The entries of the directory at `path`, sorted by name. */
-export async function listStoreDirectory(
-  store: Store,
-  path: WorkspacePath,
-  { limit = Infinity, after, details = false }: ListOptions = {},
-): Promise<Outcome<Listing>> {
-  const found = await findInStore(store, path);
-  if (!found.ok) return found;
-  if (found.value.kind === "file") return failure({ reason: "not_a_directory" });
-  const wanted = Math.min(limit, store.limits.maxListEntries);
-  const entries: DirectoryEntry[] = [];
-  for await (const [name, record] of entriesOf(store, found.value.id, wanted + 1, after)) {
-    if (store.rules.isDenied([...path.segments, name])) continue;
-    if (entries.length === wanted) return success({ entries, hasMore: true });
-    entries.push(toEntry(name, record, details));
-  }
-  return success({ entries, hasMore: false });
-}
-
 /** Every entry below a directory, whose own names are `segments`. */
 export async function* walkStore(
   store: Store,
@@ -182,7 +163,8 @@ export async function* walkStore(
   }
 }
 
-async function* entriesOf(
+/** The entries of a directory, sorted by name; `after`: those after this one. */
+export async function* entriesOf(
   store: Store,
   directoryId: string,
   page: number,
@@ -193,10 +175,4 @@ async function* entriesOf(
   for await (const stored of pagesBelow(store.storage, prefix, { limit: page, after: first })) {
     for (const { key, value } of stored) yield [nameOfKey(key), parseEntry(value)];
   }
-}
-
-function toEntry(name: string, record: EntryRecord, details: boolean): DirectoryEntry {
-  const { kind, modifiedAt } = record;
-  if (!details) return { name, kind };
-  return record.kind === "file" ? { name, kind, sizeBytes: record.sizeBytes, modifiedAt } : { name, kind, modifiedAt };
 }

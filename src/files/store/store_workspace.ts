@@ -1,22 +1,21 @@
 /** The workspace in a key-value store, for hosts without a disk. It has no links and no special files. */
 import { type Clock, systemClock } from "../../lib/time.ts";
-import { success } from "../../lib/result.ts";
+import { failure, success } from "../../lib/result.ts";
+import { digestOf } from "../../lib/secrets.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
 import {
   defaultWorkspaceLimits,
-  type EntryInfo,
-  type Outcome,
+  type DirectoryEntry,
   type TrashLimits,
   type Workspace,
   type WorkspaceLimits,
 } from "../workspace/port.ts";
-import { copyStoreFile, receiveStoreFile, writeStoreFile } from "./write.ts";
+import { writingOf } from "./write.ts";
 import { sizeOf, sweepStore } from "./change.ts";
-import { readStoreFile, readStoreFileInto } from "./content.ts";
-import { createStoreKeys, findInStore, listStoreDirectory, type RecordedChange, type Store } from "./store.ts";
+import { readRange } from "./content.ts";
+import { createStoreKeys, entriesOf, type EntryRecord, findInStore, type RecordedChange, type Store } from "./store.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
 
@@ -79,15 +78,11 @@ function workspaceWith(
   };
   return {
     limits,
-    read: async (path, range, known) => await readStoreFile(await store(), path, range, known),
-    readInto: async (path, buffer, offset) => await readStoreFileInto(await store(), path, buffer, offset),
-    stat: async (path) => await statStoreEntry(await store(), path),
-    trueNames: ({ text }) => success([text]), // it has no links
-    list: async (path, listOptions) => await listStoreDirectory(await store(), path, listOptions),
-    write: (path, bytes, writeOptions) => settled((each) => writeStoreFile(each, path, bytes, writeOptions)),
+    ...readingOf(store),
+    write: (path, bytes, writeOptions) => settled((each) => writingOf(each).write(path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) =>
-      settled((each) => receiveStoreFile(each, path, content, receiveOptions)),
-    copy: (from, to, copyOptions) => settled((each) => copyStoreFile(each, from, to, copyOptions)),
+      settled((each) => writingOf(each).receive(path, content, receiveOptions)),
+    copy: (from, to, copyOptions) => settled((each) => writingOf(each).copy(from, to, copyOptions)),
     move: (from, to, moveOptions) => settled((each) => moveStoreEntry(each, from, to, moveOptions)),
     remove: (path, removeOptions) => settled((each) => removeStoreEntry(each, path, removeOptions)),
     makeDirectory: (path) => settled((each) => makeStoreDirectory(each, path)),
@@ -99,9 +94,68 @@ function workspaceWith(
   };
 }
 
-async function statStoreEntry(store: Store, path: WorkspacePath): Promise<Outcome<EntryInfo>> {
-  const found = await findInStore(store, path);
-  if (!found.ok) return found;
-  const { kind, modifiedAt } = found.value;
-  return success({ kind, sizeBytes: sizeOf(found.value), modifiedAt });
+const maxReadAttempts = 5;
+
+/** The operations of the port that change nothing. */
+function readingOf(open: () => Promise<Store>): Pick<Workspace, "read" | "readInto" | "stat" | "trueNames" | "list"> {
+  const reading: ReturnType<typeof readingOf> = {
+    async read(path, range, known) {
+      const store = await open();
+      const { maxReadBytes } = store.limits;
+      for (let attempt = 1;; attempt++) {
+        const found = await findInStore(store, path);
+        if (!found.ok) return found;
+        if (found.value.kind === "directory") return failure({ reason: "is_directory" });
+        const { sizeBytes, sha256, generation: version, modifiedAt } = found.value;
+        if (range === undefined && sizeBytes > maxReadBytes) {
+          return failure({ reason: "too_large", sizeBytes, limitBytes: maxReadBytes });
+        }
+        const offset = Math.min(range?.offsetBytes ?? 0, sizeBytes);
+        const length = Math.min(range?.lengthBytes ?? sizeBytes, maxReadBytes, sizeBytes - offset);
+        const bytes = await readRange(store, found.value, offset, length);
+        const isWhole = length === sizeBytes;
+        if (bytes !== null && (!isWhole || digestOf(bytes) === sha256)) {
+          if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
+          return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
+        }
+        // replaced while it was read: the entry points to the new content by now
+        if (attempt === maxReadAttempts) return failure({ reason: "io", code: "EIO" });
+      }
+    },
+    async readInto(path, buffer, offsetBytes) {
+      const part = await reading.read(path, { offsetBytes, lengthBytes: buffer.byteLength });
+      if (!part.ok) return part;
+      const { bytes, sizeBytes } = part.value;
+      buffer.set(bytes);
+      return success({ lengthBytes: bytes.byteLength, sizeBytes });
+    },
+    async stat(path) {
+      const found = await findInStore(await open(), path);
+      if (!found.ok) return found;
+      const { kind, modifiedAt } = found.value;
+      return success({ kind, sizeBytes: sizeOf(found.value), modifiedAt });
+    },
+    trueNames: ({ text }) => success([text]), // it has no links
+    async list(path, { limit = Infinity, after, details = false } = {}) {
+      const store = await open();
+      const found = await findInStore(store, path);
+      if (!found.ok) return found;
+      if (found.value.kind === "file") return failure({ reason: "not_a_directory" });
+      const wanted = Math.min(limit, store.limits.maxListEntries);
+      const entries: DirectoryEntry[] = [];
+      for await (const [name, record] of entriesOf(store, found.value.id, wanted + 1, after)) {
+        if (store.rules.isDenied([...path.segments, name])) continue;
+        if (entries.length === wanted) return success({ entries, hasMore: true });
+        entries.push(toEntry(name, record, details));
+      }
+      return success({ entries, hasMore: false });
+    },
+  };
+  return reading;
+}
+
+function toEntry(name: string, record: EntryRecord, details: boolean): DirectoryEntry {
+  const { kind, modifiedAt } = record;
+  if (!details) return { name, kind };
+  return record.kind === "file" ? { name, kind, sizeBytes: record.sizeBytes, modifiedAt } : { name, kind, modifiedAt };
 }

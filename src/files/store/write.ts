@@ -2,15 +2,8 @@
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
-import {
-  type ArrivingContent,
-  beginningOf,
-  type Left,
-  maxArriving,
-  type Passage,
-  type ReceiveOptions,
-} from "../workspace/change.ts";
+import { type Outcome, refusedAt, type Workspace, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
+import { beginningOf, type Left, maxArriving, type Passage } from "../workspace/change.ts";
 import { applyChange, keptOf, putBelow, requireRoom, sizeOf, type StoreChange } from "./change.ts";
 import {
   createContentStaging,
@@ -23,38 +16,76 @@ import { type FileRecord, findInStore, resolveInStore, type Store, type StorePla
 
 const maxAppendAttempts = 50;
 
-/** Changes or creates the file at `path`, with the directories that lead to it. */
-export async function writeStoreFile(
-  store: Store,
-  path: WorkspacePath,
-  bytes: Uint8Array,
-  { mode = "overwrite", ifMatch, passages }: WriteOptions = {},
-): Promise<Outcome<WrittenFile>> {
-  const { maxWriteBytes, maxFileBytes } = store.limits;
-  if (bytes.byteLength > maxWriteBytes) {
-    return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
-  }
-  for (let attempt = 1;; attempt++) {
-    const place = await findWritable(store, path);
-    if (!place.ok) return place;
-    const before = mode === "append" ? place.value.entry : null;
-    const sizeBytes = sizeOf(before) + bytes.byteLength;
-    if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
-    const check: Check = (current) => {
-      const isOther = mode === "append" && current?.generation !== before?.generation;
-      return isOther ? failure({ reason: "conflict" }) : checkCurrent(current, mode, ifMatch);
-    };
-    const checked = check(place.value.entry);
-    if (!checked.ok) return checked;
-    const pieces = async function* (): AsyncGenerator<Uint8Array> {
-      if (before !== null) yield* readStorePieces(store, before);
-      yield bytes;
-    };
-    const content = { pieces: pieces(), check, isExtended: before !== null, passages };
-    const written = await putContent(store, path, sizeBytes, content);
-    const isLost = !written.ok && written.error.reason === "conflict" && mode === "append" && ifMatch === undefined;
-    if (!isLost || attempt === maxAppendAttempts) return written;
-  }
+/** So much may arrive in pieces, outside the quota, before the quota is looked at again. */
+const bytesBetweenLooks = 1024 * 1024;
+
+/** The operations of the port that make a content a file's. */
+export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "copy"> {
+  return {
+    async write(path, bytes, { mode = "overwrite", ifMatch, passages } = {}) {
+      const { maxWriteBytes, maxFileBytes } = store.limits;
+      if (bytes.byteLength > maxWriteBytes) {
+        return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
+      }
+      for (let attempt = 1;; attempt++) {
+        const place = await findWritable(store, path);
+        if (!place.ok) return place;
+        const before = mode === "append" ? place.value.entry : null;
+        const sizeBytes = sizeOf(before) + bytes.byteLength;
+        if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
+        const check: Check = (current) => {
+          const isOther = mode === "append" && current?.generation !== before?.generation;
+          return isOther ? failure({ reason: "conflict" }) : checkCurrent(current, mode, ifMatch);
+        };
+        const checked = check(place.value.entry);
+        if (!checked.ok) return checked;
+        const pieces = async function* (): AsyncGenerator<Uint8Array> {
+          if (before !== null) yield* readStorePieces(store, before);
+          yield bytes;
+        };
+        const content = { pieces: pieces(), check, isExtended: before !== null, passages };
+        const written = await putContent(store, path, sizeBytes, content);
+        const isLost = !written.ok && written.error.reason === "conflict" && mode === "append" && ifMatch === undefined;
+        if (!isLost || attempt === maxAppendAttempts) return written;
+      }
+    },
+    async receive(path, content, { mode, ifMatch } = {}) {
+      const check: Check = (current) => checkCurrent(current, mode, ifMatch);
+      const place = await findWritable(store, path, check); // before a byte is taken
+      if (!place.ok) return place;
+      const replacedBytes = sizeOf(place.value.entry);
+      const { arriving } = store;
+      let arrivedBytes = 0;
+      let seenBytes = 0;
+      const admit = async (pieceBytes: number): Promise<Outcome<null>> => {
+        arriving.bytes += pieceBytes;
+        arrivedBytes += pieceBytes;
+        if (arrivedBytes < seenBytes) return success(null);
+        seenBytes = arrivedBytes + bytesBetweenLooks;
+        return await requireRoom(store, arriving.bytes - replacedBytes);
+      };
+      try {
+        return await stageAndPut(store, path, { pieces: content, check, limitBytes: maxArriving(store.limits), admit });
+      } finally {
+        arriving.bytes -= arrivedBytes;
+      }
+    },
+    async copy(from, to, { overwrite = false } = {}) {
+      const { maxFileBytes } = store.limits;
+      const check: Check = (current) => checkCurrent(current, overwrite ? "overwrite" : "create");
+      const target = await findWritable(store, to, check);
+      if (!target.ok) return refusedAt("to", target);
+      const source = await findInStore(store, from);
+      if (!source.ok) return refusedAt("from", source);
+      if (source.value.kind === "directory") return refusedAt("from", failure({ reason: "is_directory" }));
+      const { sizeBytes } = source.value;
+      if (sizeBytes > maxFileBytes) {
+        return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
+      }
+      const copied = await putContent(store, to, sizeBytes, { pieces: readStorePieces(store, source.value), check });
+      return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
+    },
+  };
 }
 
 /** Says whether a content may be put in the place of this file, or of none. */
@@ -65,28 +96,6 @@ function checkCurrent(current: FileRecord | null, mode: WriteOptions["mode"], if
   if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
   const isOther = ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase();
   return isOther ? failure({ reason: "conflict" }) : success(null);
-}
-
-/** Copies the file at `from` to `to`. */
-export async function copyStoreFile(
-  store: Store,
-  from: WorkspacePath,
-  to: WorkspacePath,
-  { overwrite = false }: { readonly overwrite?: boolean } = {},
-): Promise<PairOutcome<WrittenFile>> {
-  const { maxFileBytes } = store.limits;
-  const check: Check = (current) => checkCurrent(current, overwrite ? "overwrite" : "create");
-  const target = await findWritable(store, to, check);
-  if (!target.ok) return refusedAt("to", target);
-  const source = await findInStore(store, from);
-  if (!source.ok) return refusedAt("from", source);
-  if (source.value.kind === "directory") return refusedAt("from", failure({ reason: "is_directory" }));
-  const { sizeBytes } = source.value;
-  if (sizeBytes > maxFileBytes) {
-    return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
-  }
-  const copied = await putContent(store, to, sizeBytes, { pieces: readStorePieces(store, source.value), check });
-  return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
 }
 
 /** The place of a file that is to be written. */
@@ -211,37 +220,4 @@ async function planPut(
     },
     value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
   });
-}
-
-// Contents of the store-backed workspace that arrive in pieces: they are staged as they come, outside the quota.
-
-/** So much may arrive before the quota is looked at again. */
-const bytesBetweenLooks = 1024 * 1024;
-
-/** Changes or creates the file at `path` once all of `content` is there. */
-export async function receiveStoreFile(
-  store: Store,
-  path: WorkspacePath,
-  content: ArrivingContent,
-  { mode, ifMatch }: ReceiveOptions = {},
-): Promise<Outcome<WrittenFile>> {
-  const check: Check = (current) => checkCurrent(current, mode, ifMatch);
-  const place = await findWritable(store, path, check); // before a byte is taken
-  if (!place.ok) return place;
-  const replacedBytes = sizeOf(place.value.entry);
-  const { arriving } = store;
-  let arrivedBytes = 0;
-  let seenBytes = 0;
-  const admit = async (pieceBytes: number): Promise<Outcome<null>> => {
-    arriving.bytes += pieceBytes;
-    arrivedBytes += pieceBytes;
-    if (arrivedBytes < seenBytes) return success(null);
-    seenBytes = arrivedBytes + bytesBetweenLooks;
-    return await requireRoom(store, arriving.bytes - replacedBytes);
-  };
-  try {
-    return await stageAndPut(store, path, { pieces: content, check, limitBytes: maxArriving(store.limits), admit });
-  } finally {
-    arriving.bytes -= arrivedBytes;
-  }
 }
