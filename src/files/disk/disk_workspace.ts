@@ -1,9 +1,8 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
-import { createKeyedMutex, isChangeId, type Kept, type KeptItem, type Left } from "../workspace/change.ts";
+import { createKeyedMutex, isChangeId, type Kept, type KeptItem } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import {
-  type ByteRange,
   defaultWorkspaceLimits,
   type Outcome,
   type Trash,
@@ -13,13 +12,20 @@ import {
   type WorkspaceRefusal,
 } from "../workspace/port.ts";
 import { type Disk, resolveInside } from "./resolve.ts";
-import { fill, hasHiddenName, matchContent, readingOf, useAndClose } from "./read.ts";
+import { fill, hasHiddenName, readingOf, useAndClose } from "./read.ts";
 import { cutDiskFile, writingOf } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, checkNewNames, createAccessRules } from "../workspace/access_rules.ts";
 import { keptOf, makePlace, putKeeping, putNew, putOf } from "./commit.ts";
-import { changedMeanwhile, createDiskAccess, type DiskAccess, identityOf, toRefusal, versionOf } from "./directory.ts";
-import { type Expects, judgeTree, makeDiskDirectory, moveDiskEntry, removeDiskEntry, withRoom } from "./rearrange.ts";
+import {
+  changedMeanwhile,
+  createDiskAccess,
+  type DiskAccess,
+  type DiskInfo,
+  identityOf,
+  toRefusal,
+} from "./directory.ts";
+import { expectationOf, judgeTree, rearrangingOf, withRoom } from "./rearrange.ts";
 import {
   createStaging,
   hasTrash,
@@ -116,9 +122,9 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
     receive: (path, content, receiveOptions) => settled(writingOf(changing()).receive(path, content, receiveOptions)),
     copy: (from, to, copyOptions) =>
       made(async (own) => await settle(() => writingOf(own).copy(from, to, copyOptions))),
-    move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
-    remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
-    makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),
+    move: (from, to, moveOptions) => made((own) => rearrangingOf(own).move(from, to, moveOptions)),
+    remove: (path, removeOptions) => settled(rearrangingOf(changing()).remove(path, removeOptions)),
+    makeDirectory: (path, makeOptions) => made((own) => rearrangingOf(own).makeDirectory(path, makeOptions)),
     trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
     begin: (by, onChange) =>
       workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve(), directories),
@@ -154,45 +160,6 @@ const another = "choose another with --workspace (WORKSPACE_DIR)";
 // * The trash as its port has it. What a change kept is put back into the tree: rules, names and quotas are judged as for
 // any new entry.
 
-/** What tells the entry that was left from every other; the content of a file is read once, here. */
-async function expectationOf(disk: Disk, path: WorkspacePath, left: Left): Promise<Outcome<Expects>> {
-  const { identity, sha256 } = left;
-  if (identity !== undefined) return success((info) => identityOf(info) === identity);
-  const matched = await matchContent(disk, path, sha256 ?? "");
-  return matched.ok ? success((info) => versionOf(info) === matched.value) : matched;
-}
-
-/** Whether what is at the path is as it was left. */
-async function isAsLeft(disk: Disk, path: WorkspacePath, left: Left): Promise<Outcome<boolean>> {
-  const there = disk.access.attempt(() => resolveInside(disk, path, "keep"));
-  if (!there.ok) return there;
-  const { info } = there.value;
-  if (info === null) return success(false);
-  const expects = await expectationOf(disk, path, left);
-  if (!expects.ok) return expects.error.reason === "conflict" ? success(false) : expects;
-  return success(expects.value(info));
-}
-
-/** Puts the item at `path`, which must be free, or with `left` must still hold the file as it was left. */
-async function restoreItem(
-  disk: Disk,
-  item: KeptItem,
-  path: WorkspacePath,
-  left?: Left,
-): Promise<Outcome<null>> {
-  if (!isChangeId(item.change)) return failure({ reason: "not_found" });
-  try {
-    const expects = left === undefined ? success(null) : await expectationOf(disk, path, left);
-    if (!expects.ok) return expects;
-    const size = await judgeKept(disk, itemName(item.change, item.number), path);
-    if (!size.ok) return size;
-    await disk.quota.measure();
-    return await disk.staging.alone(() => restoreNow(disk, item, size.value, path, expects.value));
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
-}
-
 type TreeSize = Pick<Kept, "entries" | "sizeBytes">;
 
 /** What is denied or protected today must not come back with a tree. */
@@ -208,7 +175,7 @@ function restoreNow(
   item: KeptItem,
   size: TreeSize,
   path: WorkspacePath,
-  expects: Expects | null,
+  expects: ((info: DiskInfo) => boolean) | null,
 ): Outcome<null> {
   const { change, quota, rules, staging } = disk;
   const name = itemName(item.change, item.number);
@@ -248,6 +215,7 @@ function restoreNow(
 function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk): Trash {
   const itemStatus = ({ change, number }: KeptItem) =>
     isChangeId(change) ? disk.access.step(() => disk.staging.trash().statusOf(itemName(change, number))) : null;
+  const openItem = ({ change, number }: KeptItem) => disk.staging.trash().openOwn(itemName(change, number));
   const find: Trash["find"] = (id) => Promise.resolve(isChangeId(id) ? trash.find(id) : null);
   return {
     keepMs: trash.keepMs,
@@ -259,20 +227,40 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
     },
     find,
     holds: (item) => Promise.resolve(itemStatus(item) !== null),
-    read: (item, range) => readItem(disk, item, range),
-    isAsLeft: (path, left) => isAsLeft(disk, path, left),
-    restore: (item, path, left) => restoreItem(changing(), item, path, left),
-    async takeAway(path, left) {
+    async read(item, range) {
+      const file = disk.access.attempt(() => success(isChangeId(item.change) ? openItem(item) : null));
+      if (!file.ok) return file;
+      if (file.value === null) return failure({ reason: "not_found" });
+      return await useAndClose(file.value, async (opened) => {
+        if (hasHiddenName(disk, opened)) return failure({ reason: "denied", because: "hard_link" });
+        const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
+        return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
+      });
+    },
+    async isAsLeft(path, left) {
+      const there = disk.access.attempt(() => resolveInside(disk, path, "keep"));
+      if (!there.ok) return there;
+      const { info } = there.value;
+      if (info === null) return success(false);
       const expects = await expectationOf(disk, path, left);
-      if (!expects.ok) return expects;
-      return await removeDiskEntry(changing(), path, { recursive: true, expects: expects.value });
+      if (!expects.ok) return expects.error.reason === "conflict" ? success(false) : expects;
+      return success(expects.value(info));
     },
-    async moveBack(from, to, left) {
-      const expects = await expectationOf(disk, from, left);
-      if (!expects.ok) return expects;
-      return await moveDiskEntry(changing(), from, to, { expects: expects.value, isReturning: true });
+    async restore(item, path, left) {
+      if (!isChangeId(item.change)) return failure({ reason: "not_found" });
+      const own = changing();
+      try {
+        const expects = await expectationOf(own, path, left);
+        if (!expects.ok) return expects;
+        const size = await judgeKept(own, itemName(item.change, item.number), path);
+        if (!size.ok) return size;
+        await own.quota.measure();
+        const matches = left === undefined ? null : expects.value;
+        return await own.staging.alone(() => restoreNow(own, item, size.value, path, matches));
+      } catch (error) {
+        return failure(toRefusal(error));
+      }
     },
-    makeAgain: (path) => makeDiskDirectory(changing(), path, true),
     cutBack: (path, sizeBytes, left) => cutDiskFile(changing(), path, sizeBytes, left),
     async noteUndone(id, by) {
       await disk.staging.alone(() => { // a refusal changes nothing: it is undone all the same
@@ -282,17 +270,4 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
     },
     tidy: (now) => trash.tidy(now),
   };
-}
-
-async function readItem(disk: Disk, { change, number }: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>> {
-  if (!isChangeId(change)) return failure({ reason: "not_found" });
-  const name = itemName(change, number);
-  const file = disk.access.attempt(() => success(disk.staging.trash().openOwn(name)));
-  if (!file.ok) return file;
-  if (file.value === null) return failure({ reason: "not_found" });
-  return await useAndClose(file.value, async (opened) => {
-    if (hasHiddenName(disk, opened)) return failure({ reason: "denied", because: "hard_link" });
-    const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
-    return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
-  });
 }

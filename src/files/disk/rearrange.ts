@@ -4,48 +4,112 @@
  */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type PairOutcome, refusedAt, type WorkspaceRefusal } from "../workspace/port.ts";
+import { type Outcome, type PairOutcome, refusedAt, type Workspace, type WorkspaceRefusal } from "../workspace/port.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
-import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
+import {
+  changedMeanwhile,
+  type DiskDirectory,
+  type DiskInfo,
+  identityOf,
+  isSame,
+  toRefusal,
+  versionOf,
+} from "./directory.ts";
+import { matchContent } from "./read.ts";
+import type { Left } from "../workspace/change.ts";
 import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./staging.ts";
 import { walkTree } from "./tree.ts";
 
 /** Says whether an entry is the one that is meant. */
-export type Expects = (info: DiskInfo) => boolean;
-
-interface RemoveOptions {
-  readonly recursive?: boolean;
-  /** For an undo: refuse as a conflict unless it is this one, which may be read-only. */
-  readonly expects?: Expects;
-}
-
+type Expects = (info: DiskInfo) => boolean;
 type Removed = Outcome<{ readonly entries: number }>;
 /** Looks for the entry again, in a step. */
 type Find = () => Outcome<Found>;
 
-/** Deletes the entry at `path`, a link itself, and with `recursive` what is below it. */
-export async function removeDiskEntry(
-  disk: Disk,
-  path: WorkspacePath,
-  { recursive = false, expects }: RemoveOptions = {},
-): Promise<Removed> {
-  const find = (): Outcome<Found> => {
-    const found = findRemovable(disk, path, expects);
-    if (!found.ok || expects !== undefined) return found;
-    const changeable = checkChangeable(disk, found.value.segments, found.value.info);
-    return changeable.ok ? found : changeable;
+/** The operations of the port that move, delete and make entries; a link is moved and deleted itself. */
+export function rearrangingOf(disk: Disk): Pick<Workspace, "move" | "remove" | "makeDirectory"> {
+  const { access, change, limits, quota, rules, staging } = disk;
+  return {
+    async remove(path, { recursive = false, left } = {}) {
+      try {
+        const expects = await expectationOf(disk, path, left);
+        if (!expects.ok) return expects;
+        const find: Find = () => {
+          const found = findRemovable(disk, path, expects.value);
+          if (!found.ok || left !== undefined) return found;
+          const changeable = checkChangeable(disk, found.value.segments, found.value.info);
+          return changeable.ok ? found : changeable;
+        };
+        const found = access.attempt(find);
+        if (!found.ok) return found;
+        if (!found.value.info.isDirectory) return await removeFile(disk, find);
+        if (!recursive) return await removeEmpty(disk, find);
+        return await withRoom(disk, () => removeTree(disk, find, found.value, left === undefined));
+      } catch (error) {
+        return failure(toRefusal(error));
+      }
+    },
+    async move(from, to, { overwrite = false, left } = {}) {
+      try {
+        const expects = await expectationOf(disk, from, left);
+        if (!expects.ok) return refusedAt("from", expects);
+        const plan = (): PairOutcome<Planned> => {
+          const source = findRemovable(disk, from, expects.value);
+          if (!source.ok) return refusedAt("from", source);
+          const target = findDestination(disk, source.value, to, { overwrite, isReturning: left !== undefined });
+          return target.ok ? success({ source: source.value, target: target.value }) : target;
+        };
+        const planned = access.step(plan);
+        if (!planned.ok) return planned;
+        const { source, target: { segments } } = planned.value; // nothing more of it is used when it is moved
+        if (source.info.isDirectory) {
+          const ends = { from: source.segments, to: segments, maxEntries: limits.maxTreeEntries };
+          const judged = await checkMoved(rules, walkTree(access, source.segments), ends);
+          if (!judged.ok) return refusedAt(judged.error.reason === "too_many_entries" ? "from" : "both", judged);
+        }
+        await quota.measure();
+        const moved = await staging.alone(() => success(placeMoved(disk, plan(), segments)));
+        if (moved.ok) return moved.value;
+        // rename(2): a directory that the file system takes for one above the destination, whatever their names
+        const isInside = moved.error.reason === "io" && moved.error.code === "EINVAL";
+        return refusedAt("both", isInside ? failure({ reason: "into_itself" }) : moved);
+      } catch (error) {
+        return refusedAt("both", failure(toRefusal(error)));
+      }
+    },
+    async makeDirectory(path, { isReturning = false } = {}) {
+      await quota.measure();
+      const make = (): Outcome<{ readonly created: boolean }> => {
+        const resolved = resolveInside(disk, path);
+        if (!resolved.ok) return resolved;
+        const { directory, segments, names, info } = resolved.value;
+        if (info !== null) {
+          return info.isDirectory ? success({ created: false }) : failure({ reason: "already_exists" });
+        }
+        const made = names.length;
+        const checked = checkNewNames(rules, segments, segments.length - made, isReturning);
+        if (!checked.ok) return checked;
+        const room = quota.check(0, made);
+        if (!room.ok) return room;
+        const step = { op: "make", path: segments.join("/"), made } as const;
+        makeStep(change, change?.next() ?? 0, step, () => void makeDirectories(directory, names));
+        quota.add(0, made);
+        return success({ created: true });
+      };
+      return change === null ? access.attempt(make) : await staging.alone(make);
+    },
   };
-  try {
-    const found = disk.access.attempt(find);
-    if (!found.ok) return found;
-    if (!found.value.info.isDirectory) return await removeFile(disk, find);
-    if (!recursive) return await removeEmpty(disk, find);
-    return await withRoom(disk, () => removeTree(disk, find, found.value, expects === undefined));
-  } catch (error) {
-    return failure(toRefusal(error));
-  }
+}
+
+/** What tells the entry that was left from every other; the content of a file is read once, here. */
+export async function expectationOf(disk: Disk, path: WorkspacePath, left?: Left): Promise<Outcome<Expects>> {
+  if (left === undefined) return success(() => true);
+  const { identity, sha256 } = left;
+  if (identity !== undefined) return success((info) => identityOf(info) === identity);
+  const matched = await matchContent(disk, path, sha256 ?? "");
+  return matched.ok ? success((info) => versionOf(info) === matched.value) : matched;
 }
 
 async function removeEmpty(disk: Disk, find: Find): Promise<Removed> {
@@ -220,63 +284,18 @@ function putBack(disk: Disk, taken: Taken, { segments, parent }: Pick<Found, "se
   if (!taken.isKept) disk.staging.keep(taken.name);
 }
 
-interface MoveOptions {
-  readonly overwrite?: boolean;
-  readonly expects?: Expects;
-  /** It goes back to where it was, whatever new names may not hold. */
-  readonly isReturning?: boolean;
-}
-
-/** Moves the entry at `from`, a link itself, to `to`. */
-export async function moveDiskEntry(
-  disk: Disk,
-  from: WorkspacePath,
-  to: WorkspacePath,
-  options: MoveOptions = {},
-): Promise<PairOutcome<null>> {
-  try {
-    const planned = disk.access.step(() => planMove(disk, from, to, options));
-    if (!planned.ok) return planned;
-    const { source, target: { segments } } = planned.value; // nothing more of it is used when it is moved
-    if (source.info.isDirectory) {
-      const { access, limits: { maxTreeEntries: maxEntries }, rules } = disk;
-      const below = walkTree(access, source.segments);
-      const judged = await checkMoved(rules, below, { from: source.segments, to: segments, maxEntries });
-      if (!judged.ok) return refusedAt(judged.error.reason === "too_many_entries" ? "from" : "both", judged);
-    }
-    await disk.quota.measure();
-    const moved = await disk.staging.alone(() => success(placeMoved(disk, from, to, options, segments)));
-    if (moved.ok) return moved.value;
-    // rename(2): a directory that the file system takes for one above the destination, whatever their names
-    const isInside = moved.error.reason === "io" && moved.error.code === "EINVAL";
-    return refusedAt("both", isInside ? failure({ reason: "into_itself" }) : moved);
-  } catch (error) {
-    return refusedAt("both", failure(toRefusal(error)));
-  }
-}
-
 /** What would be moved, and to where. */
-function planMove(
-  disk: Disk,
-  from: WorkspacePath,
-  to: WorkspacePath,
-  options: MoveOptions,
-): PairOutcome<{ readonly source: Found; readonly target: Resolved }> {
-  const source = findRemovable(disk, from, options.expects);
-  if (!source.ok) return refusedAt("from", source);
-  const target = findDestination(disk, source.value, to, options);
-  return target.ok ? success({ source: source.value, target: target.value }) : target;
+interface Planned {
+  readonly source: Found;
+  readonly target: Resolved;
 }
 
 /** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
 function placeMoved(
   disk: Disk,
-  from: WorkspacePath,
-  to: WorkspacePath,
-  options: MoveOptions,
+  planned: PairOutcome<Planned>,
   plannedSegments: readonly string[],
 ): PairOutcome<null> {
-  const planned = planMove(disk, from, to, options);
   if (!planned.ok) return planned;
   const { source, target } = planned.value;
   const { info } = target;
@@ -300,7 +319,7 @@ function findDestination(
   disk: Disk,
   source: Found,
   to: WorkspacePath,
-  { overwrite = false, isReturning }: MoveOptions,
+  { overwrite, isReturning }: { readonly overwrite: boolean; readonly isReturning: boolean },
 ): PairOutcome<Resolved> {
   const resolved = resolveInside(disk, to, "keep");
   if (!resolved.ok) return refusedAt("to", resolved);
@@ -327,31 +346,4 @@ function checkReplaceable(
   if (info.isDirectory) return failure({ reason: "is_directory" });
   if (!info.isFile || !source.isFile) return failure({ reason: "already_exists" });
   return checkChangeable(disk, segments, info);
-}
-
-/** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
-export async function makeDiskDirectory(
-  disk: Disk,
-  path: WorkspacePath,
-  isReturning = false,
-): Promise<Outcome<{ readonly created: boolean }>> {
-  await disk.quota.measure();
-  const make = (): Outcome<{ readonly created: boolean }> => makeNow(disk, path, isReturning);
-  return disk.change === null ? disk.access.attempt(make) : await disk.staging.alone(make);
-}
-
-function makeNow(disk: Disk, path: WorkspacePath, isReturning: boolean): Outcome<{ readonly created: boolean }> {
-  const resolved = resolveInside(disk, path);
-  if (!resolved.ok) return resolved;
-  const { directory, segments, names, info } = resolved.value;
-  if (info !== null) return info.isDirectory ? success({ created: false }) : failure({ reason: "already_exists" });
-  const made = names.length;
-  const checked = checkNewNames(disk.rules, segments, segments.length - made, isReturning);
-  if (!checked.ok) return checked;
-  const room = disk.quota.check(0, made);
-  if (!room.ok) return room;
-  const step = { op: "make", path: segments.join("/"), made } as const;
-  makeStep(disk.change, disk.change?.next() ?? 0, step, () => void makeDirectories(directory, names));
-  disk.quota.add(0, made);
-  return success({ created: true });
 }

@@ -16,7 +16,7 @@ import { writingOf } from "./write.ts";
 import { sizeOf, sweepStore } from "./change.ts";
 import { readRange } from "./content.ts";
 import { createStoreKeys, entriesOf, type EntryRecord, findInStore, type RecordedChange, type Store } from "./store.ts";
-import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
+import { rearrangingOf } from "./rearrange.ts";
 import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
 
 interface StoreWorkspaceOptions {
@@ -83,9 +83,9 @@ function workspaceWith(
     receive: (path, content, receiveOptions) =>
       settled((each) => writingOf(each).receive(path, content, receiveOptions)),
     copy: (from, to, copyOptions) => settled((each) => writingOf(each).copy(from, to, copyOptions)),
-    move: (from, to, moveOptions) => settled((each) => moveStoreEntry(each, from, to, moveOptions)),
-    remove: (path, removeOptions) => settled((each) => removeStoreEntry(each, path, removeOptions)),
-    makeDirectory: (path) => settled((each) => makeStoreDirectory(each, path)),
+    move: (from, to, moveOptions) => settled((each) => rearrangingOf(each).move(from, to, moveOptions)),
+    remove: (path, removeOptions) => settled((each) => rearrangingOf(each).remove(path, removeOptions)),
+    makeDirectory: (path, makeOptions) => settled((each) => rearrangingOf(each).makeDirectory(path, makeOptions)),
     trash: trash === null || trashLimits === null
       ? null
       : createStoredTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),

@@ -12,7 +12,6 @@ import {
   type Kept,
   keptBytes,
   type KeptItem,
-  type Left,
   maxChanges,
   mirrorTime,
   type NumberedStep,
@@ -22,7 +21,7 @@ import {
 } from "../workspace/change.ts";
 import { checkBelow, checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.ts";
+import type { Outcome, Trash, TrashLimits } from "../workspace/port.ts";
 import { applyChange, goneOf, identityOf, keptOf, putBelow, sizeOf, type StoreChange, sweepGone } from "./change.ts";
 import {
   type EntryRecord,
@@ -33,67 +32,13 @@ import {
   type Store,
   walkStore,
 } from "./store.ts";
-import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
+import { isLeft } from "./rearrange.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { readRange } from "./content.ts";
 import { cutStoreFile } from "./write.ts";
 
 // Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.
-
-/** Whether an entry is as it was left. */
-function isLeft(entry: EntryRecord, { identity, sha256 }: Left): boolean {
-  if (identity !== undefined) return identityOf(entry) === identity;
-  return entry.kind === "file" && entry.sha256 === sha256;
-}
-
-/** Puts the item at `path`, which must be free, or with `left` must still hold the file as it was left. */
-async function restoreStoreEntry(
-  store: Store,
-  item: KeptItem,
-  path: WorkspacePath,
-  left?: Left,
-): Promise<Outcome<null>> {
-  return await applyChange(store, async (): Promise<Outcome<StoreChange<null>>> => {
-    const stepKey = store.keys.step(item.change, item.number);
-    const stored = await store.storage.get(stepKey);
-    const record = stored === null ? null : parseStep(stored.value);
-    if (stored === null || record === null) return failure({ reason: "not_found" });
-    const { entry } = record;
-    if (entry === null) return failure({ reason: "not_found" });
-    const kept = "kept" in record.step ? record.step.kept : null;
-    const judged = await judgeKept(store, entry, path);
-    if (!judged.ok) return judged;
-    const place = await resolveInStore(store, path);
-    if (!place.ok) return place;
-    const { entry: there, existing } = place.value;
-    const named = checkNewNames(store.rules, path.segments, existing, record.step.path === path.text);
-    if (!named.ok) return named;
-    if (left === undefined && there !== null) return failure({ reason: "already_exists" });
-    if (left !== undefined && (there === null || !isLeft(there, left))) return failure({ reason: "conflict" });
-    if (there !== null && (there.kind !== "file" || entry.kind !== "file")) return failure({ reason: "not_a_file" });
-    const puts = putBelow(store, place.value, path.segments, entry);
-    const size: Pick<Kept, "sizeBytes" | "entries"> = kept ?? { sizeBytes: 0, entries: 1 };
-    return success({
-      checks: [{ key: stepKey, version: stored.version }],
-      puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
-      addedBytes: size.sizeBytes - sizeOf(there),
-      addedEntries: there === null ? size.entries + puts.length - 1 : 0,
-      gone: there,
-      step: {
-        op: "put",
-        path: path.text,
-        kind: entry.kind,
-        made: puts.length - 1,
-        created: there === null,
-        kept: there === null ? null : keptOf(store, there),
-        left: { identity: identityOf(entry) },
-        source: item,
-      },
-      value: null,
-    });
-  });
-}
 
 /** What is denied or protected today must not come back with a tree. */
 async function judgeKept(store: Store, entry: EntryRecord, path: WorkspacePath): Promise<Outcome<null>> {
@@ -115,6 +60,11 @@ function parseChange(value: unknown): z.infer<typeof changeRecord> {
 
 function parseStep(value: unknown): z.infer<typeof keptStepRecord> {
   return parseStored(keptStepRecord, value, "workspace step");
+}
+
+function toStep(value: unknown): NumberedStep {
+  const { number, step } = parseStep(value);
+  return { number, step };
 }
 
 /** The id of the change that a key belongs to. */
@@ -180,20 +130,64 @@ export function createStoredTrash(
     },
     find: async (id) => await findChange(await open(), id),
     holds: async (item) => await keptEntry(await open(), item) !== null,
-    read: async (item, range) => await readItem(await open(), item, range),
+    async read(item, range) {
+      const store = await open();
+      const entry = await keptEntry(store, item);
+      if (entry?.kind !== "file") return failure({ reason: "not_found" });
+      const offset = Math.min(range.offsetBytes, entry.sizeBytes);
+      const length = Math.min(range.lengthBytes, store.limits.maxReadBytes, entry.sizeBytes - offset);
+      const bytes = await readRange(store, entry, offset, length);
+      return bytes === null ? failure({ reason: "not_found" }) : success(bytes);
+    },
     async isAsLeft(path, left) {
       const found = await findInStore(await open(), path);
       if (!found.ok) return found.error.reason === "not_found" ? success(false) : found;
       return success(isLeft(found.value, left));
     },
-    restore: async (item, path, left) => await restoreStoreEntry(await changing(), item, path, left),
-    async takeAway(path, left) {
-      const expects = (entry: EntryRecord): boolean => isLeft(entry, left);
-      return await removeStoreEntry(await changing(), path, { recursive: true, expects });
+    async restore(item, path, left) {
+      const store = await changing();
+      return await applyChange(store, async (): Promise<Outcome<StoreChange<null>>> => {
+        const stepKey = store.keys.step(item.change, item.number);
+        const stored = await store.storage.get(stepKey);
+        const record = stored === null ? null : parseStep(stored.value);
+        if (stored === null || record === null) return failure({ reason: "not_found" });
+        const { entry } = record;
+        if (entry === null) return failure({ reason: "not_found" });
+        const kept = "kept" in record.step ? record.step.kept : null;
+        const judged = await judgeKept(store, entry, path);
+        if (!judged.ok) return judged;
+        const place = await resolveInStore(store, path);
+        if (!place.ok) return place;
+        const { entry: there, existing } = place.value;
+        const named = checkNewNames(store.rules, path.segments, existing, record.step.path === path.text);
+        if (!named.ok) return named;
+        if (left === undefined && there !== null) return failure({ reason: "already_exists" });
+        if (left !== undefined && (there === null || !isLeft(there, left))) return failure({ reason: "conflict" });
+        if (there !== null && (there.kind !== "file" || entry.kind !== "file")) {
+          return failure({ reason: "not_a_file" });
+        }
+        const puts = putBelow(store, place.value, path.segments, entry);
+        const size: Pick<Kept, "sizeBytes" | "entries"> = kept ?? { sizeBytes: 0, entries: 1 };
+        return success({
+          checks: [{ key: stepKey, version: stored.version }],
+          puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
+          addedBytes: size.sizeBytes - sizeOf(there),
+          addedEntries: there === null ? size.entries + puts.length - 1 : 0,
+          gone: there,
+          step: {
+            op: "put",
+            path: path.text,
+            kind: entry.kind,
+            made: puts.length - 1,
+            created: there === null,
+            kept: there === null ? null : keptOf(store, there),
+            left: { identity: identityOf(entry) },
+            source: item,
+          },
+          value: null,
+        });
+      });
     },
-    moveBack: async (from, to, left) =>
-      await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left), isReturning: true }),
-    makeAgain: async (path) => await makeStoreDirectory(await changing(), path, true),
     cutBack: async (path, sizeBytes, left) => await cutStoreFile(await changing(), path, sizeBytes, left),
     async noteUndone(id, by) {
       const { storage, keys } = await open();
@@ -220,8 +214,7 @@ async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
         const { at, by, undoneBy = null } = parseChange(value);
         current = { id: changeOfKey(key), at, by, undoneBy, steps: [] };
       } else if (current !== null && current.id === changeOfKey(key)) {
-        const { number, step } = parseStep(value);
-        current.steps.push({ number, step });
+        current.steps.push(toStep(value));
       }
     }
   }
@@ -232,28 +225,13 @@ async function findChange({ storage, keys }: Store, id: string): Promise<Change 
   const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;
   if (stored === null) return null;
   const { at, by, undoneBy = null } = parseChange(stored.value);
-  const steps: NumberedStep[] = [];
-  for await (const below of pagesBelow(storage, keys.change(id))) {
-    for (const { value } of below) {
-      const { number, step } = parseStep(value);
-      steps.push({ number, step });
-    }
-  }
+  const steps = (await Array.fromAsync(pagesBelow(storage, keys.change(id)))).flat().map(({ value }) => toStep(value));
   return { id, at, by, undoneBy, steps };
 }
 
 async function keptEntry({ storage, keys }: Store, { change, number }: KeptItem): Promise<EntryRecord | null> {
   const stored = isChangeId(change) ? await storage.get(keys.step(change, number)) : null;
   return stored === null ? null : parseStep(stored.value).entry;
-}
-
-async function readItem(store: Store, item: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>> {
-  const entry = await keptEntry(store, item);
-  if (entry?.kind !== "file") return failure({ reason: "not_found" });
-  const offset = Math.min(range.offsetBytes, entry.sizeBytes);
-  const length = Math.min(range.lengthBytes, store.limits.maxReadBytes, entry.sizeBytes - offset);
-  const bytes = await readRange(store, entry, offset, length);
-  return bytes === null ? failure({ reason: "not_found" }) : success(bytes);
 }
 
 async function dropChange(store: Store, id: string): Promise<void> {

@@ -107,7 +107,7 @@ async function wayBack(
       const free = await requireFree(workspace, from, freed);
       if (!free.ok) return free;
       return success(async () => {
-        const moved = await trash.moveBack(path, from, left);
+        const moved = await workspace.move(path, from, { left });
         if (!moved.ok) return moved;
         if (step.kept !== null) return await trash.restore(item, path);
         await removeEmpty(workspace, path, step.made);
@@ -119,7 +119,7 @@ async function wayBack(
       if (!free.ok) return free;
       if (step.kept !== null) return success(() => trash.restore(item, path));
       return step.empty === true
-        ? success(() => trash.makeAgain(path))
+        ? success(() => workspace.makeDirectory(path, { isReturning: true }))
         : failure({ reason: "not_kept", path: step.path });
     }
     case "make": {
@@ -147,7 +147,7 @@ async function undoOfPut(
   if (!isLeft.value) return await undoOfPassages(workspace, step, path);
   if (step.created) {
     return success(async () => {
-      const taken = await trash.takeAway(path, left);
+      const taken = await workspace.remove(path, { recursive: true, left });
       if (taken.ok) await removeEmpty(workspace, path, step.made);
       return taken;
     });

@@ -228,15 +228,31 @@ export interface Workspace {
     to: WorkspacePath,
     options?: { readonly overwrite?: boolean },
   ): Promise<PairOutcome<WrittenFile>>;
-  /** Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. */
-  move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<PairOutcome<null>>;
-  /** Deletes a file, a link, an empty directory, or with `recursive` a directory with all below it. */
+  /**
+   * Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. With `left`,
+   * for an undo: only what is as a step has left it, and to where it was, whatever new names may not hold.
+   */
+  move(
+    from: WorkspacePath,
+    to: WorkspacePath,
+    options?: { readonly overwrite?: boolean; readonly left?: Left },
+  ): Promise<PairOutcome<null>>;
+  /**
+   * Deletes a file, a link, an empty directory, or with `recursive` a directory with all below it. With `left`, for an
+   * undo: only what is as a step has left it.
+   */
   remove(
     path: WorkspacePath,
-    options?: { readonly recursive?: boolean },
+    options?: { readonly recursive?: boolean; readonly left?: Left },
   ): Promise<Outcome<{ readonly entries: number }>>;
-  /** Makes the directory and its missing parents; that it is there already is no error. */
-  makeDirectory(path: WorkspacePath): Promise<Outcome<{ readonly created: boolean }>>;
+  /**
+   * Makes the directory and its missing parents; that it is there already is no error. `isReturning`: it was there,
+   * whatever new names may not hold.
+   */
+  makeDirectory(
+    path: WorkspacePath,
+    options?: { readonly isReturning?: boolean },
+  ): Promise<Outcome<{ readonly created: boolean }>>;
   /** What changes have replaced and deleted; `null` where nothing is kept. */
   readonly trash: Trash | null;
   /**
@@ -266,15 +282,9 @@ export interface Trash {
   isAsLeft(path: WorkspacePath, left: Left): Promise<Outcome<boolean>>;
   /**
    * Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. Where it was
-   * before, it may be again, whatever new names may not hold; so it is with the next operations.
+   * before, it may be again, whatever new names may not hold.
    */
   restore(item: KeptItem, path: WorkspacePath, left?: Left): Promise<Outcome<null>>;
-  /** Takes away what is as it was left. */
-  takeAway(path: WorkspacePath, left: Left): Promise<Outcome<unknown>>;
-  /** Moves what is as it was left to a path where nothing is. */
-  moveBack(from: WorkspacePath, to: WorkspacePath, left: Left): Promise<Outcome<null>>;
-  /** Makes a directory that a step has removed, and its missing parents. */
-  makeAgain(path: WorkspacePath): Promise<Outcome<unknown>>;
   /** Leaves only the beginning of a file that is as it was left. */
   cutBack(path: WorkspacePath, sizeBytes: number, left: Left): Promise<Outcome<unknown>>;
   noteUndone(id: string, by: string): Promise<void>;
