@@ -11,22 +11,10 @@ import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
-export interface DiskInfo extends
-  Pick<
-    Deno.FileInfo,
-    | "isFile"
-    | "isDirectory"
-    | "isSymlink"
-    | "size"
-    | "mtime"
-    | "ctime"
-    | "birthtime"
-    | "dev"
-    | "mode"
-    | "nlink"
-    | "uid"
-    | "gid"
-  > {
+export interface DiskInfo
+  extends
+    Pick<Deno.FileInfo, "isFile" | "isDirectory" | "isSymlink" | "size" | "dev" | "mode" | "nlink" | "uid" | "gid">,
+    Pick<Deno.FileInfo, "mtime" | "ctime" | "birthtime"> {
   /** More than a number can tell apart is a bigint, where the kernel resolves names; Deno's own calls round it. */
   readonly ino: number | bigint | null;
   /** Where the system tells. */
@@ -449,6 +437,27 @@ export function identityOf({ isDirectory, ino, birthtime, size, mtime }: DiskInf
   return [ino || 0, ...numbers.map((number) => Math.trunc(number || 0))].join("-"); // NaN where the system does not tell
 }
 
+const refusals: Readonly<Record<string, WorkspaceRefusal>> = {
+  ENOENT: { reason: "not_found" },
+  EILSEQ: { reason: "denied", because: "name_not_unicode" },
+  ENOTDIR: { reason: "not_a_directory" },
+  EEXIST: { reason: "already_exists" },
+  ENOTEMPTY: { reason: "not_empty" },
+  EISDIR: { reason: "is_directory" },
+  ELOOP: { reason: "denied", because: "changed_while_opening" }, // a link, where there was none a moment before
+  ESTALE: { reason: "denied", because: "changed_while_opening" },
+  EACCES: { reason: "denied", because: "permission" },
+  EPERM: { reason: "denied", because: "permission" },
+  EROFS: { reason: "denied", because: "read_only" },
+  EXDEV: { reason: "denied", because: "other_file_system" },
+  ENXIO: { reason: "not_a_file" }, // a socket, or a device without a driver
+  ENODEV: { reason: "not_a_file" },
+  ENAMETOOLONG: { reason: "bad_name", rule: "name_too_long" },
+  ENOSPC: { reason: "no_space" },
+  EDQUOT: { reason: "no_space" },
+  EFBIG: { reason: "no_space" },
+};
+
 /**
  * The refusal for an error that Deno or node:fs threw: its code decides, its text (which holds paths) is dropped.
  * Throws everything else on.
@@ -457,41 +466,7 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
   if (error instanceof Deno.errors.NotCapable) return { reason: "denied", because: "permission" };
   const code = errorCode(error);
   if (code === undefined) throw error;
-  switch (code) {
-    case "ENOENT":
-      return { reason: "not_found" };
-    case "EILSEQ":
-      return { reason: "denied", because: "name_not_unicode" };
-    case "ENOTDIR":
-      return { reason: "not_a_directory" };
-    case "EEXIST":
-      return { reason: "already_exists" };
-    case "ENOTEMPTY":
-      return { reason: "not_empty" };
-    case "EISDIR":
-      return { reason: "is_directory" };
-    case "ELOOP": // a link was met where there was a file or a directory a moment before
-    case "ESTALE":
-      return { reason: "denied", because: "changed_while_opening" };
-    case "EACCES":
-    case "EPERM":
-      return { reason: "denied", because: "permission" };
-    case "EROFS":
-      return { reason: "denied", because: "read_only" };
-    case "EXDEV":
-      return { reason: "denied", because: "other_file_system" };
-    case "ENXIO": // a socket, or a device without a driver
-    case "ENODEV":
-      return { reason: "not_a_file" };
-    case "ENAMETOOLONG":
-      return { reason: "bad_name", rule: "name_too_long" };
-    case "ENOSPC":
-    case "EDQUOT":
-    case "EFBIG":
-      return { reason: "no_space" };
-    default:
-      return { reason: "io", code };
-  }
+  return refusals[code] ?? { reason: "io", code };
 }
 
 /** What `run` gives; what the system refuses is refused. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { createDigest } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { FileRecord, Store } from "./store.ts";
-import type { Put, StorageKey } from "../../storage/mod.ts";
+import type { Put } from "../../storage/mod.ts";
 
 /** Bytes in a chunk. */
 const chunkBytes = 45_000;
@@ -73,13 +73,7 @@ export async function readRange(
 // Contents on their way into the store: what does not fit into one batch with the entry is stored before it.
 
 /** A content that is written, or ready to be written with its entry. */
-export interface StagedContent {
-  readonly record: FileRecord;
-  /** Chunks that go into the same batch as the entry. */
-  readonly puts: readonly Put[];
-  /** What listed the chunks that are stored already. */
-  readonly deletes: readonly StorageKey[];
-}
+export type StagedContent = ReturnType<ReturnType<typeof createContentStaging>["finish"]>;
 
 /** Contents of more bytes are stored before their entry. */
 export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
@@ -124,13 +118,12 @@ export function createContentStaging(store: Store) {
         await storage.commit({ puts: pending.splice(0) });
       }
     },
-    finish(): StagedContent {
+    finish() {
       if (filled > 0) putChunk();
-      return {
-        record: { kind: "file", generation, chunkCount, sizeBytes, sha256: digest.digest("hex"), modifiedAt: clock() },
-        puts: pending,
-        deletes: isStaged ? [keys.staged(generation)] : [],
-      };
+      const sha256 = digest.digest("hex");
+      const record: FileRecord = { kind: "file", generation, chunkCount, sizeBytes, sha256, modifiedAt: clock() };
+      /** `puts` go into the same batch as the entry, as does the deletion of what listed the chunks that are stored. */
+      return { record, puts: pending, deletes: isStaged ? [keys.staged(generation)] : [] };
     },
     async drop(): Promise<void> {
       if (isStaged) await dropGeneration(store, generation, chunkCount + 1);

@@ -2,11 +2,11 @@
 import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/mod.ts";
-import { type ChangeAuthor, type KeyedMutex, mirrorTime } from "../workspace/change.ts";
-import type { Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
-import type { Clock } from "../../lib/time.ts";
+import { type ChangeAuthor, createKeyedMutex, mirrorTime } from "../workspace/change.ts";
+import { defaultWorkspaceLimits, type Outcome, type TrashLimits, type WorkspaceLimits } from "../workspace/port.ts";
+import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { AccessRules } from "../workspace/access_rules.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { nextTurn } from "../../lib/turns.ts";
@@ -63,22 +63,43 @@ export function parseEntry(value: unknown): EntryRecord {
   return parseStored(entryRecord, value, "workspace entry");
 }
 
-export interface Store {
+export interface StoreWorkspaceOptions {
+  /** Stays open when the workspace is closed. */
   readonly storage: Storage;
+  /** Tells apart the workspaces in one store. Not empty. */
   readonly name: string;
-  readonly keys: ReturnType<typeof createStoreKeys>;
-  readonly rules: AccessRules;
-  readonly limits: WorkspaceLimits;
-  readonly clock: Clock;
-  readonly randomId: () => string;
-  /** What keeps what is replaced; `null`: nothing does. */
-  readonly trash: TrashLimits | null;
-  /** The change that is being made; `null`: none is recorded. */
-  readonly change: RecordedChange | null;
-  /** Changes of this process go one after the other; other processes are met by version checks. */
-  readonly changes: KeyedMutex;
-  /** What contents on their way to this process will add, outside the quota until they are there. */
-  readonly arriving: { bytes: number };
+  readonly limits?: Partial<WorkspaceLimits>;
+  readonly access?: AccessPatterns;
+  /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
+  readonly trash?: TrashLimits;
+  readonly clock?: Clock;
+  /** Ids that never repeat. Default `crypto.randomUUID`. */
+  readonly randomId?: () => string;
+}
+
+export type Store = ReturnType<typeof createStore>;
+
+/** What every operation of the workspace works with. */
+export function createStore(
+  { clock = systemClock, randomId = () => crypto.randomUUID(), trash, ...options }: StoreWorkspaceOptions,
+) {
+  return {
+    storage: options.storage,
+    name: options.name,
+    keys: createStoreKeys(options.name),
+    rules: createAccessRules(options.access),
+    limits: { ...defaultWorkspaceLimits, ...options.limits },
+    clock,
+    randomId,
+    /** What keeps what is replaced; `null`: nothing does. */
+    trash: trash ?? null,
+    /** The change that is being made; `null`: none is recorded. */
+    change: null as RecordedChange | null,
+    /** Changes of this process go one after the other; other processes are met by version checks. */
+    changes: createKeyedMutex(),
+    /** What contents on their way to this process will add, outside the quota until they are there. */
+    arriving: { bytes: 0 },
+  };
 }
 
 /** A change that is being made. */

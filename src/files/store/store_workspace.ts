@@ -1,54 +1,25 @@
 /** The workspace in a key-value store, for hosts without a disk. It has no links and no special files. */
-import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import { digestOf } from "../../lib/secrets.ts";
-import type { Storage } from "../../storage/mod.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
-import { createKeyedMutex } from "../workspace/change.ts";
-import {
-  defaultWorkspaceLimits,
-  type DirectoryEntry,
-  type TrashLimits,
-  type Workspace,
-  type WorkspaceLimits,
-} from "../workspace/port.ts";
+import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import { writingOf } from "./write.ts";
 import { sizeOf, sweepStore } from "./change.ts";
 import { readRange } from "./content.ts";
-import { createStoreKeys, entriesOf, type EntryRecord, findInStore, type RecordedChange, type Store } from "./store.ts";
+import {
+  createStore,
+  entriesOf,
+  type EntryRecord,
+  findInStore,
+  type RecordedChange,
+  type Store,
+  type StoreWorkspaceOptions,
+} from "./store.ts";
 import { rearrangingOf } from "./rearrange.ts";
 import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
 
-interface StoreWorkspaceOptions {
-  /** Stays open when the workspace is closed. */
-  readonly storage: Storage;
-  /** Tells apart the workspaces in one store. Not empty. */
-  readonly name: string;
-  readonly limits?: Partial<WorkspaceLimits>;
-  readonly access?: AccessPatterns;
-  /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
-  readonly trash?: TrashLimits;
-  readonly clock?: Clock;
-  /** Ids that never repeat. Default `crypto.randomUUID`. */
-  readonly randomId?: () => string;
-}
-
 /** Opens the workspace. What crashes have left is swept before its first operation. */
 export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
-  const limits = { ...defaultWorkspaceLimits, ...options.limits };
-  const opened: Store = {
-    storage: options.storage,
-    name: options.name,
-    keys: createStoreKeys(options.name),
-    rules: createAccessRules(options.access),
-    limits,
-    clock: options.clock ?? systemClock,
-    randomId: options.randomId ?? (() => crypto.randomUUID()),
-    trash: options.trash ?? null,
-    change: null,
-    changes: createKeyedMutex(),
-    arriving: { bytes: 0 },
-  };
+  const opened = createStore(options);
   const kept = options.trash === undefined ? null : createStoreTrash(options.trash, opened);
   const trash = opened.trash !== null && opened.trash.keepMs > 0 ? kept : null;
   let swept: Promise<Store> | null = null;

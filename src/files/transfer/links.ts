@@ -7,7 +7,7 @@ import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
-import { atMost, type Clock, createPause, type Timers } from "../../lib/time.ts";
+import { atMost, createPause, type Timers } from "../../lib/time.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
@@ -308,7 +308,6 @@ export interface TransferParts {
   readonly links: TransferStore;
   readonly limits: TransferLimits;
   readonly timers: Timers;
-  readonly clock: Clock;
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
 }
 

@@ -76,7 +76,7 @@ export function createTransfers(
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });
   const requests = createRateLimiter({ count: limits.requestsPerMinute, windowMs: minute, clock: timers.elapsed });
-  const parts = { links, limits, timers, clock, refusalWords };
+  const parts = { links, limits, timers, refusalWords };
 
   const issue = async (record: TransferRecord): Promise<TransferLink> => {
     const secret = await links.issue(record);
