@@ -7,7 +7,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
-import type { Outcome } from "../workspace/port.ts";
+import { denied, type Outcome } from "../workspace/port.ts";
 import { type Disk, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import {
   changedMeanwhile,
@@ -63,10 +63,10 @@ export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Resolved> {
 
 /** Refuses to change, replace or delete what is protected, and files without a write bit. */
 export function checkChangeable({ rules }: Disk, segments: readonly string[], info: DiskInfo): Outcome<null> {
-  if (rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  if (rules.isProtected(segments)) return denied("protected_name");
   // a rename needs no permission on the file itself; someone who took the write bits away meant it
   const isReadOnly = info.isFile && info.mode !== null && (info.mode & writeBits) === 0;
-  return isReadOnly ? failure({ reason: "denied", because: "read_only" }) : success(null);
+  return isReadOnly ? denied("read_only") : success(null);
 }
 
 /** Puts the staged file at `path`, if that still is as expected; says whether this made a new file. */

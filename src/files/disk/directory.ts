@@ -8,7 +8,7 @@ import { failure, type Result } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
-import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
+import { denied, type Outcome, type WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
 export interface DiskInfo
@@ -484,7 +484,7 @@ export function coded(code: "EBUSY" | "EILSEQ" | "ENOENT" | "ENOSYS" | "EPERM" |
 }
 
 /** The refusal for ESTALE. */
-export const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
+export const changedMeanwhile = denied("changed_while_opening");
 
 /** The POSIX code of a file system error, or `undefined` for any other error. */
 export function errorCode(error: unknown): string | undefined {

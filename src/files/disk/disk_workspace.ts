@@ -4,6 +4,7 @@ import { createKeyedMutex, isChangeId, type Kept, type KeptItem } from "../works
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import {
   defaultWorkspaceLimits,
+  denied,
   type Outcome,
   type Trash,
   type TrashLimits,
@@ -232,7 +233,7 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
       if (!file.ok) return file;
       if (file.value === null) return failure({ reason: "not_found" });
       return await useAndClose(file.value, async (opened) => {
-        if (hasHiddenName(disk, opened)) return failure({ reason: "denied", because: "hard_link" });
+        if (hasHiddenName(disk, opened)) return denied("hard_link");
         const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
         return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
       });

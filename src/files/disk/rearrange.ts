@@ -4,7 +4,14 @@
  */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type PairOutcome, refusedAt, type Workspace, type WorkspaceRefusal } from "../workspace/port.ts";
+import {
+  denied,
+  type Outcome,
+  type PairOutcome,
+  refusedAt,
+  type Workspace,
+  type WorkspaceRefusal,
+} from "../workspace/port.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import {
@@ -178,7 +185,7 @@ function findRemovable(disk: Disk, path: WorkspacePath, expects: Expects = () =>
   if (!found.ok) return found;
   const { segments, directory, info } = found.value;
   if (segments.length === 0) return failure({ reason: "is_root" });
-  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  if (disk.rules.isProtected(segments)) return denied("protected_name");
   if (!directory.isStillChangeable()) return changedMeanwhile;
   return expects(info) ? found : failure({ reason: "conflict" });
 }
@@ -218,7 +225,7 @@ export async function judgeTree(
   for await (const below of walkTree(access, segments, { at })) {
     const isLong = performance.now() - started > maxJudgeMilliseconds;
     if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
-    if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
+    if (below.isForeign) return denied("other_file_system");
     const allowed = checkBelow(rules, below.segments);
     if (!allowed.ok) return allowed;
     if (keepsReadOnly) {
@@ -328,22 +335,14 @@ function findDestination(
   if (isBelow && source.info.isDirectory && segments.length > source.segments.length) {
     return refusedAt("both", failure({ reason: "into_itself" }));
   }
-  const allowed = info === null
-    ? checkNewNames(disk.rules, segments, segments.length - names.length, isReturning)
-    : checkReplaceable(disk, source.info, segments, info, overwrite);
-  return allowed.ok ? resolved : refusedAt("to", allowed);
-}
-
-function checkReplaceable(
-  disk: Disk,
-  source: DiskInfo,
-  segments: readonly string[],
-  info: DiskInfo,
-  overwrite: boolean,
-): Outcome<null> {
-  if (segments.length === 0) return failure({ reason: "is_root" });
-  if (!overwrite) return failure({ reason: "already_exists" });
-  if (info.isDirectory) return failure({ reason: "is_directory" });
-  if (!info.isFile || !source.isFile) return failure({ reason: "already_exists" });
-  return checkChangeable(disk, segments, info);
+  const judge = (): Outcome<null> => {
+    if (info === null) return checkNewNames(disk.rules, segments, segments.length - names.length, isReturning);
+    if (segments.length === 0) return failure({ reason: "is_root" });
+    if (!overwrite) return failure({ reason: "already_exists" });
+    if (info.isDirectory) return failure({ reason: "is_directory" });
+    if (!info.isFile || !source.info.isFile) return failure({ reason: "already_exists" });
+    return checkChangeable(disk, segments, info);
+  };
+  const judged = judge();
+  return judged.ok ? resolved : refusedAt("to", judged);
 }

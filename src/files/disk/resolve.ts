@@ -5,12 +5,12 @@
  */
 import type { AccessRules } from "../workspace/access_rules.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
-import type { createDirectoryNames, createDirectoryScans } from "./scan.ts";
+import type { createDirectoryNames, createDirectoryScans, SeenDirectory } from "./scan.ts";
 import type { createDiskQuota, createInnerLinks } from "./tree.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";
 import type { KeyedMutex } from "../workspace/change.ts";
-import type { DenialCause, Outcome, WorkspaceLimits } from "../workspace/port.ts";
+import { denied, type Outcome, type WorkspaceLimits } from "../workspace/port.ts";
 import { failure, success } from "../../lib/result.ts";
 import { isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";
 
@@ -67,12 +67,6 @@ export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink =
   return info === null ? failure({ reason: "not_found" }) : success({ ...resolved.value, info });
 }
 
-/** A directory on the way, with what was seen of it. */
-interface Place {
-  readonly directory: DiskDirectory;
-  readonly info: DiskInfo;
-}
-
 /** Walks `path` from the root. Every step is on the root's device and mount, and none is denied by the rules. */
 export function resolveInside(
   { access, path, rules, names }: Disk,
@@ -82,7 +76,7 @@ export function resolveInside(
   const root = access.root();
   // the root, or a directory above it, may have been swapped for another since it was opened
   if (root === null) return denied("workspace_replaced");
-  const top: Place = { directory: root, info: root.status() };
+  const top: SeenDirectory = { directory: root, info: root.status() };
   const pending = segments.toReversed();
   const inside: string[] = [];
   /** The directories that lead to the last of `inside`. */
@@ -143,7 +137,7 @@ export function resolveInside(
 }
 
 function entryAt(
-  { directory, info: parent }: Place,
+  { directory, info: parent }: SeenDirectory,
   names: readonly string[],
   segments: readonly string[],
   info: DiskInfo | null,
@@ -157,7 +151,7 @@ function lastOf<T>(list: readonly T[]): T {
   return last;
 }
 
-function missing(here: Place, inside: readonly string[], pending: readonly string[]): Outcome<Resolved> {
+function missing(here: SeenDirectory, inside: readonly string[], pending: readonly string[]): Outcome<Resolved> {
   const rest = pending.filter((step) => step !== "" && step !== ".").reverse();
   // a link to `new/` or to `new/../old` names something that must be there: nothing can be created through it
   const isCreatable = pending[0] !== "" && pending[0] !== "." && !rest.includes("..");
@@ -167,8 +161,4 @@ function missing(here: Place, inside: readonly string[], pending: readonly strin
 
 function isAbsolute(target: string): boolean {
   return target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
-}
-
-function denied(because: DenialCause): Outcome<never> {
-  return failure({ reason: "denied", because });
 }

@@ -139,7 +139,7 @@ function compareCodeUnits(a: DirectoryEntry, b: DirectoryEntry): number {
 // spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
 
 /** A directory, with what was seen of it before its entry. */
-interface NamingDirectory {
+export interface SeenDirectory {
   readonly directory: DiskDirectory;
   readonly info: DiskInfo;
 }
@@ -179,7 +179,7 @@ export function createDirectoryNames(clock: Clock) {
   };
 
   const isFolding = (
-    { directory, info: { ino, birthtime } }: NamingDirectory,
+    { directory, info: { ino, birthtime } }: SeenDirectory,
     name: string,
     entry: DiskInfo,
   ): boolean => {
@@ -202,7 +202,7 @@ export function createDirectoryNames(clock: Clock) {
      * The name under which the directory lists the entry that was found in it as `name`; `null` when it lists none, as
      * for an 8.3 name or a stream.
      */
-    listedAs(place: NamingDirectory, name: string, entry: DiskInfo): string | null {
+    listedAs(place: SeenDirectory, name: string, entry: DiskInfo): string | null {
       if (!unusual.test(name) && !isFolding(place, name, entry)) return name;
       const names = namesIn(place.directory);
       if (names.has(name)) return name;

@@ -21,7 +21,7 @@ import {
 } from "./directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
-import type { Outcome } from "../workspace/port.ts";
+import { denied, type Outcome } from "../workspace/port.ts";
 
 /** An open file that only its writer knows. */
 export interface StagedFile {
@@ -36,7 +36,7 @@ export type Staging = ReturnType<typeof createStaging>;
 const longestLockWaitMs = 2_048;
 const maxLockAttempts = 1_000;
 
-const reserved = failure({ reason: "denied", because: "reserved" } as const);
+const reserved = denied("reserved");
 
 /** Uses the staging directory below the root; the first write makes it, so a read-only workspace can be opened. */
 export function createStaging(access: DiskAccess, randomId: () => string) {
@@ -302,11 +302,8 @@ function enterTrash(staging: DiskDirectory): DiskDirectory {
 /** Whether the system reports one already. */
 export function hasTrash(access: DiskAccess): boolean {
   try {
-    return access.step(() => {
-      const root = access.root();
-      if (root?.statusOf(stagingDirectoryName)?.isDirectory !== true) return false;
-      return root.enter(stagingDirectoryName).statusOf(trashDirectoryName)?.isDirectory === true;
-    });
+    access.step(() => access.root()?.list(`${stagingDirectoryName}/${trashDirectoryName}`)[Symbol.dispose]());
+    return true;
   } catch (error) {
     toRefusal(error);
     return false;

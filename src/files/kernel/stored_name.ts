@@ -76,13 +76,7 @@ function characterLength(bytes: Uint8Array, at: number): number {
   const lead = bytes[at] ?? 0;
   const second = bytes[at + 1] ?? 0;
   if (lead < 0x80) return 1;
-  const length = lead >= 0xc2 && lead < 0xe0
-    ? 2
-    : lead >= 0xe0 && lead < 0xf0
-    ? 3
-    : lead >= 0xf0 && lead < 0xf5
-    ? 4
-    : 0;
+  const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   for (let index = 1; index < length; index++) if (((bytes[at + index] ?? 0) & 0xc0) !== 0x80) return 0;
   const isOverlong = (lead === 0xe0 && second < 0xa0) || (lead === 0xf0 && second < 0x90);
   const isSurrogate = lead === 0xed && second >= 0xa0;

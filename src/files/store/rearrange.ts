@@ -3,7 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import type { Left } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type PairRefusal, refusedAt, type Workspace } from "../workspace/port.ts";
+import { denied, type Outcome, type PairRefusal, refusedAt, type Workspace } from "../workspace/port.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import { applyChange, identityOf, keptOf, putBelow, sizeOf, type StoreChange } from "./change.ts";
 import { type EntryRecord, resolveInStore, type Store, type StorePlace, walkStore } from "./store.ts";
@@ -136,7 +136,7 @@ async function findMovable(
   const { entry } = place.value;
   if (entry === null) return failure({ reason: "not_found" });
   if (path.segments.length === 0) return failure({ reason: "is_root" });
-  if (store.rules.isProtected(path.segments)) return failure({ reason: "denied", because: "protected_name" });
+  if (store.rules.isProtected(path.segments)) return denied("protected_name");
   return success({ ...place.value, entry });
 }
 

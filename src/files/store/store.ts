@@ -3,7 +3,13 @@ import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/mod.ts";
 import { type ChangeAuthor, createKeyedMutex, mirrorTime } from "../workspace/change.ts";
-import { defaultWorkspaceLimits, type Outcome, type TrashLimits, type WorkspaceLimits } from "../workspace/port.ts";
+import {
+  defaultWorkspaceLimits,
+  denied,
+  type Outcome,
+  type TrashLimits,
+  type WorkspaceLimits,
+} from "../workspace/port.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
@@ -138,15 +144,13 @@ const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt:
 /** Walks `path` from the root. */
 export async function resolveInStore(store: Store, { segments }: WorkspacePath): Promise<Outcome<StorePlace>> {
   if (segments.length > maxDepth) return failure({ reason: "too_deep", limit: maxDepth });
-  if (isReserved(segments)) return failure({ reason: "denied", because: "reserved" });
+  if (isReserved(segments)) return denied("reserved");
   let entry: EntryRecord = rootRecord;
   let directoryId = rootId;
   for (const [index, name] of segments.entries()) {
     if (entry.kind === "file") return failure({ reason: "not_a_directory" });
     directoryId = entry.id;
-    if (store.rules.isDenied(segments.slice(0, index + 1))) {
-      return failure({ reason: "denied", because: "denied_name" });
-    }
+    if (store.rules.isDenied(segments.slice(0, index + 1))) return denied("denied_name");
     // nothing here has such a name, and its key would be that of another
     if (!name.isWellFormed()) return success({ directoryId, entry: null, existing: index });
     const stored: StoredEntry | null = await store.storage.get(store.keys.entry(directoryId, name));

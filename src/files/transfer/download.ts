@@ -128,9 +128,7 @@ function parseRange(header: string | null, sizeBytes: number): RequestedRange {
 /** From the first byte to the one after the last. */
 type Part = [number, number];
 
-interface LinkedFile extends LinkTarget {
-  readonly record: DownloadRecord;
-}
+type LinkedFile = LinkTarget<DownloadRecord>;
 
 /** What an answer has to say of the file, and the part that is asked for; or the refusal. */
 export async function planDownload(

@@ -312,8 +312,9 @@ export interface TransferParts {
 }
 
 /** The file that a link is about, in the workspace of its person. */
-export interface LinkTarget {
+export interface LinkTarget<Link extends TransferRecord> {
   readonly id: string;
+  readonly record: Link;
   readonly path: WorkspacePath;
   readonly workspace: Workspace;
 }

@@ -118,8 +118,7 @@ export function createTransfers(
       if (body instanceof Response) return body;
       const upload = await running.begin(id, record, peer);
       if (typeof upload === "string") return refuseToBegin(upload);
-      const target = { ...file, record, change: () => change };
-      return await receiveUpload(parts, target, body, { request, running: upload });
+      return await receiveUpload(parts, { ...file, record }, body, { request, running: upload, change: () => change });
     }
     const plan = await planDownload(parts, { ...file, record }, request);
     if (plan instanceof Response) return plan;

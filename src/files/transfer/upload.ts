@@ -19,12 +19,6 @@ import { maxArriving } from "../workspace/change.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
 
-interface UploadTarget extends LinkTarget {
-  readonly record: UploadRecord;
-  /** The id of the change that was made, where it can be undone. */
-  change(): string | null;
-}
-
 /** What a request announces: the boundary of a form, or the file itself, with its size where that is declared. */
 type Announced = { readonly boundary: string } | { readonly sizeBytes: number | null };
 
@@ -61,9 +55,14 @@ export function planUpload(workspace: Workspace, request: Request): Announced | 
  */
 export async function receiveUpload(
   { links, limits, timers, refusalWords }: TransferParts,
-  { id, path, workspace, record, change }: UploadTarget,
+  { id, path, workspace, record }: LinkTarget<UploadRecord>,
   announced: Announced,
-  { request, running }: { readonly request: Request; readonly running: Running },
+  { request, running, change }: {
+    readonly request: Request;
+    readonly running: Running;
+    /** The id of the change that was made, where it can be undone. */
+    readonly change: () => string | null;
+  },
 ): Promise<Response> {
   const { headers, signal } = request; // from here on Deno tells it that the sender is gone
   const { mode, ifMatch } = record;

@@ -6,7 +6,7 @@
 import { failure, success } from "../../lib/result.ts";
 import { compileName, type NameMatcher } from "./glob.ts";
 import { foldedForms, foldName, newNameProblem } from "./path.ts";
-import type { Outcome } from "./port.ts";
+import { denied, type Outcome } from "./port.ts";
 
 /** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */
 export interface AccessPatterns {
@@ -76,11 +76,11 @@ export function checkNewNames(
   areReturning = false,
 ): Outcome<null> {
   for (let count = existing + 1; count <= segments.length; count++) {
-    if (rules.isDenied(segments.slice(0, count))) return failure({ reason: "denied", because: "denied_name" });
+    if (rules.isDenied(segments.slice(0, count))) return denied("denied_name");
     const rule = areReturning ? null : newNameProblem(segments[count - 1] ?? "");
     if (rule !== null) return failure({ reason: "bad_name", rule });
   }
-  return rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
+  return rules.isProtected(segments) ? denied("protected_name") : success(null);
 }
 
 /** How long the entries of a directory are judged before it is deleted; on a disk once more after. */
@@ -88,8 +88,8 @@ export const maxJudgeMilliseconds = 20_000;
 
 /** Refuses an entry of a tree that is to be deleted or to come back. */
 export function checkBelow(rules: AccessRules, segments: readonly string[]): Outcome<null> {
-  if (rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
-  return rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
+  if (rules.isDenied(segments)) return denied("denied_name");
+  return rules.isProtected(segments) ? denied("protected_name") : success(null);
 }
 
 /** Refuses a move that would put entries of a directory under other rules: it could undo or forge protection. */
@@ -107,12 +107,8 @@ export async function checkMoved(
   for await (const { segments } of entries) {
     if (++count > maxEntries) return failure({ reason: "too_many_entries", limit: maxEntries });
     const moved = [...to, ...segments.slice(from.length)];
-    if (rules.isDenied(segments) !== rules.isDenied(moved)) {
-      return failure({ reason: "denied", because: "denied_name" });
-    }
-    if (rules.isProtected(segments) !== rules.isProtected(moved)) {
-      return failure({ reason: "denied", because: "protected_name" });
-    }
+    if (rules.isDenied(segments) !== rules.isDenied(moved)) return denied("denied_name");
+    if (rules.isProtected(segments) !== rules.isProtected(moved)) return denied("protected_name");
   }
   return success(null);
 }

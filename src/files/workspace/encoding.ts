@@ -30,23 +30,23 @@ const maxControlShare = 0.02;
 export function decodeBytes(bytes: Uint8Array, encoding: TextEncoding | null = null): DecodedText | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const chosen = encoding ?? wideEncoding(buffer) ?? "utf-8";
-  switch (chosen) {
-    case "utf-8": {
-      const text = asciiText(buffer) ?? utf8Text(buffer);
-      return text === null ? null : { text, encoding: chosen };
-    }
+  const text = textIn(buffer, chosen);
+  return text === null ? null : { text, encoding: chosen };
+}
+
+function textIn(buffer: Buffer, encoding: TextEncoding): string | null {
+  switch (encoding) {
+    case "utf-8":
+      return asciiText(buffer) ?? utf8Text(buffer);
     case "utf-16le":
     case "utf-16be": {
-      if (buffer.length % 2 !== 0) return null;
-      const text = decodeWide(buffer, chosen);
-      return text.isWellFormed() ? { text, encoding: chosen } : null;
+      const text = buffer.length % 2 === 0 ? decodeWide(buffer, encoding) : null;
+      return text?.isWellFormed() ? text : null;
     }
     case "latin1":
-      return { text: buffer.toString("latin1"), encoding: chosen };
-    default: {
-      const text = decodeLegacy(bytes, chosen);
-      return text === null ? null : { text, encoding: chosen };
-    }
+      return buffer.toString("latin1");
+    default:
+      return decodeLegacy(buffer, encoding);
   }
 }
 

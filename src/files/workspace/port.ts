@@ -63,7 +63,7 @@ export interface DirectoryEntry {
 }
 
 /** How to list. */
-export interface ListOptions {
+interface ListOptions {
   /** At most this many entries, and never more than `maxListEntries`. */
   readonly limit?: number;
   /** Only names that come after this one, to continue a listing. */
@@ -73,7 +73,7 @@ export interface ListOptions {
 }
 
 /** Entries of one directory, in the order of `compareNames`. */
-export interface Listing {
+interface Listing {
   readonly entries: readonly DirectoryEntry[];
   /** Whether the directory has further entries. */
   readonly hasMore: boolean;
@@ -120,6 +120,11 @@ export type WorkspaceRefusal =
   /** The file system failed; `code` is its error code, such as `EIO`. */
   | { readonly reason: "io"; readonly code: string };
 
+/** The refusal of what may not be reached or changed. */
+export function denied(because: DenialCause) {
+  return failure({ reason: "denied", because } as const);
+}
+
 /** What an operation gives. */
 export type Outcome<T> = Result<T, WorkspaceRefusal>;
 
@@ -138,7 +143,7 @@ export function refusedAt<T>(about: PairRefusal["about"], outcome: Outcome<T>): 
 export type Eventually<T> = T | Promise<T>;
 
 /** A part of a file. */
-export interface ByteRange {
+interface ByteRange {
   readonly offsetBytes: number;
   readonly lengthBytes: number;
 }
