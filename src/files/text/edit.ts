@@ -27,10 +27,7 @@ interface Replacement {
 }
 
 /** A text with its replacements made. */
-interface EditedText {
-  readonly text: string;
-  readonly count: number;
-}
+type Edited = Result<{ readonly text: string; readonly count: number }, EditRefusal>;
 
 /** Lines that a refusal names. */
 const maxNamedLines = 6;
@@ -40,7 +37,7 @@ export function replaceText(
   text: string,
   { oldText, newText, all, wholeWord = false }: Replacement,
   maxBytes: number,
-): Result<EditedText, EditRefusal> {
+): Edited {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
   // CR alone ends lines if the text has no LF and the search finds nothing otherwise
@@ -70,7 +67,7 @@ function replaceAt(
     readonly replacement: string;
     readonly maxBytes: number;
   },
-): Result<EditedText, EditRefusal> {
+): Edited {
   const most = Math.min(wanted.length, replacement.length);
   let head = 0;
   while (head < most && wanted[head] === replacement[head]) head++;

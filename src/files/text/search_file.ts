@@ -23,11 +23,8 @@ import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
 
-/** What came of the search of one file. */
-interface FileSearched {
-  /** The last line that was searched, when the search stopped before the end of the file. */
-  readonly stoppedAfter: number | null;
-}
+/** What came of the search of one file: the last line that was searched, when that was not the last of the file. */
+type FileSearched = Result<{ readonly stoppedAfter: number | null }, PassedOver>;
 
 /** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
 interface SearchBuffer {
@@ -54,7 +51,7 @@ export async function searchFile(
   path: WorkspacePath,
   buffer: SearchBuffer,
   search: FileSearch,
-): Promise<Result<FileSearched, PassedOver>> {
+): Promise<FileSearched> {
   const read = await workspace.readInto(path, buffer.head, 0);
   if (!read.ok) return failure(reasonOf(read.error));
   const { lengthBytes, sizeBytes } = read.value;
@@ -83,7 +80,7 @@ async function searchPieces(
   buffer: SearchBuffer,
   search: FileSearch,
   whole: ReadBytes | null,
-): Promise<Result<FileSearched, PassedOver>> {
+): Promise<FileSearched> {
   const keepsReturns = search.pattern.seesReturns;
   const lines = createLineSearch(search);
   let encoding: TextEncoding = "utf-8";

@@ -129,9 +129,19 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
 
 type Found = Pick<LineMatch, "found" | "texts"> & { readonly work: number };
 
+/** The matches of a line that do not overlap, from the left; `work`: the characters that were looked at, at most. */
 function foundIn(line: string, pattern: LinePattern, counts: NonNullable<SearchOptions["counts"]>): Found {
   if (counts === "none") return { found: { count: 1 }, work: 0 };
-  const { matches, isLeast, work } = matchesOf(pattern, line);
+  const matches: Match[] = [];
+  let [work, isLeast] = [0, false];
+  for (let from = 0; from <= line.length;) {
+    isLeast = work > maxCountedSteps * pattern.stepCharacters;
+    const match = isLeast ? null : pattern.next(line, from);
+    if (match === null) break;
+    work += pattern.isExpression ? line.length - from : match.end - from;
+    matches.push(match);
+    from = Math.max(match.end, from + (match.end === match.start ? 1 : 0));
+  }
   const columns = line.length <= maxShownCharacters
     ? []
     : matches.slice(1, 1 + maxNamedPlaces).map(({ start }) => Array.from(line.slice(0, start)).length + 1);
@@ -210,25 +220,6 @@ export interface MatchCount {
   readonly isLeast?: boolean;
   /** Of a long line: where the matches after the first begin, in characters from 1; only some. */
   readonly columns?: readonly number[];
-}
-
-/** The matches of a line that do not overlap, from the left; `work`: the characters that were looked at, at most. */
-function matchesOf(
-  pattern: LinePattern,
-  line: string,
-): { readonly matches: readonly Match[]; readonly isLeast: boolean; readonly work: number } {
-  const matches: Match[] = [];
-  const maxWork = maxCountedSteps * pattern.stepCharacters;
-  let work = 0;
-  for (let from = 0; from <= line.length;) {
-    if (work > maxWork) return { matches, isLeast: true, work };
-    const match = pattern.next(line, from);
-    if (match === null) break;
-    work += pattern.isExpression ? line.length - from : match.end - from;
-    matches.push(match);
-    from = Math.max(match.end, from + (match.end === match.start ? 1 : 0));
-  }
-  return { matches, isLeast: false, work };
 }
 
 /** Counts a text, in its forms, in a line that comes in pieces, in bytes (finder.ts). */

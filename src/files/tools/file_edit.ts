@@ -199,7 +199,10 @@ async function editFiles(
   if (dryRun) return await editAnswer(planned, null);
   const { written, failures, kept } = await writeAll(workspace, planned, maxEditedBytes);
   if (failures.length === 0) return await editAnswer(written, written);
-  const problems = failures.flatMap(({ path, problem }) => toProblems(path, problem, isOne));
+  const problems: Failure[] = [];
+  for (const { path, problem } of failures) {
+    problems.push(...await toRefusals(workspace, path, problem, { isOne, isNamed: false }));
+  }
   const [alone] = problems;
   return isOne && problems.length === 1 && kept.length === 0 && alone !== undefined
     ? alone
@@ -213,19 +216,15 @@ async function toRefusals(
   problem: PlanProblem,
   { isOne, isNamed }: { readonly isOne: boolean; readonly isNamed: boolean },
 ): Promise<readonly Failure[]> {
-  const problems = toProblems(path, problem, isOne);
-  const [failed] = problems;
-  if ("edits" in problem || !isNamed || failed === undefined) return problems;
-  const named = await suggestNear(workspace, path, failed);
-  const isNew = isOne && failed.code === "not_found" && named.message === failed.message;
+  if ("edits" in problem) {
+    return problem.edits.map(({ edit, code, words }) =>
+      refuse(action, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`, code)
+    );
+  }
+  const failed = toFailure(action, path, problem);
+  const named = isNamed ? await suggestNear(workspace, path, failed) : failed;
+  const isNew = isNamed && isOne && failed.code === "not_found" && named.message === failed.message;
   return [isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named];
-}
-
-function toProblems(path: WorkspacePath, problem: PlanProblem, isOne: boolean): readonly Failure[] {
-  if (!("edits" in problem)) return [toFailure(action, path, problem)];
-  return problem.edits.map(({ edit, code, words }) =>
-    refuse(action, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`, code)
-  );
 }
 
 /** One edit of a call. */

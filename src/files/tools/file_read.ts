@@ -368,30 +368,22 @@ type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "re
 /** A name that is repeated in an answer: longer ones are no path. */
 const maxNameCharacters = 4096;
 
+const nothing = { code: null, noticeFirst: false, content: null, textBytes: 0, mediaBytes: 0 };
+
 /** A file that could not be read, and why. */
 function refusedRead(name: string, message: string, code = "invalid_filename"): FileRead {
   const isLong = name.length > maxNameCharacters;
   const filename = (isLong ? `${name.slice(0, maxNameCharacters)}…` : name).toWellFormed();
-  return {
-    code,
-    notice: message,
-    noticeFirst: true,
-    content: null,
-    textBytes: 0,
-    mediaBytes: 0,
-    facts: { filename, error: message },
-  };
+  return { ...nothing, code, notice: message, noticeFirst: true, facts: { filename, error: message } };
 }
 
 /** An image, a sound, or a file as a resource. */
 function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileFacts): FileRead {
   const mimeType = content.type === "resource" ? content.resource.mimeType : content.mimeType;
   return {
-    code: null,
+    ...nothing,
     notice: `(${showName(path.text)}: ${mimeType}, ${bytes(facts.sizeBytes)}${versionWords(facts)})`,
-    noticeFirst: false,
     content,
-    textBytes: 0,
     mediaBytes: facts.sizeBytes,
     facts: { filename: toPathText(path.text), mime_type: mimeType, ...toFacts(facts) },
   };
@@ -424,12 +416,11 @@ function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, numbere
         : ""
     })`;
   return {
-    code: null,
+    ...nothing,
     notice,
     noticeFirst: !isWhole || numbered,
     content: lines === 0 && !isWhole ? null : { type: "text", text },
     textBytes: part.contentBytes,
-    mediaBytes: 0,
     facts: {
       filename: toPathText(path.text),
       content: part.content,

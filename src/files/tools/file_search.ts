@@ -1,9 +1,10 @@
 /** The tool `file_search`: files by their names, and lines by what is in them. */
 import * as z from "zod";
 import { loadOnce } from "../../lib/program.ts";
-import { type Clock, systemClock } from "../../lib/time.ts";
+import { systemClock } from "../../lib/time.ts";
 import { defineTool, type Tool } from "../../mcp/mod.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
+import type { SearchOptions } from "./search_run.ts";
 import { toolFrames } from "./argument_names.ts";
 import { maxHits, searchInput, untrustedOutput } from "./input.ts";
 import { skippedOutput } from "./list_walk.ts";
@@ -35,20 +36,13 @@ const output = z.lazy(() =>
   })
 );
 
-interface FileSearchOptions {
-  /** After this time a search gives what it has found, and a cursor. Default 10,000. */
-  readonly maxSearchMilliseconds?: number;
-  /** A search that takes longer goes on as a task, where the caller takes tasks. Default 1,000. */
-  readonly handOutAfterMilliseconds?: number;
-  readonly clock?: Clock;
-}
-
 const loadSearch = loadOnce(() => import("./search_run.ts"));
 
 /** The tool that `app` registers to find lines and names. Its engine is loaded by the first search. */
 export function fileSearchTool(
   source: WorkspaceSource,
-  { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},
+  { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: Partial<SearchOptions> =
+    {},
 ): Tool {
   return defineTool({
     ...toolFrames.search(maxHits),

@@ -30,8 +30,10 @@ interface Lines {
 
 const allLines: Lines = { first: 1, last: Infinity };
 
-interface SearchOptions {
+export interface SearchOptions {
+  /** After this time a search gives what it has found, and a cursor. */
   readonly maxSearchMilliseconds: number;
+  /** A search that takes longer goes on as a task, where the caller takes tasks. */
   readonly handOutAfterMilliseconds: number;
   readonly clock: Clock;
 }
