@@ -188,7 +188,6 @@ function createCallback(options: CompanyOptions, provider: Provider): Endpoint {
     await rememberSignIn(options, id, person.value);
     if (purpose.linkTo !== undefined) {
       log.write("audit", "company_link", { outcome: "linked", user: id, address: peer.address });
-      return seeOther(next);
     }
     const cookie = await browsers.signIn(request, account.value, { browser, company: { sid: person.value.sid } });
     logStep({ log, peer }, "company_sign_in", { outcome: "signed_in", user: id });

@@ -28,6 +28,9 @@ Deno.test("the gateway reaches the issuer, and what the issuer's own metadata na
   for (const url of [`${named.origin}/keys`, `${other.origin}/`, "file:///etc/passwd", "data:,x", "no url", ""]) {
     assert.equal(await ask(question(url)), null, url);
   }
+  for (const broken of [undefined, null, {}, { url: 1 }, question(`${provider.issuer}/x`, 7 as never)]) {
+    await ask(broken as never);
+  }
   provider.faults.discovery = (document) => ({ ...document, issuer: named.origin, jwks_uri: `${other.origin}/keys` });
   assert.equal((await ask(metadata))?.status, 200);
   assert.equal(await ask(question(`${other.origin}/keys`)), null, "metadata of another issuer names no host");
