@@ -5,7 +5,6 @@
  * The caller is known before a body is read, and every body, answer and stream is bounded before work is done for it.
  * Only this part knows the router (Hono); it imports nothing of `oauth`.
  */
-export { createBodyIntake, intakeBytesFor } from "./rate_limit.ts";
 export { ConnectionPeer, createProxyNotice, type ProxyNotice } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
 export {
@@ -26,10 +25,10 @@ export {
 } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
-export { knownNames } from "./router.ts";
-export { createRateLimiter, createSharedRateLimiter, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";
+export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";
+export { createRateLimiter, createSharedRateLimiter } from "./rate_limit.ts";
 export type { RateLimiter, SharedRateLimiter } from "./rate_limit.ts";
-export { createRouter, traceRequests } from "./router.ts";
+export { createRouter, knownNames, traceRequests } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
 /** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */
 export const loadPublicCertificate = (): Promise<typeof import("./public_certificate.ts")> =>

@@ -2,7 +2,7 @@
 import { echoedId, errorText, isInitialize, isRpcId, kindOfMessage, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Exchange, McpAnswer } from "./call.ts";
+import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
 import { atMost } from "../lib/time.ts";
@@ -169,7 +169,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const disconnected = flight.cancel.signal;
     const answer = await mcp.handle(message, exchangeUntil(disconnected));
     if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
-    const text = textOf(answer);
+    const text = "body" in answer ? answer.body : null;
     let opened: FrameReader | null = null;
     if (isInitialize(message) && text !== null) {
       session.protocolVersion = negotiatedVersion(text);
@@ -225,19 +225,6 @@ const idleMs = 60_000;
 
 /** How long a call may take to notice that it was ended. */
 const abortTimeoutMs = 1_000;
-
-function textOf(answer: Exclude<McpAnswer, { kind: "stream" | "late_json" }>): string | null {
-  switch (answer.kind) {
-    case "json":
-    case "insufficient_scope":
-    case "rate_limited":
-    case "unavailable":
-      return answer.body;
-    case "accepted":
-    case "method_not_allowed":
-      return null;
-  }
-}
 
 function refusalOf(line: Line, maxLineBytes: number): string {
   return !line.ok && line.refusal === "too_long"
