@@ -106,6 +106,17 @@ Deno.test("NAME@TOKENS of LLM_MODELS sets Ollama's context, and bounds what is s
     assert.equal(swap.engine.chats.length, 0);
   }));
 
+Deno.test("what a prompt must have is counted in any script, and one long word is left to the engine", async () => {
+  await using ollama = await startOllama({ models: [{ name: "m", contextLength: 1_000 }] });
+  using own = ownTool(ollama.url, null);
+  assert.match(
+    messageOf(await callTool(own.tool, { prompt: "漢字かな交じり文を読む".repeat(600) })),
+    /has at least \d+ tokens/,
+  );
+  assert.match(messageOf(await callTool(own.tool, { prompt: "a b ".repeat(600) })), /has at least 1200 tokens/);
+  assert.ok((await callTool(own.tool, { prompt: "x".repeat(60_000) })).ok);
+});
+
 Deno.test("where only the engine knows the context, its refusal names lines of the caller's file that fit", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/long.txt`, prose(400));

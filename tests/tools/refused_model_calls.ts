@@ -95,6 +95,22 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
     says: /has nothing at the lines that are asked for: it has (\d) lines/,
     repeat: ([, last]) => ({ prompt, files: [`notes.txt:1-${last}`] }),
   },
+  // an answer for each of many files
+  {
+    args: { prompt, each: true },
+    says: /each needs files: name them, or give a pattern/,
+    repeat: set({ files: ["notes.*"] }),
+  },
+  {
+    args: { prompt, each: true, files: ["*.eml"] },
+    says: /No file matches \*\.eml: (file_list) shows what there is/,
+    repeat: set({ files: ["notes.*"] }),
+  },
+  {
+    args: { prompt, files: Array.from({ length: 17 }, () => "notes.txt") },
+    says: /names at most \d+ files; leave some out, or set each to true/,
+    repeat: set({ each: true }),
+  },
   // what a model cannot do
   {
     args: { prompt, options: { think: true } },
