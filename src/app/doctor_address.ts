@@ -14,18 +14,15 @@ const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
-/** The world as these checks see it. */
-interface Surroundings {
-  readonly resolve: (host: string) => Promise<readonly string[]>;
+/** The world as these checks see it: here, what is true of this machine. */
+export const systemSurroundings = {
+  resolve: async (host: string): Promise<readonly string[]> =>
+    (await lookup(host, { all: true })).map(({ address }) => address),
   /** Rejects where no trusted certificate for the name is shown. */
-  readonly shakeHands: (host: string, port: number) => Promise<void>;
-}
-
-/** What is true of this machine. */
-export const systemSurroundings: Surroundings = {
-  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   shakeHands,
 };
+
+type Surroundings = typeof systemSurroundings;
 
 /**
  * Nothing for an address of this machine alone: no client elsewhere is meant to reach it. Says at its end whether the

@@ -1,23 +1,16 @@
 /** How clients in the cloud reach a server on a machine without an open port, by the tunnels that are installed here. */
 
-interface Tunnel {
-  readonly program: string;
-  readonly needs: string;
-  readonly lines: (port: number) => readonly string[];
-  readonly address: string;
-}
-
-const tunnels: readonly Tunnel[] = [
+const tunnels = [
   {
     program: "tailscale",
     needs: "Funnel allowed for this machine in the tailnet's policy (the command prints a link for that)",
-    lines: (port) => [`tailscale funnel --bg ${port}`],
+    lines: (port: number) => [`tailscale funnel --bg ${port}`],
     address: "https://MACHINE.TAILNET.ts.net (the command prints it)",
   },
   {
     program: "cloudflared",
     needs: "a domain at Cloudflare (a quick tunnel without one gets another address at each start)",
-    lines: (port) => [
+    lines: (port: number) => [
       "cloudflared tunnel login",
       "cloudflared tunnel create portcullis",
       "cloudflared tunnel route dns portcullis mcp.example.com",

@@ -46,10 +46,7 @@ const heldShape = z.lazy(() =>
 export type HeldCall = z.output<typeof heldShape>;
 
 /** A held call as it was read, with the version that a change of it has to name. */
-export interface StoredHeldCall {
-  readonly call: HeldCall;
-  readonly version: string;
-}
+export type StoredHeldCall = NonNullable<Awaited<ReturnType<typeof readHeldCall>>>;
 
 /** The identity of a call: who, by which client and grant, which tool, with exactly these arguments. */
 export function heldCallId(
@@ -71,7 +68,7 @@ export function heldCallKey(id: string): StorageKey {
   return [family, id];
 }
 
-export async function readHeldCall(storage: Storage, id: string): Promise<StoredHeldCall | null> {
+export async function readHeldCall(storage: Storage, id: string) {
   const entry = await storage.get(heldCallKey(id));
   return entry === null ? null : { call: heldShape.parse(entry.value), version: entry.version };
 }

@@ -222,22 +222,17 @@ function isAwaitingAnswer({ steps }: Attempt): boolean {
 /** `going_on`: too early to say; `no_fault`: it went well, or a person decides or has decided. */
 type DiagnosisState = "going_on" | "no_fault" | "fault";
 
-interface Diagnosis {
-  readonly state: DiagnosisState;
-  /** The most likely first. */
-  readonly causes: readonly { readonly id: string; readonly words: string; readonly remedy: string }[];
-}
-
 /** After so long without a request, an attempt has stopped. */
 const settledMs = 10_000;
 const maxCauses = 4;
 
 /** The likely causes of an attempt, in words; `going_on` until it has been silent for ten seconds. */
-export function diagnose(attempt: Attempt, now: number): Diagnosis {
+export function diagnose(attempt: Attempt, now: number) {
   const silentMs = now - attempt.lastAt;
   const { steps } = attempt;
   const step = decisiveStep(steps);
-  if (step === undefined || silentMs < settledMs) return { state: "going_on", causes: [] };
+  let state: DiagnosisState = "going_on";
+  if (step === undefined || silentMs < settledMs) return { state, causes: [] };
   const isDirect = steps.some(({ sign }) => sign === "direct");
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
@@ -253,10 +248,8 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
   const shown = (text: string): string => textFor(text, { isDirect, path: prefix ?? base });
-  return {
-    state: first?.isNoFault ? "no_fault" : "fault",
-    causes: told.map(({ id, words, remedy }) => ({ id, words: shown(words), remedy: shown(remedy) })),
-  };
+  state = first?.isNoFault ? "no_fault" : "fault";
+  return { state, causes: told.map(({ id, words, remedy }) => ({ id, words: shown(words), remedy: shown(remedy) })) };
 }
 
 /** What stands before the server's own part of a path; in a well-known address, what stands before `/mcp` at its end. */
@@ -323,18 +316,7 @@ function furthest(steps: readonly Step[]): Step | undefined {
 }
 
 /** One attempt, as the page and the command show it. Times are in milliseconds since the epoch. */
-export interface AttemptReport {
-  readonly startedAt: number;
-  readonly lastAt: number;
-  /** What to call the client. */
-  readonly name: string;
-  readonly client: string | null;
-  readonly redirectHost: string | null;
-  readonly addresses: readonly string[];
-  readonly people: readonly string[];
-  readonly steps: readonly Step[];
-  readonly diagnosis: Diagnosis;
-}
+export type AttemptReport = Awaited<ReturnType<typeof reportAttempts>>[number];
 
 /** The name of a registered client, by its id. */
 export type NameOfClient = (clientId: string) => Promise<string | null>;
@@ -351,12 +333,12 @@ export async function reportAttempts(
     readonly nameOfClient: NameOfClient;
     readonly person?: string | null;
   },
-): Promise<readonly AttemptReport[]> {
+) {
   const attempts = (await attemptsOf(steps))
     .filter((attempt) => person === null || attempt.steps.some((step) => step.person === person))
     .sort((one, other) => other.lastAt - one.lastAt)
     .slice(0, maxAttempts);
-  return await Promise.all(attempts.map(async (attempt): Promise<AttemptReport> => {
+  return await Promise.all(attempts.map(async (attempt) => {
     const { steps: all, lastAt } = attempt;
     const client = isOfClient(attempt) ? attempt.client : null; // a stranger may name any client
     await nextTurn();
@@ -364,6 +346,7 @@ export async function reportAttempts(
     return {
       startedAt: all[0]?.time ?? lastAt,
       lastAt,
+      /** What to call the client. */
       name: registered ?? all.findLast(({ name }) => name !== null)?.name ?? agentOf(all),
       client: isHidden(client) ? null : client,
       redirectHost: redirectHostOf(all),
