@@ -53,13 +53,13 @@ async function personOf(options: AssertionOptions, assertion: IdentityAssertion)
   const { subject, claims, issuedAt } = assertion;
   const known = await users.lookUp(await userIdOf(options, subject));
   const { checkedAt = -Infinity, endedAt = -Infinity } = known?.company ?? {};
-  // The provider has ended their access since.
-  if (issuedAt <= endedAt) return null;
+  if (issuedAt <= endedAt) return null; // the provider has ended their access since
   const saysGroups = groupsIn(claims, company.groupsClaim) !== undefined;
   // `iat` has whole seconds. What is older than the last check, or has no groups, adds nothing to it.
   if (!saysGroups || issuedAt + 999 < checkedAt) {
     const check = known?.company ?? null;
-    return check !== null && !isRecheckDue(check, company.recheckMs, clock()) ? known : null;
+    const isGood = check?.endedAt === undefined; // otherwise it ended with a refusal
+    return check !== null && isGood && !isRecheckDue(check, company.recheckMs, clock()) ? known : null;
   }
   const person = await readPerson({ company, provider: await options.loadProvider() }, claims, null);
   const admitted = person.ok ? await admitPerson(options, person.value) : null;

@@ -58,9 +58,9 @@ export function admitPerson(
     const isLinked = id !== companyUserId(company.issuer, person.subject);
     const user: User = {
       ...made,
-      ...isLinked ? {} : { displayName: shownName(person.name) || id },
+      ...isLinked ? {} : { displayName: shownName(person.name) || made.displayName || id },
       ...isAdmitted ? {} : { epoch: randomId() },
-      company: checkOf(company, person, now),
+      company: { ...checkOf(company, person, now), ...isAdmitted ? {} : { endedAt: now } },
     };
     if (!await storage.commit({ checks: [checkFor(id, stored)], puts: [userRecords.put(id, user)] })) return conflict;
     if (!isAdmitted) return failure("not_allowed");

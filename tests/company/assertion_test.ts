@@ -295,3 +295,39 @@ Deno.test("two providers that know the same subject know two people", async () =
   assert.deepEqual([foreign.status, foreign.body.error], [400, "invalid_grant"]);
   assert.equal(resource.startsWith(issuer), true);
 });
+
+Deno.test("whom the rules no longer admit does not come back by an assertion that leaves out the groups", async () => {
+  await using place = await startPlace({ allow: "group:mcp-users", groups: null });
+  const { harness, provider } = place;
+  provider.employ("ada", { name: "Ada", groups: ["mcp-users"] });
+  const client = await addAsserting(place);
+  const withoutGroups = async (): Promise<number> => {
+    harness.time.now += 1_000;
+    provider.faults.claims = ({ groups: _, name: _name, ...claims }) => claims;
+    const { status } = await bring(place, client, await provider.assertion(claimsFor(client)));
+    provider.faults.claims = null;
+    return status;
+  };
+  assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).status, 200);
+  assert.equal(await withoutGroups(), 200);
+  provider.employ("ada", { groups: [] });
+  assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).status, 400);
+  assert.equal(await withoutGroups(), 400);
+  provider.employ("ada", { groups: ["mcp-users"] });
+  harness.time.now += 1_000;
+  assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).status, 200);
+  assert.equal(await withoutGroups(), 200);
+  assert.deepEqual(await subjectsOf(place), ["Ada"]);
+});
+
+Deno.test("an assertion from before the last check does not bring back what the check took", async () => {
+  await using place = await startPlace({ recheckMs: 120_000 });
+  const { harness, provider } = place;
+  provider.employ("ada", { groups: ["mcp-users"] });
+  const client = await addAsserting(place);
+  const stale = await provider.assertion(claimsFor(client));
+  provider.employ("ada", { groups: ["mcp-readers"] });
+  harness.time.now += 30_000;
+  assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).body.scope, "files:read");
+  assert.equal((await bring(place, client, stale)).body.scope, "files:read");
+});
