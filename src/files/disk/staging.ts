@@ -318,7 +318,6 @@ export function toRecordLine(content: Line): string {
 /** The change as its record tells it; `null` when there is none, or none that can be read. */
 export function readRecord(trash: DiskDirectory, id: string): Change | null {
   const text = readText(trash, recordName(id));
-  if (text === null) return null;
   let first: z.infer<typeof header> | null = null;
   const steps: NumberedStep[] = [];
   const withdrawn = new Set<number>();
@@ -346,20 +345,24 @@ function withdrawStaged(staging: DiskDirectory, name: string): void {
   }
 }
 
-function readText(directory: DiskDirectory, name: string): string | null {
+function readText(directory: DiskDirectory, name: string): string {
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  for (const piece of contentOf(directory, name)) {
+    text += decoder.decode(piece, { stream: true });
+    if ((length += piece.byteLength) >= maxRecordBytes) break;
+  }
+  return text + decoder.decode();
+}
+
+/** The content of a file of ours at once, in pieces that are good until the next is asked for; none without the file. */
+export function* contentOf(directory: DiskDirectory, name: string): Generator<Uint8Array> {
   const file = directory.openOwn(name);
-  if (file === null) return null;
+  if (file === null) return;
   try {
-    const decoder = new TextDecoder();
     const buffer = new Uint8Array(pieceBytes);
-    let text = "";
-    for (let at = 0; at < maxRecordBytes;) {
-      const count = file.read(buffer, at);
-      if (count === 0) break;
-      text += decoder.decode(buffer.subarray(0, count), { stream: true });
-      at += count;
-    }
-    return text + decoder.decode();
+    for (let at = 0, count; (count = file.read(buffer, at)) > 0; at += count) yield buffer.subarray(0, count);
   } finally {
     file.close();
   }

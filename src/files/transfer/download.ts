@@ -130,12 +130,14 @@ type Part = [number, number];
 
 type LinkedFile = LinkTarget<DownloadRecord>;
 
+type DownloadPlan = Exclude<Awaited<ReturnType<typeof planDownload>>, Response>;
+
 /** What an answer has to say of the file, and the part that is asked for; or the refusal. */
 export async function planDownload(
   { refusalWords }: TransferParts,
   { record, path, workspace }: LinkedFile,
   request: Request,
-): Promise<Response | { readonly status: 200 | 206; readonly part: Part; readonly headers: Record<string, string> }> {
+) {
   const { sizeBytes, version } = record;
   const found = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
   if (!found.ok) return refuseTransfer(statusOf(found.error), refusalWords(found.error));
@@ -157,15 +159,13 @@ export async function planDownload(
       "content-range": `bytes */${sizeBytes}`,
     });
   }
-  if (range === "whole") {
-    return { status: 200, part: [0, sizeBytes], headers: { ...headers, "content-length": String(sizeBytes) } };
-  }
-  const [from, to] = range;
-  const contentRange = `bytes ${from}-${to - 1}/${sizeBytes}`;
+  const part: Part = range === "whole" ? [0, sizeBytes] : range;
+  const [from, to] = part;
+  const ofPart = range === "whole" ? {} : { "content-range": `bytes ${from}-${to - 1}/${sizeBytes}` };
   return {
-    status: 206,
-    part: range,
-    headers: { ...headers, "content-length": String(to - from), "content-range": contentRange },
+    status: range === "whole" ? 200 : 206,
+    part,
+    headers: { ...headers, "content-length": String(to - from), ...ofPart },
   };
 }
 
@@ -173,7 +173,7 @@ export async function planDownload(
 export function sendPart(
   parts: TransferParts,
   file: LinkedFile,
-  { part: [from, to], status, headers }: { part: Part; status: number; headers: Record<string, string> },
+  { part: [from, to], status, headers }: DownloadPlan,
   running: Running,
 ): Response {
   const { limits, timers } = parts;

@@ -157,15 +157,11 @@ export interface Access {
   /** Whether a person still has the access with which a link was made. */
   isLive(principal: Principal): Promise<boolean>;
   /** What the rules about calls say of a transfer; `ask` with the id of the rule that asks. */
-  judge(transfer: JudgedTransfer): Promise<"allow" | "deny" | { readonly ask: string }>;
+  judge(
+    transfer: Pick<TransferRecord, "direction" | "path"> & { readonly principal: Principal },
+  ): Promise<"allow" | "deny" | { readonly ask: string }>;
   /** Differs whenever one of these may. */
   changeCount(): number | Promise<number>;
-}
-
-interface JudgedTransfer {
-  readonly principal: Principal;
-  readonly direction: "download" | "upload";
-  readonly path: string;
 }
 
 /** Why a transfer by this link may not be; `null` where it may. A call that was asked about was approved for its rule. */
