@@ -1,5 +1,6 @@
 /** `connect CLIENT --write` and `--remove`: shows what changes in a client's own configuration file, and changes it. */
 import { dirname, join } from "node:path";
+import { structuredPatch } from "diff";
 import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -222,21 +223,12 @@ async function replaceFile(
   }
 }
 
-/** The lines that differ, with some around them. The changes of one entry lie together. */
+/** The lines that differ, with some around them. */
 function difference(before: string, after: string): string {
-  const [old, young] = [before, after].map((text) => text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r\n|\n|\r/));
-  if (old === undefined || young === undefined) return "";
-  let start = 0;
-  while (start < old.length && start < young.length && old[start] === young[start]) start += 1;
-  let same = 0;
-  while (same < Math.min(old.length, young.length) - start && old.at(-1 - same) === young.at(-1 - same)) same += 1;
-  const end = old.length - same;
-  return printable([
-    ...old.slice(Math.max(0, start - shownContextLines), start).map((line) => `  ${line}`),
-    ...old.slice(start, end).map((line) => `- ${line}`),
-    ...young.slice(start, young.length - same).map((line) => `+ ${line}`),
-    ...old.slice(end, end + shownContextLines).map((line) => `  ${line}`),
-  ].join("\n"));
+  const options = { context: shownContextLines, stripTrailingCr: true };
+  const { hunks } = structuredPatch("", "", before, after, "", "", options);
+  const lines = hunks.flatMap((hunk) => hunk.lines).filter((line) => !line.startsWith("\\")); // how the file ends
+  return printable(lines.map((line) => `${line.slice(0, 1)} ${line.slice(1)}`).join("\n"));
 }
 
 /** Without characters that a terminal acts on. */
