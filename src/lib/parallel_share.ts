@@ -29,8 +29,7 @@ export function createParallelShare(maxAtOnce: number): ParallelShare {
     }
     const done = work();
     if (!(done instanceof Promise)) return done;
-    const taken = shares.get(caller) ?? { running: 0, waiting: new Set() };
-    shares.set(caller, taken);
+    const taken = shares.getOrInsertComputed(caller, () => ({ running: 0, waiting: new Set() }));
     taken.running++;
     return inPlace(caller, taken, () => done);
   };

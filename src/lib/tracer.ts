@@ -124,14 +124,9 @@ function parseTraceContext(text: unknown, state: unknown, inMessage: boolean): T
   if (found === null) return undefined;
   const [, version, traceId = "", spanId = "", flags = "", more] = found;
   if (version === "00" && more !== undefined) return undefined; // later versions may say more, this one may not
-  if (more !== undefined && !isPrintable(more)) return undefined;
+  if (more !== undefined && !/^[\x21-\x7e]*$/.test(more)) return undefined; // it goes into a header of other requests
   const context = { traceId, spanId, flags, traceparent: found[0], inMessage };
   return typeof state === "string" && isTraceState(state) ? { ...context, tracestate: state } : context;
-}
-
-/** Visible ASCII only: the text goes into a header of requests to other systems. */
-function isPrintable(text: string): boolean {
-  return /^[\x21-\x7e]*$/.test(text);
 }
 
 // Trace Context §3.3.1.3; keys by Level 2, which takes a digit at the beginning too

@@ -1,5 +1,5 @@
 /** A task where it runs: stores and publishes each change of its record, and takes what other instances leave for it. */
-import { failure, type Result, success } from "../lib/result.ts";
+import { type Result, success } from "../lib/result.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Services } from "./limits.ts";
@@ -47,13 +47,7 @@ function createTaskQuestions() {
         throw error;
       }
       await promise;
-      const given: Record<string, Answer> = {};
-      for (const [key, name] of names) {
-        const answer = answers.get(name);
-        if (answer === undefined) return failure({ reason: "unreachable", message: "There is no answer" });
-        given[key] = answer;
-      }
-      return success(given as Answers<Key>);
+      return success(Object.fromEntries([...names].map(([key, name]) => [key, answers.get(name)])) as Answers<Key>);
     },
     /** Takes answers to open questions and ignores all others; gives the key of one of the wrong shape. */
     take(responses: Readonly<Record<string, unknown>>): string | null {

@@ -47,7 +47,7 @@ export function createRequestObserver(
       tool: call.tool,
       outcome: call.outcome,
       code: call.code,
-      durationMs: toMicroseconds(timers.elapsed() - started),
+      durationMs: Math.round((timers.elapsed() - started) * 1_000) / 1_000, // a clock has no digits below
       ...(call.change === null ? {} : { change: call.change }),
       ...(traceId === undefined ? {} : { traceId }),
     }, "input" in call ? { arguments: call.input } : request.params);
@@ -90,11 +90,6 @@ function endRequestSpan(span: Span, { tool, outcome, code }: PublicCall): void {
     span.fail(code);
   } else if (outcome !== "ok") span.fail(outcome);
   span.end();
-}
-
-/** Without the digits below, which no clock has and each line would spell. */
-function toMicroseconds(milliseconds: number): number {
-  return Math.round(milliseconds * 1_000) / 1_000;
 }
 
 function answerFailure(call: PublicCall, error: unknown): McpAnswer {

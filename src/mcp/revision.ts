@@ -88,24 +88,13 @@ const methods = new Set([
 ]);
 
 /** Errors travel at HTTP 200 in the legacy era, except what could not be read and what broke. */
-function errorStatus(code: number): number {
-  switch (code) {
-    case rpcErrorCode.parseError:
-      return 400;
-    case rpcErrorCode.internalError:
-      return 500;
-    default:
-      return 200;
-  }
-}
+const errorStatuses: ReadonlyMap<number, number> = new Map([
+  [rpcErrorCode.parseError, 400],
+  [rpcErrorCode.internalError, 500],
+]);
 
 /** Claude Code cuts longer answers of a tool at 50,000 characters (code.claude.com/docs/en/mcp: raise the limit). */
 const maxResultKey = "anthropic/maxResultSizeChars";
-
-/** Links to resources came with 2025-06-18; earlier revisions get the address as text. */
-function encodeContentWithoutLinks(block: ContentBlock): unknown {
-  return block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block;
-}
 
 const revision20250326: Revision = {
   version: "2025-03-26",
@@ -118,14 +107,16 @@ const revision20250326: Revision = {
   disconnectCancels: false, // MCP 2025-03-26, basic/transports: a disconnect SHOULD NOT be taken for a cancellation
   challengesWithGranted: true, // clients ask for exactly what the challenge names, and would lose the others
   checksHeaderParameters: false,
-  errorStatus,
+  errorStatus: (code) => errorStatuses.get(code) ?? 200,
   encodeTool: ({ tool, inputSchema }) => ({
     name: tool.name,
     description: tool.description,
     inputSchema,
     annotations: { title: tool.title, ...tool.annotations },
   }),
-  encodeContent: encodeContentWithoutLinks,
+  // Links to resources came with 2025-06-18; earlier revisions get the address as text.
+  encodeContent: (block) =>
+    block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block,
   encodeServerInfo: ({ name, version }) => ({ name, version }),
   encodeResult: (result) => result,
   withCacheHint: (result) => result,
@@ -199,24 +190,15 @@ const modernMethods: ReadonlySet<string> = new Set([
 export const methodNames: ReadonlySet<string> = new Set([...defaultLegacyRevision.methods, ...modernMethods]);
 
 /** MCP 2026-07-28, basic/transports/streamable-http: server validation, and basic: `_meta`. */
-function modernErrorStatus(code: number): number {
-  switch (code) {
-    case rpcErrorCode.methodNotFound:
-      return 404;
-    case rpcErrorCode.parseError:
-    case rpcErrorCode.invalidRequest:
-    case mcpErrorCode.headerMismatch:
-    case mcpErrorCode.missingClientCapability:
-    case mcpErrorCode.unsupportedProtocolVersion:
-      return 400;
-    case rpcErrorCode.internalError:
-      return 500;
-    case refusalCode.unauthorized:
-      return 401;
-    default:
-      return 200;
-  }
-}
+const modernErrorStatuses: ReadonlyMap<number, number> = new Map([
+  ...errorStatuses,
+  [rpcErrorCode.methodNotFound, 404],
+  [rpcErrorCode.invalidRequest, 400],
+  [mcpErrorCode.headerMismatch, 400],
+  [mcpErrorCode.missingClientCapability, 400],
+  [mcpErrorCode.unsupportedProtocolVersion, 400],
+  [refusalCode.unauthorized, 401],
+]);
 
 /** The revision 2026-07-28 of a server; its results carry who that is. */
 export function createModernRevision(serverInfo: ServerInfo): Revision {
@@ -233,7 +215,7 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     disconnectCancels: true,
     challengesWithGranted: false,
     checksHeaderParameters: true,
-    errorStatus: modernErrorStatus,
+    errorStatus: (code) => modernErrorStatuses.get(code) ?? 200,
     encodeResult(result, resultType) {
       const head = resultType === "complete" ? completeHead : `{"resultType":"${resultType}","_meta":${meta}`;
       return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;
