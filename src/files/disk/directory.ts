@@ -371,18 +371,21 @@ function* removeBelow(directory: Handle, root: DiskInfo, name: string): Generato
   for (let path; (path = pending.at(-1)) !== undefined;) {
     const slash = path.lastIndexOf("/");
     if (path.length > maxRelativePath) {
-      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
-      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
+      const parent = directory.open(path.slice(0, slash), "directory");
+      try { // the bundler would drop a `using` here
+        yield* removeBelow(parent, root, path.slice(slash + 1));
+      } finally {
+        parent.close();
+      }
       pending.pop();
       continue;
     }
     const below: string[] = [];
-    using holder = new Opened(directory.open(path, "list"));
-    const { descriptor } = holder;
-    for (let batch; (batch = descriptor.readEntries()).length > 0;) {
+    using opened = new Opened(directory.open(path, "list"));
+    for (let batch; (batch = opened.descriptor.readEntries()).length > 0;) {
       for (const { name: each, kind } of batch) {
         if (kind === "directory") below.push(`${path}/${each}`);
-        else descriptor.removeFile(each);
+        else opened.descriptor.removeFile(each);
         yield;
       }
     }

@@ -174,15 +174,20 @@ function forgetDirectory(tree: WatchedTree, path: string): boolean {
   return hadFiles;
 }
 
-function openListing(access: DiskAccess, directory: string): DiskListing | undefined {
-  return access.step(() => access.root()?.list(directory || "."));
+/** What `read` finds in a directory, whose listing is closed then. The bundler would drop a `using` here. */
+function fromListing<T>(access: DiskAccess, directory: string, read: (listing: DiskListing | undefined) => T): T {
+  const listing = access.step(() => access.root()?.list(directory || "."));
+  try {
+    return read(listing);
+  } finally {
+    listing?.[Symbol.dispose]();
+  }
 }
 
 /** What is in a directory, links themselves; nothing when it is gone by now. */
 function entriesOf(access: DiskAccess, directory: string): readonly ListedName[] {
   try {
-    using listing = openListing(access, directory);
-    return [...listing?.entries() ?? []];
+    return fromListing(access, directory, (listing) => [...listing?.entries() ?? []]);
   } catch (error) {
     const code = errorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return [];
@@ -193,8 +198,7 @@ function entriesOf(access: DiskAccess, directory: string): readonly ListedName[]
 /** What an entry is; `null` when it is gone by now or not for us to see. */
 function infoOf(access: DiskAccess, directory: string, name: string): DiskInfo | null {
   try {
-    using listing = openListing(access, directory);
-    return listing?.entryOf(name) ?? null;
+    return fromListing(access, directory, (listing) => listing?.entryOf(name) ?? null);
   } catch {
     return null; // nothing to report
   }
