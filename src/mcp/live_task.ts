@@ -8,7 +8,7 @@ import type { Pause } from "../lib/time.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { StorageUnavailableError } from "../lib/system_fault.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import { failedTask, isTerminal, presumedDeadMs, taskInboxKey, toTaskView } from "./task_store.ts";
+import { failedTask, isTerminal, presumedDeadMs, signOfLifeMs, taskInboxKey, toTaskView } from "./task_store.ts";
 import type { TaskRecord, TaskStore } from "./task_store.ts";
 
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
@@ -171,7 +171,8 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
       await pause(wait, closing);
     }
   };
-  const isLapsed = (): boolean => timers.elapsed() - beatAt > presumedDeadMs;
+  /** An instance whose clock has jumped presumes so after the shorter silence. */
+  const isLapsed = (): boolean => timers.elapsed() - beatAt > signOfLifeMs;
   let beating: Promise<void> | null = null;
   const beat = (): Promise<void> =>
     beating ??= change(() => ({})).finally(() => {

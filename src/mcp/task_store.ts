@@ -93,7 +93,7 @@ export const presumedDeadMs = 30_000;
 /** Where its last sign of life is older, two minutes for clocks that are apart included, a shorter silence is enough. */
 const longDeadMs = presumedDeadMs + 120_000;
 /** Two heartbeats: a look at a task that seems long dead waits so long for one, once. */
-const signOfLifeMs = 10_000;
+export const signOfLifeMs = 10_000;
 
 /** Where a task's record is. */
 export function taskKey(taskId: string): StorageKey {
