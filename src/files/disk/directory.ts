@@ -221,13 +221,14 @@ export class DiskDirectory {
 
   /** Renames unless there is something of the new name; says whether it did. */
   renameNew(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): boolean {
+    const { checks } = this.#handle;
     try {
-      this.#handle.renameNew(name, to.#handle, newName);
+      // a path is not even tried: what was checked of it lasts for as short as can be
+      const isRenamed = !checks && isDone(() => this.#handle.renameNew(name, to.#handle, newName), unsupported);
+      if (!isRenamed && !this.#renameBySteps(name, to, newName)) return false;
     } catch (error) {
-      const code = errorCode(error) ?? "";
-      if (code === "EEXIST") return false;
-      if (!unsupported.has(code)) throw error;
-      if (!this.#renameBySteps(name, to, newName)) return false;
+      if (errorCode(error) === "EEXIST") return false;
+      throw error;
     }
     if (found !== undefined) this.#requireSame(name, to, newName, found);
     return true;
@@ -260,14 +261,10 @@ export class DiskDirectory {
 
   /** Where the file system has no such rename: the second name first, which never replaces anything, where it can be. */
   #renameBySteps(name: string, to: DiskDirectory, newName: string): boolean {
-    try {
-      if (!this.statusOf(name)?.isDirectory && this.link(name, to, newName)) {
-        this.removeFile(name);
-        return true;
-      }
-    } catch (error) {
-      if (errorCode(error) === "EEXIST") return false;
-      throw error;
+    const mayBeLinked = this.#handle.checks || !this.statusOf(name)?.isDirectory;
+    if (mayBeLinked && this.link(name, to, newName)) {
+      this.removeFile(name);
+      return true;
     }
     if (to.statusOf(newName) !== null) return false;
     this.rename(name, to, newName);
