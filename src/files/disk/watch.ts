@@ -76,6 +76,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
       for (const directory of now.keys()) {
         if (!watched.has(directory)) end();
         if (isFirst || known.has(directory)) continue;
+        notices.add(directory.split("/")); // it came while no watch was there
         for (const { name } of entriesOf(access, directory)) notices.add([...directory.split("/"), name]);
       }
       // changes between two watches, and beyond the limit, went unseen
