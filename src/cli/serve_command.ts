@@ -82,7 +82,7 @@ function lookForParts(config: Config): () => Promise<Parts> {
   const readOnly = workspace.store === "disk" && isReadOnly(workspace.dir)
     ? [`changing files: this user cannot write to ${workspace.dir}`]
     : [];
-  const servicenow = missing.length === 0 ? "not configured" : `${missing.join(" and ")} are missing`;
+  const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
   return async () => {
     const { names, problem } = await models();
     return {
@@ -90,7 +90,7 @@ function lookForParts(config: Config): () => Promise<Parts> {
       missing: [
         ...readOnly,
         ...problem === null ? [] : [`local models: ${problem}`],
-        ...access === undefined ? [`ServiceNow: ${servicenow}`] : [],
+        ...access === undefined ? [servicenow] : [],
       ],
     };
   };

@@ -42,21 +42,15 @@ export function welcomeText(options: {
     lines.push(...registryAdvice(serverUrl, config.servicenow.missing), "");
   }
   if (setUpLink !== null) {
+    lines.push("To set it up, open this link within 10 minutes:", `  ${setUpLink}`, "", waitingWords, "");
+  } else {
     lines.push(
-      "To set it up, open this link within 10 minutes:",
-      `  ${setUpLink}`,
+      "Connect a client, for example Claude Code:",
+      `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
       "",
+      ...config.console.pages === "on" ? [`See what it does, and stop it: ${serverUrl}/console`, ""] : [],
     );
   }
-  lines.push(
-    `${setUpLink === null ? "Connect" : "Then connect"} a client, for example Claude Code:`,
-    `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
-    "",
-    ...config.console.pages === "on" && setUpLink === null
-      ? [`See what it does, and stop it: ${serverUrl}/console`, ""]
-      : [],
-    ...setUpLink === null ? [] : [waitingWords, ""],
-  );
   return lines.join("\n") + "\n";
 }
 

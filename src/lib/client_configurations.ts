@@ -101,7 +101,7 @@ export const clientFormats: readonly ClientFormat[] = [
   { ...claudeDesktop, configure: (connection) => printClaudeDesktop(connection) },
   {
     name: "claude.ai",
-    title: "Claude on the web",
+    title: "claude.ai",
     configure: (connection) => configureHosted(connection, "Settings > Connectors > Add custom connector"),
   },
   {

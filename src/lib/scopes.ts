@@ -11,9 +11,9 @@ export interface ScopeDefinition {
 
 /** Every scope that this server knows, in the order in which people are shown them. */
 export const scopeCatalogue: readonly ScopeDefinition[] = [
-  { name: "files:read", words: "Read and list the files in your workspace", implies: [] },
-  { name: "files:write", words: "Create, change, move and delete files in your workspace", implies: ["files:read"] },
-  { name: "llm:generate", words: "Send prompts to your local language model", implies: [] },
+  { name: "files:read", words: "Read your files", implies: [] },
+  { name: "files:write", words: "Create, change, move and delete your files", implies: ["files:read"] },
+  { name: "llm:generate", words: "Send prompts to your local model", implies: [] },
   { name: "servicenow:read", words: "Read the ServiceNow records that you may see", implies: [] },
   {
     name: "servicenow:write",

@@ -64,7 +64,7 @@ export async function showConsent(
           <dt>Signed in as</dt>
           <dd>${account.displayName}</dd>
           <dd><a href="${paths.signIn}?${new URLSearchParams({ request: handle })
-            .toString()}">Use another account</a></dd>
+            .toString()}">Not you?</a></dd>
         </div>
         ${servicenowAccount === null ? null : accountFact(servicenowAccount)}
       </dl>
@@ -86,8 +86,7 @@ export async function showConsent(
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>
         </div>
       </form>
-      <p class="hint">Clear what you don't want to allow. You can remove its access at any time on your
-        <a href="${paths.grants}">Access page</a>.</p>
+      <p class="hint">You can end this at any time: <a href="${paths.grants}">Access page</a></p>
       <details>
         <summary>Details</summary>
         <dl class="facts">
@@ -125,7 +124,7 @@ function scopeChoice(scope: ScopeDefinition, scopes: readonly string[], ticked: 
     <label class="${including === undefined ? "scope" : "scope included"}">
       <input type="checkbox" name="scope" value="${scope.name}" ${checked}>
       <span>${scope.words}</span>
-      ${including !== undefined && html`<small>Included whenever the next one is allowed.</small>`}
+      ${including !== undefined && html`<small>Included in the next one.</small>`}
     </label>
   `;
 }
@@ -142,9 +141,6 @@ function identityFact({ origin, id }: Client): Html {
   }
 }
 
-const localCaution =
-  "Only continue if you started this. The application runs on your own computer, where any program could have sent this request.";
-
 /** Where the answer goes, and the one caution that fits it. */
 function destination(redirectUri: string, client: Client): { readonly name: string; readonly caution: Html } {
   const target = new URL(redirectUri);
@@ -152,7 +148,8 @@ function destination(redirectUri: string, client: Client): { readonly name: stri
   if (target.protocol !== "https:") {
     return {
       name: application === null ? redirectTarget(redirectUri) : `${application} on this device`,
-      caution: html`<p class="note plain">${localCaution}</p>`,
+      caution:
+        html`<p class="note plain">Only continue if you started this: any program on your computer could ask.</p>`,
     };
   }
   return {

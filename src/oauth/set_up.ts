@@ -224,11 +224,11 @@ const showPassphraseScript = `
   const button = document.createElement("button");
   button.type = "button";
   button.className = "plain small show";
-  button.textContent = "Show passphrase";
+  button.textContent = "Show";
   button.addEventListener("click", () => {
     const isHidden = fields[0].type === "password";
     for (const field of fields) field.type = isHidden ? "text" : "password";
-    button.textContent = isHidden ? "Hide passphrase" : "Show passphrase";
+    button.textContent = isHidden ? "Hide" : "Show";
   });
   fields[0]?.after(button);
 })();
@@ -256,8 +256,7 @@ function choicePage(
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
-      <p>With a passphrase you sign in and approve applications. Your user name is <strong>${userName}</strong>. Only its hash is
-        stored.</p>
+      <p>You sign in with it as <strong>${userName}</strong>, and approve applications.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${path}">
         <input type="hidden" name="code" value="${code}">
@@ -266,8 +265,7 @@ function choicePage(
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
           minlength="${minPassphraseCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
-        <p class="hint" id="rule">At least ${minPassphraseCharacters} characters, and not a common passphrase. Several unrelated
-          words are easy to remember.</p>
+        <p class="hint" id="rule">At least ${minPassphraseCharacters} characters; several unrelated words are easy to remember.</p>
         <label class="field" for="confirmation">Repeat the passphrase</label>
         <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
           minlength="${minPassphraseCharacters}" maxlength="1024">
@@ -294,7 +292,7 @@ async function readyPage(options: SetUpOptions, request: Request, account: Accou
     isLive: true,
     body: html`
       <h1>This server is ready</h1>
-      <p>${account && "You are signed in. "}Your user name is <strong>${account?.displayName ?? ownerId}</strong>.</p>
+      <p>${account ? "Signed in as" : "Your user name is"} <strong>${account?.displayName ?? ownerId}</strong>.</p>
       ${connectCard(opened)}
       ${account &&
         connectionLine(
@@ -303,8 +301,8 @@ async function readyPage(options: SetUpOptions, request: Request, account: Accou
         )}
       ${servicenow !== undefined &&
         html`<p>To use ServiceNow through it, <a href="${servicenowLink}">link your ServiceNow account</a>.</p>`}
-      <p class="quiet">See and stop what it does: <a href="${hasConsole ? `${home}console` : grants}">${hasConsole
-        ? "console"
+      <p class="quiet"><a href="${hasConsole ? `${home}console` : grants}">${hasConsole
+        ? "Open the console"
         : "Access page"}</a></p>
     `,
   });

@@ -173,11 +173,11 @@ Deno.test("the page shows client, redirect host, resource, scopes in plain words
       "Name not verified",
       "client.test",
       "https://mcp.test/mcp",
-      "Read and list the files in your workspace",
-      "Create, change, move and delete files in your workspace",
-      "Use another account",
+      "Read your files",
+      "Create, change, move and delete your files",
+      "Not you?",
       "Up to 30 days, or 14 days without use",
-      "Send prompts to your local language model",
+      "Send prompts to your local model",
       'lang="en"',
       "<title>",
     ]
@@ -225,8 +225,8 @@ Deno.test("what a person unticked stays so when the page comes back for another 
 Deno.test("the page says that writing includes reading, only where both are asked for", async () => {
   await using harness = await startHarness();
   const { page } = await openConsent(harness);
-  assert.match(page, /Included whenever the next one is allowed/);
-  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included whenever/);
+  assert.match(page, /Included in the next one/);
+  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included in/);
 });
 
 Deno.test("the yellow warning is shown for an unverified web application, and on no other", async () => {
@@ -244,7 +244,7 @@ Deno.test("the yellow warning is shown for an unverified web application, and on
   ) {
     const local = await warned(uri);
     assert.ok(!local.isWarned, uri);
-    assert.match(local.page, /runs on your own computer/);
+    assert.match(local.page, /any program on your computer could ask/);
   }
   assert.match((await warned("cursor://anysphere.cursor-mcp/oauth/callback")).page, /Cursor on this device/);
 });
@@ -262,7 +262,7 @@ Deno.test("another account can be used: its sign-in asks for the name and leads 
   await addUser({ storage, clock: () => harness.time.now }, { name: "ada", passphrase: "a passphrase of ada" });
   const { client, browser, page } = await openConsent(harness);
   assert.match(page, /Signed in as<\/dt>\s*<dd>owner/);
-  const path = (/href="([^"]+)">Use another account/.exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
+  const path = (/href="([^"]+)">Not you\?/.exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
   const form = await (await browser.get(path)).text();
   assert.match(form, /name="username" value=""/);
   const credentials = { request: hiddenField(form, "request"), username: "ada", passphrase: "a passphrase of ada" };

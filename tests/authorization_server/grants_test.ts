@@ -32,7 +32,7 @@ Deno.test("a signed-in person sees what has access, and revokes it at once", asy
   const { client, tokens } = await connect(harness, { client_name: "First <app>" });
   const { tokens: others } = await connect(harness, { client_name: "Second app" });
   const { browser, page } = await openGrants(harness);
-  for (const text of ["First &lt;app&gt;", "Second app", "Read and list the files", "client.test", "Revoke"]) {
+  for (const text of ["First &lt;app&gt;", "Second app", "Read your files", "client.test", "Revoke"]) {
     assert.ok(page.includes(text), text);
   }
   const grant = new RegExp(`id="grant-([0-9a-f]{32})">First`).exec(page)?.[1] ?? "";

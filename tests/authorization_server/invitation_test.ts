@@ -41,7 +41,7 @@ for (const kind of ["new", "reset"] as const) {
     const chosen = await choose(browser, code);
     assert.equal(chosen.status, 303);
     const ready = await (await browser.get(chosen.headers.get("location") ?? "")).text();
-    assert.match(ready, /user name is <strong>ada/);
+    assert.match(ready, /Signed in as <strong>ada/);
     assert.match(await (await browser.get("/oauth/grants")).text(), /Signed in as <strong>ada/);
     assert.match(await consentOf(harness, browser), /<dd>ada<\/dd>/);
     assert.match(await consentOf(harness, openBrowser(harness)), /<h1>Sign in/, "another browser is not signed in");

@@ -199,7 +199,7 @@ async function managePeople({ browser, open, page, hands, press, server }: Visit
     await other.getByLabel("Passphrase", { exact: true }).fill(secret);
     await other.getByLabel("Repeat the passphrase").fill(secret);
     await other.getByRole("button", { name: "Set passphrase" }).click();
-    await other.getByText("Your user name is ada.").waitFor();
+    await other.getByText("Signed in as ada.").waitFor();
     await other.getByRole("link", { name: "console" }).click();
     await other.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     return other;

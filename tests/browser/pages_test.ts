@@ -44,7 +44,7 @@ browserTest(
     problems.length = 0; // Chromium reports the 403 itself
     await signIn(page);
     await picture(page, "consent");
-    await page.getByRole("checkbox", { name: /language model/ }).uncheck();
+    await page.getByRole("checkbox", { name: /local model/ }).uncheck();
     await page.getByRole("button", { name: "Allow" }).click();
     const answer = await client.answered;
     assert.ok(answer.get("code")?.startsWith("pca_"));
@@ -208,7 +208,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await page.getByRole("alert").waitFor();
     for (const box of await page.getByRole("checkbox").all()) assert.equal(await box.isChecked(), false);
     await check("consent with a problem");
-    await page.getByRole("link", { name: "Use another account" }).click();
+    await page.getByRole("link", { name: "Not you?" }).click();
     await page.getByLabel("User name").waitFor();
     await check("sign-in as another");
     await picture(page, `sign-in-other-${colorScheme}`);

@@ -172,6 +172,6 @@ inOneProcess.test("standard output says that the server listens after the welcom
   await Promise.all([server.status, server.stderr.cancel()]);
   assert.match(
     text,
-    /claude mcp add[^]*\n\nportcullis listening on http:.*\n$/,
+    /To set it up[^]*\n\nportcullis listening on http:.*\n$/,
   );
 });
