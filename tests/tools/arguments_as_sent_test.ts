@@ -176,7 +176,7 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
       ...{ path: "a", edits: [{ old_text: "b", new_text: "c" }], dry_run: true },
     }],
     ["file_edit", { filePath: "a", oldString: "b", newString: "c", expected_replacements: 1 }, {
-      ...{ path: "a", old_text: "b", new_text: "c" },
+      ...{ path: "a", old_text: "b", new_text: "c", expected_replacements: 1 },
     }],
     ["file_edit", { command: "str_replace", path: "a", old_str: "b", new_str: "c" }, {
       ...{ path: "a", old_text: "b", new_text: "c" },

@@ -134,6 +134,12 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
     /old_text is there 2 times; with expected_replacements (\d)/,
     ([, number], args) => ({ ...args, expected_replacements: Number(number) }),
   ],
+  [ // a number holds beside replace_all, also 1, which clients send unasked
+    "file_edit",
+    { ...edit, old_text: "two", replace_all: true, expected_replacements: 1 },
+    /old_text is there 2 times; with expected_replacements (\d)/,
+    ([, number], args) => ({ ...args, expected_replacements: Number(number) }),
+  ],
   [
     "file_edit",
     { ...edit, if_version: "" },

@@ -79,7 +79,6 @@ const editNames: Meanings = {
   ),
   ...instead("patch diff code_edit input", "give each place as old_text and new_text, several of them in edits"),
   ...instead("content file_text mode", "file_write writes a whole file, or with mode append at its end"),
-  expected_replacements: { to: "expected_replacements", values: { 1: undefined } },
   path: { to: "edits", form: "list" }, // the same texts in each file
   regex: { values: { false: undefined }, instead: "file_edit finds exact text; file_search with regex shows it" },
   case_sensitive: { values: { true: undefined }, instead: "file_edit finds text in its case; file_search shows it" },
