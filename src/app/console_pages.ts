@@ -15,7 +15,6 @@ import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
-import { createConsoleChanges } from "./console_changes.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { createToolListCost } from "./protocol_server.ts";
@@ -136,11 +135,8 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
       const { examineArrival } = await loadExamination();
       return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed, storage });
     },
-    changes: createConsoleChanges(parts.workspace, {
-      log: parts.log,
-      // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
-      isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
-    }),
+    // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
+    isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
     settings: config.inForce,
   });
 }

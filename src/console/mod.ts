@@ -16,7 +16,6 @@ export { type AttemptRecorder, createAttemptRecorder } from "./connections/recor
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
-export type { Changes } from "./pages/section.ts";
 
 /** The report of connection attempts: loaded for `portcullis connections`. */
 export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

@@ -1,9 +1,9 @@
 /** Audit: what was done, by whom and with which outcome; searched page by page, and exported as JSON Lines. */
 import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import type { Changes } from "./changes.ts";
 import {
   ago,
-  type Changes,
   choiceField,
   dataTable,
   differenceBlock,

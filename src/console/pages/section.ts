@@ -5,7 +5,9 @@ import type { Decisions } from "../approvals/decisions.ts";
 import type { RuleStore } from "../approvals/rule.ts";
 import type { AttemptReport } from "../connections/report.ts";
 import type { Live } from "../live/live.ts";
-import type { Check, Result } from "../../lib/result.ts";
+import type { WorkspaceSource } from "../../files/mod.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Check } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Tool } from "../../mcp/mod.ts";
@@ -86,7 +88,9 @@ export interface ConsoleSources {
   readonly search: SearchAudit;
   /** Calls of each of the last hours (when it began, in milliseconds since the epoch), by outcome. */
   callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
-  readonly changes: Changes;
+  readonly workspace: WorkspaceSource;
+  readonly log: Log;
+  isUser(id: string): Promise<boolean>;
   /** Attempts to connect, newest first; of one person, or of all. */
   attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
   /** The server's tests of itself. */
@@ -105,30 +109,6 @@ export type SearchAudit = (
   filter: AuditFilter,
   options: { readonly limit: number; readonly cursor?: string | undefined },
 ) => Promise<FoundPage>;
-
-/** A change as the page shows it. */
-interface ShownChange {
-  readonly tool: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** What it did, with differences. */
-  readonly text: string;
-  readonly isUndone: boolean;
-  /** Why it cannot be undone now; `null` when it can. */
-  readonly whyNot: string | null;
-}
-
-/** The changes of everyone's files. */
-export interface Changes {
-  /** `null` when there is no such change of this person, or it is no longer kept. */
-  show(id: string, person: string): Promise<ShownChange | null>;
-  /** Undoes it in the name of `by`; what became of it, in words. */
-  undo(
-    id: string,
-    person: string,
-    by: { readonly userId: string; readonly address: string },
-  ): Promise<Result<string, string>>;
-}
 
 /** What a check found, in a word. */
 export const checkWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;

@@ -1,5 +1,6 @@
 /** Every section of the console, over what `app` wires. */
 import { auditSection, changeSection } from "./audit.ts";
+import { createChanges } from "./changes.ts";
 import { connectionsSection, servicenowSection } from "./connections.ts";
 import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
@@ -14,7 +15,7 @@ import { whySection } from "./why.ts";
 
 /** The routes of the whole console, and `close` for the streams of open pages; see `createConsole`. */
 export function openConsole(sources: ConsoleSources) {
-  const { administration, changes, decisions, live, search, servicenow, settings, visits } = sources;
+  const { administration, decisions, live, search, servicenow, settings, visits } = sources;
   const day = createDayOfCalls(sources);
   const nameOf = async (id: string): Promise<[string, string]> => [
     id,
@@ -37,7 +38,7 @@ export function openConsole(sources: ConsoleSources) {
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
       auditSection(search, async (ids) => new Map(await Promise.all(ids.map(nameOf)))),
-      changeSection(changes),
+      changeSection(createChanges(sources)),
       settingsSection(settings),
     ],
   });

@@ -1,8 +1,7 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
-import type { Principal } from "../lib/principal.ts";
-import type { Log } from "../lib/log.ts";
-import { failure, success } from "../lib/result.ts";
-import type { Changes } from "../console/mod.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Log } from "../../lib/log.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import {
   type Change,
   decodeText,
@@ -22,7 +21,7 @@ import {
   type Workspace,
   workspaceOf,
   type WorkspaceSource,
-} from "../files/mod.ts";
+} from "../../files/mod.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
@@ -30,10 +29,16 @@ const maxTextBytes = 1_048_576;
 /** Who the trash says undid a change from the console. */
 const consoleClientId = "portcullis-console";
 
-export function createConsoleChanges(
-  source: WorkspaceSource,
-  { log, isUser }: { readonly log: Log; isUser(id: string): Promise<boolean> },
-): Changes {
+/** The changes of everyone's files. */
+export type Changes = ReturnType<typeof createChanges>;
+
+export function createChanges(
+  { workspace: source, log, isUser }: {
+    readonly workspace: WorkspaceSource;
+    readonly log: Log;
+    isUser(id: string): Promise<boolean>;
+  },
+) {
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
     if (!await isUser(person)) return null;
@@ -43,7 +48,8 @@ export function createConsoleChanges(
     return trash === null || change === null || change.by?.subject !== person ? null : { workspace, trash, change };
   };
   return {
-    async show(id, person) {
+    /** What it did, with differences; `null` when there is no such change of this person, or it is no longer kept. */
+    async show(id: string, person: string) {
       const found = await find(id, person);
       if (found === null) return null;
       const { change, workspace, trash } = found;
@@ -58,10 +64,16 @@ export function createConsoleChanges(
         at: change.at,
         text: blocks.join("\n") + (rest > 0 ? `\n... and ${rest} more ${rest === 1 ? "step" : "steps"}` : ""),
         isUndone: change.undoneBy !== null,
+        /** Why it cannot be undone now; `null` when it can. */
         whyNot: planned.ok ? null : undoWords(change, planned.error),
       };
     },
-    async undo(id, person, by) {
+    /** Undoes it in the name of `by`; what became of it, in words. */
+    async undo(
+      id: string,
+      person: string,
+      by: { readonly userId: string; readonly address: string },
+    ): Promise<Result<string, string>> {
       const found = await find(id, person);
       if (found === null) return failure("This change is no longer kept.");
       const { change, trash } = found;
