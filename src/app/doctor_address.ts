@@ -104,6 +104,38 @@ export async function judgeCertificate(
   }
 }
 
+const signInPageMs = 10_000;
+
+/** Opens a sign-in page elsewhere as a browser would. Some compare the redirect address only after the sign-in. */
+export async function judgeRedirect(
+  url: string,
+  { name, party, redirectUri, fetch, remedies }: {
+    readonly name: string;
+    /** Whose page it is, in a word. */
+    readonly party: "instance" | "provider";
+    readonly redirectUri: string;
+    readonly fetch: typeof globalThis.fetch;
+    readonly remedies: { readonly refused: string; readonly silent: string };
+  },
+): Promise<Check> {
+  const { well, warning } = checksOf(name);
+  try {
+    const { status, headers, body } = await fetch(url, {
+      redirect: "manual",
+      signal: AbortSignal.timeout(signInPageMs),
+    });
+    await body?.cancel();
+    return status >= 400 || /[?&]error=/.test(headers.get("location") ?? "")
+      ? warning(
+        `the ${party} refuses the client id or the redirect address ${redirectUri} (${status})`,
+        remedies.refused,
+      )
+      : well(`${redirectUri} is not refused (some ${party}s compare it after the sign-in)`);
+  } catch {
+    return warning(`the sign-in page of the ${party} does not answer`, remedies.silent);
+  }
+}
+
 /** What the runtime says, and what it means. */
 const certificateFaults: readonly (readonly [RegExp, CertificateFault, string])[] = [
   [

@@ -1,10 +1,10 @@
 /** What `doctor` asks the company's identity provider: discovery, keys, its clock, the redirect address; and the mapping of groups. */
 import type { Check } from "../lib/result.ts";
+import { judgeRedirect } from "./doctor_address.ts";
 import { checksOf } from "./doctor_places.ts";
 import { type CompanySettings, loadProvider } from "../oauth/mod.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 
-const timeoutMs = 10_000;
 /** Further apart, and the provider's tokens are expired, or not yet good. */
 const maxClockDifferenceSeconds = 30;
 
@@ -46,16 +46,32 @@ export async function* examineCompany(
   yield discovery.well(`${company.issuer} answers`);
   yield clockCheck(providerTime, clock());
   const keys = await provider.keys({ fresh: true });
-  const keyChecks = checksOf("identity provider's keys");
+  const { well, warning } = checksOf("identity provider's keys");
   if (!keys.ok) {
     const words = problemWords[keys.error.reason] ?? `cannot be used (${keys.error.reason})`;
-    yield keyChecks.warning(words, `open ${metadata.value.jwks_uri} from this machine`);
+    yield warning(words, `open ${metadata.value.jwks_uri} from this machine`);
+  } else {
+    yield keys.value.length === 0
+      ? warning("the provider publishes no key", "ask its administrator")
+      : well(`${keys.value.length} published`);
   }
-  if (keys.ok && keys.value.length === 0) {
-    yield keyChecks.warning("the provider publishes no key", "ask its administrator");
+  const redirectUri = `${serverUrl}/oauth/callback`;
+  const made = { state: "doctor", nonce: "doctor", codeChallenge: "doctor-".repeat(6) + "d", redirectUri, ask: null };
+  const url = await provider.authorizationUrl(made);
+  if (url.ok) {
+    yield await judgeRedirect(url.value, {
+      name: "identity provider's redirect address",
+      party: "provider",
+      redirectUri,
+      fetch,
+      remedies: {
+        refused:
+          "at the provider, the application needs that redirect address; OIDC_CLIENT_ID is its id, and SERVER_URL " +
+          "the address that people use",
+        silent: "open it in a browser, then run this again",
+      },
+    });
   }
-  if (keys.ok && keys.value.length > 0) yield keyChecks.well(`${keys.value.length} published`);
-  yield await askRedirect(metadata.value.authorization_endpoint, { company, serverUrl, fetch });
   const leaving = checksOf("people who leave");
   yield metadata.value.backchannel_logout_supported
     ? leaving.well(`the provider can announce sign-outs: give it ${serverUrl}/oauth/backchannel-logout`)
@@ -82,45 +98,6 @@ const problemWords: Readonly<Record<string, string>> = {
   malformed_answer: "answers with JSON that lacks what is needed",
   other_issuer: "calls itself by another name than OIDC_ISSUER",
 };
-
-/** Opens the sign-in as a browser would. Some providers compare the address only after the sign-in. */
-async function askRedirect(
-  endpoint: string,
-  { company, serverUrl, fetch }: {
-    readonly company: CompanySettings;
-    readonly serverUrl: string;
-    readonly fetch: typeof globalThis.fetch;
-  },
-): Promise<Check> {
-  const { well, warning } = checksOf("identity provider's redirect address");
-  const redirectUri = `${serverUrl}/oauth/callback`;
-  const url = new URL(endpoint);
-  const query = {
-    response_type: "code",
-    client_id: company.clientId,
-    redirect_uri: redirectUri,
-    scope: "openid",
-    state: "doctor",
-    nonce: "doctor",
-    code_challenge: "doctor-doctor-doctor-doctor-doctor-doctor-d",
-    code_challenge_method: "S256",
-  };
-  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  try {
-    const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
-    await response.body?.cancel();
-    const isRefused = response.status >= 400 || /[?&]error=/.test(response.headers.get("location") ?? "");
-    return isRefused
-      ? warning(
-        `the provider refuses the client id or the redirect address ${redirectUri} (${response.status})`,
-        "at the provider, the application needs that redirect address; OIDC_CLIENT_ID is its id, and SERVER_URL the " +
-          "address that people use",
-      )
-      : well(`${redirectUri} is not refused (some providers compare it after the sign-in)`);
-  } catch {
-    return warning("the sign-in page of the provider does not answer", "open it in a browser, then run this again");
-  }
-}
 
 /** Rules that let no one in, or let in people who may then do nothing. */
 function* examineMapping({ allow, groups }: CompanySettings, ownerPassphrase: boolean): Generator<Check> {

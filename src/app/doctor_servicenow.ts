@@ -16,7 +16,7 @@ import {
 } from "../servicenow/later.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { checksOf } from "./doctor_places.ts";
-import { judgeCertificate, systemSurroundings } from "./doctor_address.ts";
+import { judgeCertificate, judgeRedirect, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { portOf, withoutBrackets } from "../lib/network.ts";
 import { pause, systemClock } from "../lib/time.ts";
@@ -60,7 +60,20 @@ async function* examineInstance(config: Config, fetch: typeof globalThis.fetch):
   const door = await askDoor(transport);
   yield door;
   if (door.state !== "well") return;
-  yield await askRedirect(access, { serverUrl, fetch });
+  const redirectUri = `${serverUrl}/servicenow/callback`;
+  const query = { response_type: "code", client_id: access.clientId, redirect_uri: redirectUri, state: "doctor" };
+  yield await judgeRedirect(`${origin}/oauth_auth.do?${new URLSearchParams(query)}`, {
+    name: "ServiceNow redirect address",
+    party: "instance",
+    redirectUri,
+    fetch,
+    remedies: {
+      refused:
+        `at the instance, its form has to say: ${formWords(serverUrl)}. SERVICENOW_CLIENT_ID is that form's id, ` +
+        "and SERVER_URL the address that people use",
+      silent: "open the instance in a browser, then run this again",
+    },
+  });
   const person = await findLinkedPerson(config.storage, { access, transport, serverUrl });
   if (person === null) {
     yield checksOf("ServiceNow tables").note(
@@ -102,35 +115,6 @@ async function askDoor(transport: Transport): Promise<Check> {
     `the Table API answers ${status} to a request without a token, where an instance answers 401`,
     "correct SERVICENOW_INSTANCE, or let the gateway in front of it pass /api",
   );
-}
-
-/** Opens the sign-in as a browser would. An instance may compare the address only after the sign-in. */
-async function askRedirect(
-  { instance, clientId }: NonNullable<Config["servicenow"]["access"]>,
-  { serverUrl, fetch }: { readonly serverUrl: string; readonly fetch: typeof globalThis.fetch },
-): Promise<Check> {
-  const { well, warning } = checksOf("ServiceNow redirect address");
-  const redirectUri = `${serverUrl}/servicenow/callback`;
-  const query = { response_type: "code", client_id: clientId, redirect_uri: redirectUri, state: "doctor" };
-  try {
-    const response = await fetch(`${instance}/oauth_auth.do?${new URLSearchParams(query)}`, {
-      redirect: "manual",
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    await response.body?.cancel();
-    const { status, headers } = response;
-    const isRefused = status >= 400 || /[?&]error=/.test(headers.get("location") ?? "");
-    return isRefused
-      ? warning(
-        `the instance refuses the client id or the redirect address ${redirectUri} (${status})`,
-        `at the instance, its form has to say: ${formWords(serverUrl)}. SERVICENOW_CLIENT_ID is that form's id, ` +
-          "and SERVER_URL the address that people use",
-      )
-      : well(`${redirectUri} is not refused (some instances compare it after the sign-in)`);
-  } catch {
-    const text = "the sign-in page of the instance does not answer";
-    return warning(text, "open the instance in a browser, then run this again");
-  }
 }
 
 const apis: readonly (readonly [name: string, path: string, query: Record<string, string>, without: string])[] = [

@@ -5,7 +5,7 @@
  */
 import { isObject, parseJson } from "../lib/json.ts";
 import { readBounded } from "../lib/request_text.ts";
-import { isLoopbackHost } from "../lib/settings.ts";
+import { isSafeUrl } from "../lib/settings.ts";
 
 /** A request to the provider, as it comes from the worker. */
 export interface ProviderQuestion {
@@ -63,7 +63,6 @@ function originsIn(metadata: unknown, issuer: string): readonly string[] {
   if (!isObject(metadata) || metadata["issuer"] !== issuer) return [];
   return endpoints.flatMap((name) => {
     const url = URL.parse(String(metadata[name]));
-    const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-    return url !== null && isSafe ? [url.origin] : [];
+    return url !== null && isSafeUrl(url) ? [url.origin] : [];
   });
 }

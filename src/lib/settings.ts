@@ -184,8 +184,7 @@ export function parseServerUrl(text: string): Result<string, string> {
 /** The address of a ServiceNow instance: https, or http on this machine for a stand-in; no path, query or user name. */
 export function parseInstanceUrl(text: string): Result<string, string> {
   const url = URL.parse(text);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-  return url !== null && isSafe && url.pathname === "/" && url.username === "" && url.password === "" &&
+  return url !== null && isSafeUrl(url) && url.pathname === "/" && url.username === "" && url.password === "" &&
       !/[?#]/.test(text)
     ? success(url.origin)
     : failure("must be an https URL without a path, such as https://example.service-now.com");
@@ -232,6 +231,11 @@ export function parsePrivateKey(text: string): Result<string, string> {
 /** Whether a host (as in a URL, or as listened on) is this machine only. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Whether an address may be given secrets: https, or http on this machine; nothing that a browser runs. */
+export function isSafeUrl(url: URL | null): boolean {
+  return url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
 }
 
 /** One setting. `default` is text, so that it goes through the same parser; without it the setting may be absent. */

@@ -11,6 +11,11 @@ import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { createSigningKeys } from "./signing_keys.ts";
 
+const loadCompanyCode = async () => ({
+  ...await import("./company/provider.ts"),
+  ...await import("./company_recheck.ts"),
+});
+
 /** A route, and its rate limit by address. */
 export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
@@ -29,24 +34,20 @@ export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow, company } = options;
   const { agreedClock = createAgreedClock(clock, timers) } = options;
-  const loadProvider = loadOnce(async () => {
+  const loadCompany = loadOnce(async () => {
     if (company === undefined) throw new TypeError("No provider is configured");
-    const { createProvider } = await import("./company/provider.ts");
-    return createProvider({ company, fetch: company.fetch, clock, timers });
+    const { createProvider, createRecheck } = await loadCompanyCode();
+    const asked = { company, timers, provider: createProvider({ company, fetch: company.fetch, clock, timers }) };
+    return { ...asked, recheck: createRecheck({ ...options, ...asked }) };
   });
-  const loadRecheck = loadOnce(async () => {
-    if (company === undefined) throw new TypeError("No provider is configured");
-    const { createRecheck } = await import("./company_recheck.ts");
-    return createRecheck({ ...options, company, timers, loadProvider });
-  });
-  const recheck = async (userId: string): Promise<boolean> => await (await loadRecheck())(userId);
+  const recheck = async (userId: string): Promise<boolean> => await (await loadCompany()).recheck(userId);
   const users = createUserDirectory(storage, { ...options, recheck: company === undefined ? undefined : recheck });
   const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
   const holderOfToken = createLivenessCheck(storage, users, clock);
-  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken, loadProvider };
+  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken, loadCompany };
   const shared = { ...options, ...own };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (

@@ -4,8 +4,7 @@ import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { CompanyPerson } from "./company/identity.ts";
-import { isAllowed, namedGroups } from "./company/policy.ts";
-import type { CompanySettings } from "./company/settings.ts";
+import { type CompanySettings, isAllowed, namedGroups } from "./company/settings.ts";
 import { type Account, companyUserId, type UserDirectory } from "./manage_users.ts";
 import {
   companyPeople,

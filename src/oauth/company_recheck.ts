@@ -7,12 +7,12 @@ import * as z from "zod";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { createPause, type Timers } from "../lib/time.ts";
 import { faultWords } from "../lib/system_fault.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { askAgain, isAboutPerson } from "./company/ask_again.ts";
-import type { CompanyPerson, IdentityFault } from "./company/identity.ts";
-import { isAllowed, namedGroups } from "./company/policy.ts";
-import type { Provider, ProviderProblem } from "./company/provider.ts";
+import { type CompanyPerson, readPerson, verifyIdToken } from "./company/identity.ts";
+import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
+import { isAllowed, namedGroups } from "./company/settings.ts";
 import { endAccessByProvider } from "./manage_users.ts";
 import { conflict, defineRecordFamily, retryOnConflict, unchanged, type User, users } from "./records.ts";
 
@@ -49,7 +49,7 @@ type Standing = "confirmed" | "borne" | "ended" | "unknown";
 export interface RecheckOptions extends AuthorizationServerOptions {
   readonly company: NonNullable<AuthorizationServerOptions["company"]>;
   readonly timers: Timers;
-  readonly loadProvider: () => Promise<Provider>;
+  readonly provider: Provider;
 }
 
 /** Keeps what a sign-in at the provider leaves for later: the refresh token, and the session that a logout may name. */
@@ -153,22 +153,20 @@ async function askNow(
   const kept = await providerTokens.read(storage, userId);
   const refreshToken = kept === null ? null : await secrets.open(sealPurpose, kept.value.sealed, userId);
   if (kept === null || refreshToken === null) return "unknown";
-  const asked = await askAgain({ company, provider: await options.loadProvider() }, { subject, refreshToken });
+  const { refreshToken: next, person: asked } = await askAgain(options, { subject, refreshToken });
   // A sign-in meanwhile brought another token, and may have voided this one.
   if ((await providerTokens.read(storage, userId))?.version !== kept.version) return "confirmed";
-  const next = asked.ok ? asked.value.refreshToken : asked.error.refreshToken;
   if (next !== refreshToken) {
     const sealed = await secrets.seal(sealPurpose, next, userId);
     await storage.commit({ checks: [unchanged(kept)], puts: [providerTokens.put(userId, { sealed })] });
   }
   if (!asked.ok) {
-    const { problem } = asked.error;
-    if (isAboutPerson(problem)) return await endPerson(options, userId, problem);
-    log.write("warn", "provider_recheck", { outcome: "failed", user: userId, ...problemFields(problem) });
+    if (isAboutPerson(asked.error)) return await endPerson(options, userId, asked.error);
+    log.write("warn", "provider_recheck", { outcome: "failed", user: userId, ...reasonOf(asked.error) });
     failedAt.set(userId, timers.elapsed());
     return await borneOrNot(options, userId);
   }
-  const { person } = asked.value;
+  const { value: person } = asked;
   if (person !== null && !isAllowed(company.allow, person)) return await endPerson(options, userId, "not_allowed");
   await noteChecked(options, userId, person);
   log.write("audit", "provider_recheck", { outcome: "confirmed", user: userId });
@@ -194,15 +192,53 @@ async function noteChecked(
 export async function endPerson(
   options: Pick<RecheckOptions, "storage" | "clock" | "log">,
   userId: string,
-  why: IdentityFault | ProviderProblem | "not_allowed" | "signed_out_there",
+  why: ProviderFault | "not_allowed" | "signed_out_there",
 ): Promise<"ended"> {
   const { storage, log } = options;
   await storage.commit({ deletes: [providerTokens.key(userId)] });
   await endAccessByProvider(options, userId);
-  log.write("audit", "access_ended_by_provider", { outcome: "ended", user: userId, ...problemFields(why) });
+  log.write("audit", "access_ended_by_provider", { outcome: "ended", user: userId, ...reasonOf(why) });
   return "ended";
 }
 
-function problemFields(problem: IdentityFault | ProviderProblem | string): { reason: string; said?: string } {
-  return typeof problem === "string" ? { reason: problem } : { ...problem };
+/** Error codes that are about this server as a client or the provider's state, and not about the person. */
+const notAboutThePerson = new Set([
+  ...["invalid_client", "unauthorized_client", "unsupported_grant_type", "unauthorized", "invalid_request"],
+  ...["server_error", "temporarily_unavailable", "slow_down"],
+]);
+
+/** Whether the provider refused the person. Everything else is a fault of it or of this server, to be borne for a while. */
+function isAboutPerson(problem: ProviderFault): boolean {
+  if (typeof problem === "string") return problem === "other_subject";
+  return problem.reason === "refused" && !notAboutThePerson.has(problem.said ?? "");
+}
+
+/**
+ * Redeems the refresh token (OpenID Connect Core §12). `person`: `null` where the provider confirmed them without saying
+ * anything about them. `refreshToken`: the one from now on, whatever the answer.
+ */
+async function askAgain(
+  options: RecheckOptions,
+  { subject, refreshToken }: { readonly subject: string; readonly refreshToken: string },
+): Promise<{ readonly refreshToken: string; readonly person: Result<CompanyPerson | null, ProviderFault> }> {
+  const answer = await options.provider.requestToken({ grant_type: "refresh_token", refresh_token: refreshToken });
+  if (!answer.ok) return { refreshToken, person: answer };
+  const { id_token: idToken, access_token: accessToken = null, refresh_token: next = refreshToken } = answer.value;
+  return { refreshToken: next, person: await personIn(options, subject, { idToken, accessToken }) };
+}
+
+async function personIn(
+  options: RecheckOptions,
+  subject: string,
+  { idToken, accessToken }: { readonly idToken: string | undefined; readonly accessToken: string | null },
+): Promise<Result<CompanyPerson | null, ProviderFault>> {
+  if (idToken === undefined) { // §12.2: it may be left out
+    const info = accessToken === null ? success(null) : await options.provider.userInfo(accessToken);
+    if (!info.ok || info.value === null) return info.ok ? success(null) : info;
+    return info.value["sub"] === subject ? await readPerson(options, info.value, null) : failure("other_subject");
+  }
+  const verified = await verifyIdToken(options, idToken, { accessToken });
+  if (!verified.ok) return verified;
+  if (verified.value.subject !== subject) return failure("other_subject"); // §12.2: the same person
+  return await readPerson(options, verified.value.claims, accessToken);
 }

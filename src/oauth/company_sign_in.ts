@@ -5,30 +5,35 @@
 import * as z from "zod";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { parseJson } from "../lib/json.ts";
-import { type Html, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
+import { html, redirectResponse, seeOther } from "../lib/page.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
-import type { Timers } from "../lib/time.ts";
-import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
-import { authorizationUrl, type CompanyPerson, type IdentityFault, redeemCode } from "./company/identity.ts";
-import { outages, type Provider, type ProviderProblem } from "./company/provider.ts";
+import type { Browser } from "./browser_sessions.ts";
+import { type CompanyPerson, redeemCode } from "./company/identity.ts";
+import { outages, type ProviderProblem, reasonOf, type TokenFault } from "./company/provider.ts";
 import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
-import { rememberSignIn } from "./company_recheck.ts";
-import type { AuthorizationServerOptions } from "./context.ts";
+import { type RecheckOptions, rememberSignIn } from "./company_recheck.ts";
+import { createAssertionGrant, createBackchannelLogout } from "./company_tokens.ts";
 import { deadEnd, errorPage, messagePage, methodNotAllowedPage } from "./error_page.ts";
-import { accountPageIn, findPending, pathOfPage, pathOfRequest, pathsOf, showSignIn } from "./interaction.ts";
+import {
+  accountPageIn,
+  findPending,
+  type InteractionOptions,
+  type LinkCompany,
+  pathOfPage,
+  pathOfRequest,
+  pathsOf,
+  showSignIn,
+} from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
-import { defineRecordFamily, ownerId } from "./records.ts";
+import { defineRecordFamily } from "./records.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters, toParameters } from "./request_body.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
-import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
+import type { GrantTypeOptions } from "./token.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-interface CompanyOptions extends SignInOptions {
-  readonly company: NonNullable<AuthorizationServerOptions["company"]>;
-  readonly timers: Timers;
-}
+type CompanyOptions = InteractionOptions & RecheckOptions;
 
 const purposeSchema = z.lazy(() =>
   z.object({
@@ -64,7 +69,7 @@ const sealPurpose = "company-visit";
 
 /** Why someone does not come in. */
 type CompanyRefusal =
-  | IdentityFault
+  | TokenFault
   | ProviderProblem["reason"]
   | "malformed"
   | "unknown_state"
@@ -84,12 +89,15 @@ interface Refused {
   readonly next?: string | undefined;
 }
 
-/** The endpoints before the provider. */
-export function createCompanySignIn(options: CompanyOptions, provider: Provider) {
+/** What the company's provider is for, beside asking it again. */
+export function createCompanyEndpoints(options: CompanyOptions & GrantTypeOptions) {
   return {
-    visit: createVisitEndpoint(options, provider),
-    callback: createCallback(options, provider),
-    link: createLinkEndpoint(options, provider),
+    visit: createVisitEndpoint(options),
+    callback: createCallback(options),
+    link: createLinkEndpoint(options),
+    linking: createLinking(options),
+    logout: createBackchannelLogout(options),
+    assertionGrant: createAssertionGrant(options),
   };
 }
 
@@ -108,30 +116,26 @@ function callbackUrl(issuer: string): string {
 
 async function beginVisit(
   options: CompanyOptions,
-  provider: Provider,
-  { browser, purpose, choose = false }: {
-    readonly browser: Browser;
-    readonly purpose: Purpose;
-    readonly choose?: boolean;
-  },
+  browser: Browser,
+  purpose: Purpose,
+  ask: "who" | null,
 ): Promise<Result<string, ProviderProblem>> {
-  const { storage, clock, secrets, company: { clientId }, issuer } = options;
-  const metadata = await provider.metadata();
-  if (!metadata.ok) return metadata;
+  const { storage, clock, secrets, provider, issuer } = options;
   const state = randomSecret();
   const stateHash = hashSecret(state);
   const { nonce, codeVerifier } = secretsOf(options, state);
+  const [redirectUri, codeChallenge] = [callbackUrl(issuer), hashSecret(codeVerifier)];
+  const again = purpose.fresh ? "again" : ask;
+  const url = await provider.authorizationUrl({ state, nonce, redirectUri, codeChallenge, ask: again });
+  if (!url.ok) return url;
   const sealed = await secrets.seal(sealPurpose, JSON.stringify(purpose), stateHash);
   const visit = { browserHash: browser.hash, purpose: sealed, startedAt: clock() };
   await storage.commit({ puts: [companyVisits.put(stateHash, visit, clock() + visitLifetimeMs)] });
-  return success(authorizationUrl(metadata.value, {
-    ...{ clientId, state, nonce, redirectUri: callbackUrl(issuer), codeChallenge: hashSecret(codeVerifier) },
-    ask: purpose.fresh ? "again" : choose ? "who" : null,
-  }));
+  return url;
 }
 
 /** Sends a browser to the provider, on behalf of a request that waits, or of a page. */
-function createVisitEndpoint(options: CompanyOptions, provider: Provider): Endpoint {
+function createVisitEndpoint(options: CompanyOptions): Endpoint {
   const { browsers, issuer } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
@@ -141,7 +145,7 @@ function createVisitEndpoint(options: CompanyOptions, provider: Provider): Endpo
     if (browser.isNew) return errorPage(issuer, "cookie_missing");
     const purpose = await purposeOf(options, request, { browser, asked: searchParams });
     if (purpose === null) return errorPage(issuer, "request_gone");
-    const url = await beginVisit(options, provider, { browser, purpose, choose: searchParams.has("choose") });
+    const url = await beginVisit(options, browser, purpose, searchParams.has("choose") ? "who" : null);
     return url.ok
       ? redirectResponse(302, url.value)
       : refuse(options, peer, { ...url.error, next: pathOfPurpose(issuer, purpose) });
@@ -169,7 +173,7 @@ function pathOfPurpose(issuer: string, { request, page }: Purpose): string {
     : pathOfRequest(issuer, request);
 }
 
-function createCallback(options: CompanyOptions, provider: Provider): Endpoint {
+function createCallback(options: CompanyOptions): Endpoint {
   const { browsers, issuer, log } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
@@ -180,7 +184,7 @@ function createCallback(options: CompanyOptions, provider: Provider): Endpoint {
     if (!visit.ok) return refuse(options, peer, { reason: visit.error });
     const { purpose } = visit.value;
     const next = pathOfPurpose(issuer, purpose);
-    const person = await personOf(options, provider, searchParams, visit.value);
+    const person = await personOf(options, searchParams, visit.value);
     if (!person.ok) return refuse(options, peer, { ...person.error, next });
     const account = await accountOf(options, request, purpose, person.value);
     if (!account.ok) return refuse(options, peer, { reason: account.error, next });
@@ -223,11 +227,10 @@ async function takeVisit(
 /** Who comes back. */
 async function personOf(
   options: CompanyOptions,
-  provider: Provider,
   parameters: URLSearchParams,
   { state, purpose, startedAt }: TakenVisit,
 ): Promise<Result<CompanyPerson, Refused>> {
-  const { company, issuer } = options;
+  const { company, provider, issuer } = options;
   const metadata = await provider.metadata();
   if (!metadata.ok) return metadata;
   const named = parameters.get("iss"); // RFC 9207 §2.4: the answer of another server is for no one (mix-up)
@@ -237,13 +240,12 @@ async function personOf(
   if (error !== null) return failure({ reason: "denied", said: error.replace(/[^a-z_]/g, "").slice(0, 40) });
   const code = parameters.get("code");
   if (code === null) return failure({ reason: "malformed" });
-  const person = await redeemCode({ provider, company }, code, {
+  const person = await redeemCode(options, code, {
     ...secretsOf(options, state),
     redirectUri: callbackUrl(issuer),
     signedInSince: purpose.fresh ? Math.floor(startedAt / 1_000) : null,
   });
-  if (person.ok) return person;
-  return failure(typeof person.error === "string" ? { reason: person.error } : person.error);
+  return person.ok ? person : failure(reasonOf(person.error));
 }
 
 /** Whose account that is here. */
@@ -263,88 +265,28 @@ async function accountOf(
   return admitted.ok && mustBe !== undefined && admitted.value.id !== mustBe ? failure("other_person") : admitted;
 }
 
-/** `/oauth/company/link`: someone who has a passphrase here links an account at the provider, signing in to both. */
-function createLinkEndpoint(options: CompanyOptions, provider: Provider): Endpoint {
-  const { browsers, issuer, log } = options;
-  const { companyLink } = pathsOf(issuer);
-  return async (request, peer) => {
-    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
+/** `/oauth/company/link`: asks for the passphrase, even of people who are signed in; its form leads on to the provider. */
+function createLinkEndpoint(options: CompanyOptions): Endpoint {
+  const { browsers, issuer } = options;
+  return async (request) => {
+    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
     const browser = browsers.identify(request);
-    const signedIn = await browsers.signedIn(request);
-    if (signedIn === null) {
-      const purpose = { kind: "account", browser, next: "companyLink" } as const;
-      return request.method === "GET"
-        ? await showSignIn(options, purpose, { cookies: browser.cookies })
-        : seeOther(companyLink);
-    }
-    const { account } = signedIn;
-    if (request.method === "GET") return linkPage(options, account, browser);
-    const form = await readOwnForm(options, request, browser);
-    if (!form.ok) return errorPage(issuer, form.error);
-    const passphrase = form.value.get("passphrase") ?? "";
-    const judged = await verifyPassphrase(options, {
-      browser,
-      userName: account.id,
-      passphrase,
-      address: peer.address,
-    });
-    if (!judged.ok) {
-      log.write("audit", "company_link", { outcome: "refused", reason: judged.reason, user: judged.user });
-      const { retryAfterSeconds: wait } = judged;
-      return linkPage(options, account, browser, wait === null ? "The passphrase is wrong." : tooManyAttempts(wait));
-    }
-    if (form.value.get("action") === "unlink") {
-      const outcome = account.id === ownerId && await unlinkOwner(options) ? "unlinked" : "not_linked";
-      log.write("audit", "company_link", { outcome, user: account.id, address: peer.address });
-      return seeOther(companyLink);
-    }
-    const purpose = { page: "companyLink", fresh: false, linkTo: account.id };
-    const url = await beginVisit(options, provider, { browser, purpose, choose: true });
-    return url.ok
-      ? goToInstancePage(url.value, "your company account")
-      : refuse(options, peer, { ...url.error, next: companyLink });
+    const purpose = { kind: "account", browser, next: "companyLink" } as const;
+    return await showSignIn(options, purpose, { cookies: browser.cookies });
   };
 }
 
-function linkPage(
-  { issuer, secrets, company }: CompanyOptions,
-  { id, displayName, company: linked }: Account,
-  browser: Browser,
-  problem?: string,
-): Response {
-  const paths = pathsOf(issuer);
-  const title = linked === null ? "Link your company account" : "Your company account";
-  const form = (action: string, label: string): Html =>
-    html`
-      <form method="post" action="${paths.companyLink}">
-        <input type="hidden" name="csrf" value="${csrfToken(secrets, browser)}">
-        <label class="field" for="passphrase">Passphrase</label>
-        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
-          maxlength="1024">
-        <div class="actions"><button type="submit" name="action" value="${action}">${label}</button></div>
-      </form>
-    `;
-  return pageResponse({
-    title,
-    cookies: browser.cookies,
-    status: problem === undefined ? 200 : 403,
-    body: html`
-      <h1>${title}</h1>
-      ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
-      <p class="quiet">Signed in here as <strong>${displayName}</strong>.</p>
-      <p>Your account at <span class="mono">${new URL(company.issuer).host}</span>: ${linked === null
-        ? "not linked"
-        : "linked"}</p>
-      ${linked === null && html`
-        <p>From then on you sign in with your company account${id === ownerId
-          ? ". Your passphrase remains for when it cannot be reached."
-          : ", and no longer with your passphrase."}</p>
-        ${form("link", "Link your company account")}
-      `}
-      ${linked !== null && id === ownerId && form("unlink", "Unlink")}
-      <p class="hint">See also your <a href="${paths.grants}">Access page</a>.</p>
-    `,
-  });
+/** Sends a browser whose passphrase was right to the provider, to link an account; the owner's former link ends now. */
+function createLinking(options: CompanyOptions): LinkCompany {
+  return async (browser, { id, company }, peer) => {
+    if (company !== null && await unlinkOwner(options)) {
+      options.log.write("audit", "company_link", { outcome: "unlinked", user: id, address: peer.address });
+    }
+    const url = await beginVisit(options, browser, { page: "grants", fresh: false, linkTo: id }, "who");
+    return url.ok
+      ? goToInstancePage(url.value, "your company account")
+      : refuse(options, peer, { ...url.error, next: pathsOf(options.issuer).companyLink });
+  };
 }
 
 const startAgain = "Start again from the application.";

@@ -1,6 +1,6 @@
 /** The authorization server's endpoints, and the functions that the console uses. */
-import { assertionGrantType, assertionProfile } from "./company/identity_assertion.ts";
-import type { Provider } from "./company/provider.ts";
+import { assertionGrantType } from "./company/settings.ts";
+import type { RecheckOptions } from "./company_recheck.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";
@@ -14,7 +14,8 @@ import { hashSecret } from "../lib/secrets.ts";
 import { authorizationCodes, clients, signInLinks } from "./records.ts";
 import { createTokenEndpoint, findRefreshToken, type GrantType, grantTypeNames, judgeRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
-import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import type { LinkCompany } from "./interaction.ts";
 import { loadOnce } from "../lib/program.ts";
 import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
@@ -42,7 +43,7 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly accessTokens: AccessTokens;
   readonly directory: ClientDirectory;
   readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
-  readonly loadProvider: () => Promise<Provider>;
+  readonly loadCompany: () => Promise<Pick<RecheckOptions, "company" | "provider">>;
 }
 
 export type Endpoints = ReturnType<typeof createEndpoints>;
@@ -63,21 +64,13 @@ export function createEndpoints(options: SharedParts) {
   };
   const { company } = options;
   const loadCompany = loadOnce(async () => {
-    if (company === undefined) throw new TypeError("No provider is configured");
-    const { createCompanySignIn } = await import("./company_sign_in.ts");
-    return createCompanySignIn({ ...interaction, company, passwords, throttle }, await options.loadProvider());
+    const { createCompanyEndpoints } = await import("./company_sign_in.ts");
+    return createCompanyEndpoints({ ...interaction, isAcceptedResource, ...await options.loadCompany() });
   });
-  const loadLogout = loadOnce(async () => {
-    if (company === undefined) throw new TypeError("No provider is configured");
-    return (await import("./backchannel_logout.ts")).createBackchannelLogout({ ...options, company });
-  });
-  const loadAssertionGrant = loadOnce(async () => {
-    if (company === undefined) throw new TypeError("No provider is configured");
-    return (await import("./assertion_grant.ts")).createAssertionGrant({ ...options, company, isAcceptedResource });
-  });
-  const assertionGrant: GrantType = async (...asked) => await (await loadAssertionGrant())(...asked);
-  const byCompany = (name: "visit" | "callback" | "link"): Endpoint => async (request, peer) =>
+  const byCompany = (name: "visit" | "callback" | "link" | "logout"): Endpoint => async (request, peer) =>
     await (await loadCompany())[name](request, peer);
+  const assertionGrant: GrantType = async (...asked) => await (await loadCompany()).assertionGrant(...asked);
+  const linkCompany: LinkCompany = async (...asked) => await (await loadCompany()).linking(...asked);
   const absent: Endpoint = () => new Response(null, { status: 404 }); // has no route
   return {
     named: {
@@ -98,7 +91,12 @@ export function createEndpoints(options: SharedParts) {
         isAcceptedResource,
         offeredScopes: options.scopes ?? usualScopes,
       }),
-      signIn: createSignInEndpoint({ ...interaction, passwords, throttle }),
+      signIn: createSignInEndpoint({
+        ...interaction,
+        passwords,
+        throttle,
+        linkCompany: company === undefined ? null : linkCompany,
+      }),
       consent: createConsentEndpoint(interaction),
       grants: createGrantsEndpoint(interaction),
       signOut: createSignOutEndpoint(interaction),
@@ -107,7 +105,7 @@ export function createEndpoints(options: SharedParts) {
       company: byCompany("visit"),
       companyCallback: byCompany("callback"),
       companyLink: byCompany("link"),
-      backchannelLogout: async (request: Request, peer: Peer) => await (await loadLogout())(request, peer),
+      backchannelLogout: byCompany("logout"),
       servicenowCallback: servicenow === undefined
         ? absent
         : createServicenowCallback({ ...interaction, instance: servicenow.instance }),
@@ -120,6 +118,9 @@ export function createEndpoints(options: SharedParts) {
     credentialKey: createCredentialKey({ ...options, browsers }),
   };
 }
+
+/** The profile of identity assertions (draft-ietf-oauth-identity-assertion-authz-grant §7.2). */
+const assertionProfile = "urn:ietf:params:oauth:grant-profile:id-jag";
 
 const cacheControl = "public, max-age=300";
 

@@ -222,7 +222,12 @@ async function grantsPage(
         html`<p class="hint">An access token lasts ${durationWords(options.lifetimes.accessTokenLifetimeSeconds)}:
         an application in use requests one at least that often.</p>`}
       ${after !== null && html`<p><a href="${paths.grants}">Back to the start of the list</a></p>`}
-      ${options.company !== undefined && html`<p><a href="${paths.companyLink}">Your company account</a></p>`}
+      ${options.company && html`<p>Your account at <span class="mono">${new URL(options.company.issuer).host}</span>:
+        ${
+        account.company === null
+          ? html`not linked. <a href="${paths.companyLink}">Link your company account</a>`
+          : "linked"
+      }</p>`}
       ${servicenow !== undefined && servicenowLine(paths.servicenowLink, servicenow)}
       ${tokens.length > 0 && html`
         <h2>Tokens for scripts</h2>

@@ -3,6 +3,7 @@ import { type Browser, type Browsers, csrfToken } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { errorPage } from "./error_page.ts";
 import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
+import type { Peer } from "../lib/endpoint.ts";
 import { present } from "../lib/json.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
@@ -103,6 +104,9 @@ export function companyPath(issuer: string, query: Readonly<Record<string, strin
   return `${pathsOf(issuer).company}?${new URLSearchParams(query)}`;
 }
 
+/** Sends a browser whose passphrase was right to the company's provider, to link an account there. */
+export type LinkCompany = (browser: Browser, account: Account, peer: Peer) => Promise<Response>;
+
 /** Why a user signs in: a waiting request, or a page about their account. */
 export type SignInPurpose =
   | { readonly kind: "request"; readonly waiting: Waiting }
@@ -190,8 +194,9 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
     case "act":
       return html`You were signed out. Sign in, and what you asked for is done.`;
     case "companyLink":
-      return html`First sign in with the passphrase that you have here, so that this server knows whose account it
-        links. You sign in to your company account after that.`;
+      return html`First sign in with the passphrase that you have here, then to your company account. From then on you
+        sign in there, and no longer with your passphrase. The owner's remains for when your company's sign-in cannot be
+        reached; an account that the owner linked before is unlinked.`;
     case "servicenowLink":
       return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
         after that.`;

@@ -1,5 +1,5 @@
 /** The operator's commands on clients: create, list, approve, remove. They work while the server runs. */
-import { assertionGrantType } from "./company/identity_assertion.ts";
+import { assertionGrantType } from "./company/settings.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";

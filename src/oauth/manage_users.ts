@@ -18,7 +18,7 @@ import {
   type User,
   users,
 } from "./records.ts";
-import { type Rights, rightsOf } from "./company/policy.ts";
+import { rightsOf } from "./company/settings.ts";
 import type { Storage, VersionCheck } from "../storage/mod.ts";
 
 /** A refused command: the argument and the remedy, for the terminal. */
@@ -187,12 +187,6 @@ export async function holderOf(users: Pick<UserDirectory, "find">, grant: Grant)
   return account?.credentialHash === grant.credentialHash ? account : null;
 }
 
-/** Who someone is at the company's provider, and what their groups there give them here. */
-export interface CompanyStanding {
-  readonly linked: NonNullable<User["company"]> | null;
-  readonly rights: Rights;
-}
-
 const companyPrefix = "company:";
 
 /** The id of someone who comes from the company's provider, made of who they are there. No chosen name has a colon. */
@@ -216,7 +210,7 @@ interface DirectoryOptions
 export function createUserDirectory(storage: Storage, options: DirectoryOptions) {
   const { clock, ownerPasswordHash, ownerPassphrase = true, company, recheck } = options;
   const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
-  const companyOf = ({ id, company: from }: Pick<User, "id" | "company">): CompanyStanding => {
+  const companyOf = ({ id, company: from }: Pick<User, "id" | "company">) => {
     const linked = from?.issuer === company?.issuer ? from ?? null : null;
     const limits = linked === null || id === ownerId ? null : company?.groups ?? null;
     return { linked, rights: rightsOf(limits, linked?.groups ?? []) };

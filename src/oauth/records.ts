@@ -3,7 +3,7 @@
  * user stand beside it; these are shared by several.
  */
 import * as z from "zod";
-import { assertionGrantType } from "./company/identity_assertion.ts";
+import { assertionGrantType } from "./company/settings.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";

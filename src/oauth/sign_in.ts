@@ -23,6 +23,7 @@ import {
   accountPageIn,
   findPending,
   type InteractionOptions,
+  type LinkCompany,
   pathOfPage,
   pathOfRequest,
   showSignIn,
@@ -38,7 +39,11 @@ export interface SignInOptions extends InteractionOptions {
   readonly throttle: ReturnType<typeof createPasswordThrottle>;
 }
 
-export function createSignInEndpoint(options: SignInOptions): Endpoint {
+interface LinkOption {
+  readonly linkCompany: LinkCompany | null;
+}
+
+export function createSignInEndpoint(options: SignInOptions & LinkOption): Endpoint {
   const { log, limits, browsers } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
@@ -102,7 +107,7 @@ async function purposeOf(
 }
 
 async function checkPassphrase(
-  options: SignInOptions,
+  options: SignInOptions & LinkOption,
   { request, peer, browser, purpose }: { request: Request; peer: Peer; browser: Browser; purpose: SignInPurpose },
   form: URLSearchParams,
 ): Promise<Response> {
@@ -126,6 +131,11 @@ async function checkPassphrase(
   }
   const cookie = await browsers.signIn(request, outcome.account);
   logStep({ log, peer }, "sign_in", { outcome: "signed_in", ...fields });
+  if (options.linkCompany && purpose.kind === "account" && purpose.next === "companyLink") {
+    const response = await options.linkCompany(browser, outcome.account, peer);
+    response.headers.append("set-cookie", cookie);
+    return response;
+  }
   const next = purpose.kind === "request"
     ? pathOfRequest(issuer, purpose.waiting.handle)
     : pathOfPage(issuer, purpose.next);

@@ -342,26 +342,24 @@ Deno.test("company: prompt=login asks the provider again, and looks at when that
   }
 });
 
-/** Signs the owner in with the passphrase, and links who sits at the provider. */
-async function linkOwner(browser: TestBrowser): Promise<{ status: number; text: string }> {
+/** Signs someone in with the passphrase, and links who sits at the provider. */
+async function link(
+  browser: TestBrowser,
+  { username = "owner", secret = passphrase } = {},
+): Promise<{ status: number; text: string }> {
   const page = await (await browser.get("/oauth/company/link")).text();
   const action = "/oauth/sign-in?next=companyLink";
   assert.ok(page.includes(`action="${action}"`), page);
-  const signedIn = await browser.post(action, { csrf: hiddenField(page, "csrf"), username: "owner", passphrase });
-  assert.equal(signedIn.headers.get("location"), "/oauth/company/link", await signedIn.text());
-  const form = await (await browser.get("/oauth/company/link")).text();
-  const csrf = hiddenField(form, "csrf");
-  const wrong = await browser.post("/oauth/company/link", { csrf, passphrase: "wrong", action: "link" });
+  const csrf = hiddenField(page, "csrf");
+  const wrong = await browser.post(action, { csrf, username, passphrase: "wrong" });
   assert.equal(wrong.status, 403);
-  const sent = await browser.post("/oauth/company/link", { csrf, passphrase, action: "link" });
+  const sent = await browser.post(action, { csrf, username, passphrase: secret });
   const url = /url=(.*)$/.exec(sent.headers.get("refresh") ?? "")?.[1] ?? "";
-  const answer = await fetch(url, { redirect: "manual" });
-  const linked = await visit(browser, locationOf(answer));
+  const linked = await visit(browser, locationOf(await fetch(url, { redirect: "manual" })));
   const text = await linked.text();
-  return linked.status === 303 ? { status: 303, text: await (await browser.get("/oauth/company/link")).text() } : {
-    status: linked.status,
-    text,
-  };
+  if (linked.status !== 303) return { status: linked.status, text };
+  assert.equal(linked.headers.get("location"), "/oauth/grants");
+  return { status: 303, text: await (await browser.get("/oauth/grants")).text() };
 }
 
 Deno.test("company: who has a passphrase links once, by both sign-ins; the owner needs no rule and keeps the passphrase", async () => {
@@ -369,9 +367,9 @@ Deno.test("company: who has a passphrase links once, by both sign-ins; the owner
   place.provider.employ("boss", { name: "The Boss" });
   place.provider.signIn("boss");
   const owner = place.browser();
-  const linked = await linkOwner(owner);
+  const linked = await link(owner);
   assert.equal(linked.status, 303);
-  assert.match(linked.text, /: linked</);
+  assert.match(linked.text, /:\s+linked</);
 
   const browser = place.browser();
   assert.match((await place.follow(browser, "/oauth/grants")).text, /Signed in as <strong>owner<\/strong>/);
@@ -379,26 +377,17 @@ Deno.test("company: who has a passphrase links once, by both sign-ins; the owner
   assert.doesNotMatch(consent.text, /Your groups/, "groups do not limit the owner");
 
   const other = place.browser();
-  place.provider.employ("eve");
-  place.provider.signIn("eve");
-  const page = await (await other.get("/oauth/company/link")).text();
-  await other.post("/oauth/sign-in?next=companyLink", {
-    csrf: hiddenField(page, "csrf"),
-    username: "owner",
-    passphrase,
-  });
-  assert.ok(session(other), "the passphrase is still good");
-  const shown = await (await other.get("/oauth/company/link")).text();
-  const csrf = hiddenField(shown, "csrf");
-  const again = await other.post("/oauth/company/link", { csrf, passphrase, action: "link" });
-  const url = /url=(.*)$/.exec(again.headers.get("refresh") ?? "")?.[1] ?? "";
-  const refused = await visit(other, locationOf(await fetch(url, { redirect: "manual" })));
-  assert.match(await refused.text(), /belongs to someone here already/);
-
-  const ended = await other.post("/oauth/company/link", { csrf, passphrase, action: "unlink" });
-  assert.equal(ended.status, 303);
+  const csrf = hiddenField(await (await other.get("/oauth/company/link")).text(), "csrf");
+  const again = await other.post("/oauth/sign-in?next=companyLink", { csrf, username: "owner", passphrase });
+  assert.match(again.headers.get("refresh") ?? "", /url=/, "the passphrase is still good");
+  assert.ok(session(other));
   assert.equal((await browser.get("/oauth/grants")).status, 200);
   assert.doesNotMatch(await (await browser.get("/oauth/grants")).text(), /Signed in as/, "its sessions have ended");
+  assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 403, "who asks to link anew is unlinked");
+  place.provider.employ("eve");
+  place.provider.signIn("eve");
+  assert.equal((await link(other)).status, 303);
+  assert.match((await place.follow(place.browser(), "/oauth/grants")).text, /Signed in as <strong>owner<\/strong>/);
   place.provider.signIn("boss");
   assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 403);
 });
@@ -409,7 +398,7 @@ Deno.test("company: a link belongs to who asked for it, and no account at the pr
   place.provider.signIn("ada");
   assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 200);
   const owner = place.browser();
-  const taken = await linkOwner(owner);
+  const taken = await link(owner);
   assert.equal(taken.status, 403);
   assert.match(taken.text, /belongs to someone here already/);
   const stored = await users.read(place.harness.storage, "owner");
@@ -543,11 +532,8 @@ Deno.test("company: someone who linked has no passphrase any more, and no invita
   const secret = await invitePerson(place.harness, owner, "ada");
   place.provider.employ("ada");
   place.provider.signIn("ada");
-  const ada = await signInTo(place.harness, { username: "ada", secret });
-  const csrf = hiddenField(await (await ada.get("/oauth/company/link")).text(), "csrf");
-  const sent = await ada.post("/oauth/company/link", { csrf, passphrase: secret, action: "link" });
-  const url = /url=(.*)$/.exec(sent.headers.get("refresh") ?? "")?.[1] ?? "";
-  assert.equal((await visit(ada, locationOf(await fetch(url, { redirect: "manual" })))).status, 303);
+  const ada = place.browser();
+  assert.equal((await link(ada, { username: "ada", secret })).status, 303);
   assert.match((await place.follow(place.browser(), "/console")).text, /ada/);
 
   await assert.rejects(signInTo(place.harness, { username: "ada", secret }), "the passphrase is no way around");
@@ -556,10 +542,11 @@ Deno.test("company: someone who linked has no passphrase any more, and no invita
   assert.doesNotMatch(people, /Reset passphrase/);
   const { administration } = await place.harness.server.forConsole();
   const doer = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
-  const link = await administration.invite({ userId: "ada", kind: "reset" }, doer);
-  assert.ok(link.ok);
-  const refused = await place.browser().get(new URL(link.value).pathname + new URL(link.value).search);
+  const invited = await administration.invite({ userId: "ada", kind: "reset" }, doer);
+  assert.ok(invited.ok);
+  const refused = await place.browser().get(new URL(invited.value).pathname + new URL(invited.value).search);
   assert.match(await refused.text(), /Sign-in happens elsewhere/);
-  const unlinked = await ada.post("/oauth/company/link", { csrf, passphrase: secret, action: "unlink" });
+  const csrf = hiddenField(await (await ada.get("/oauth/company/link")).text(), "csrf");
+  const unlinked = await ada.post("/oauth/sign-in?next=companyLink", { csrf, username: "ada", passphrase: secret });
   assert.equal(unlinked.status, 403);
 });

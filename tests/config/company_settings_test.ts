@@ -1,8 +1,7 @@
 /** The settings of the company's identity provider: what each accepts, and which belong together. */
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { isAllowed, namedGroups, rightsOf } from "../../src/oauth/company/policy.ts";
-import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { isAllowed, namedGroups, parseAllow, parseGroups, rightsOf } from "../../src/oauth/company/settings.ts";
 
 const complete = {
   OIDC_ISSUER: "https://login.example.com/tenant/v2.0",

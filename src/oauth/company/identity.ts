@@ -1,21 +1,19 @@
 /**
- * What the provider says of a person: the authorization request that sends a browser there (OpenID Connect Core §3.1.2),
- * the code that it brings back, the rules of ID tokens (§3.1.3.7), and the claims that count here.
+ * What the provider says of a person: the code that a browser brings back, the rules of ID tokens (OpenID Connect Core
+ * §3.1.3.7), and the claims that count here.
  */
 import { isObject } from "../../lib/json.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { equalInConstantTime, toBase64Url } from "../../lib/secrets.ts";
-import { type Claims, needsEmail, needsGroups } from "./policy.ts";
 import {
   clockToleranceSeconds,
+  google,
   isOutage,
   type Provider,
-  type ProviderMetadata,
-  type ProviderProblem,
-  type TokenFault,
+  type ProviderFault,
   type VerifiedToken,
 } from "./provider.ts";
-import type { CompanySettings } from "./settings.ts";
+import { type Claims, type CompanySettings, needsEmail, needsGroups } from "./settings.ts";
 
 /** A person as the provider knows them. */
 export interface CompanyPerson extends Claims {
@@ -24,64 +22,6 @@ export interface CompanyPerson extends Claims {
   /** The session at the provider (Back-Channel Logout §2.1), where it names one. */
   readonly sid: string | null;
   readonly refreshToken: string | null;
-}
-
-/** Why an ID token, or what comes with it, is refused. */
-export type IdentityFault =
-  | TokenFault
-  | "no_id_token"
-  | "wrong_audience"
-  | "wrong_nonce"
-  | "wrong_at_hash"
-  /** UserInfo of another person (§5.3.2). */
-  | "other_subject"
-  /** Asked for a new sign-in, the provider did not say when it was. */
-  | "no_auth_time"
-  | "not_signed_in_anew"
-  /** It has more groups than it puts into a token. */
-  | "groups_left_out";
-
-const google = "https://accounts.google.com";
-
-/** What one visit to the provider is bound to. */
-interface Visit {
-  readonly redirectUri: string;
-  readonly nonce: string;
-  readonly codeVerifier: string;
-}
-
-/** The URL of the authorization request. `ask`: for the password again, or for another account. */
-export function authorizationUrl(
-  metadata: ProviderMetadata,
-  { clientId, state, nonce, codeChallenge, redirectUri, ask }: Pick<Visit, "nonce" | "redirectUri"> & {
-    readonly clientId: string;
-    readonly state: string;
-    readonly codeChallenge: string;
-    readonly ask: "again" | "who" | null;
-  },
-): string {
-  const { issuer, authorization_endpoint: endpoint, scopes_supported: supported = [] } = metadata;
-  const url = new URL(endpoint);
-  // many know no account selection, and refuse what they do not know; Google has nothing else
-  const { prompt_values_supported: prompts = issuer === google ? ["select_account"] : [] } = metadata;
-  const prompt = ask === "who" && prompts.includes("select_account") ? "select_account" : "login";
-  const scopes = ["groups", "offline_access"].filter((name) => supported.includes(name));
-  const parameters = {
-    response_type: "code",
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    scope: ["openid", "profile", "email", ...scopes].join(" "),
-    state,
-    nonce,
-    code_challenge: codeChallenge,
-    code_challenge_method: "S256",
-    ...(ask === null ? {} : { prompt }),
-    ...(ask === "again" ? { max_age: "0" } : {}),
-    // Google's way to a refresh token; others ignore it (RFC 6749 §3.1)
-    ...(supported.includes("offline_access") ? {} : { access_type: "offline" }),
-  };
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url.href;
 }
 
 interface IdentityOptions {
@@ -93,8 +33,10 @@ interface IdentityOptions {
 export async function redeemCode(
   { provider, company }: IdentityOptions,
   code: string,
-  { redirectUri, nonce, codeVerifier, signedInSince }: Visit & { readonly signedInSince: number | null },
-): Promise<Result<CompanyPerson, IdentityFault | ProviderProblem>> {
+  { redirectUri, nonce, codeVerifier, signedInSince }:
+    & { readonly [Name in "redirectUri" | "nonce" | "codeVerifier"]: string }
+    & { readonly signedInSince: number | null },
+): Promise<Result<CompanyPerson, ProviderFault>> {
   const answer = await provider.requestToken({
     grant_type: "authorization_code",
     code,
@@ -124,7 +66,7 @@ export async function verifyIdToken(
   { provider, company: { clientId } }: IdentityOptions,
   token: string,
   { accessToken }: { readonly accessToken: string | null },
-): Promise<Result<VerifiedToken & { readonly subject: string }, IdentityFault | ProviderProblem>> {
+): Promise<Result<VerifiedToken & { readonly subject: string }, ProviderFault>> {
   const verified = await provider.verify(token, [null, "jwt"]);
   if (!verified.ok) return verified;
   const { header, claims } = verified.value;
@@ -143,7 +85,6 @@ export async function verifyIdToken(
 /** §2: a subject has at most 255 characters. */
 const maxSubjectCharacters = 255;
 const maxGroups = 20_000;
-const maxNameCharacters = 1_000;
 
 /** The left half of the token's hash, by the algorithm of the signature (§3.1.3.6). */
 async function halfHash(token: string, algorithm: string): Promise<string> {
@@ -159,7 +100,7 @@ export async function readPerson(
   { provider, company }: IdentityOptions,
   idClaims: RawClaims,
   accessToken: string | null,
-): Promise<Result<CompanyPerson, IdentityFault | ProviderProblem>> {
+): Promise<Result<CompanyPerson, ProviderFault>> {
   const subject = String(idClaims["sub"]);
   const isWithoutGroups = needsGroups(company) && groupsIn(idClaims, company.groupsClaim) === undefined;
   const isLeftOut = isWithoutGroups && isObject(idClaims["_claim_names"]); // §5.6.2: of another address, never asked
@@ -168,7 +109,7 @@ export async function readPerson(
   const isAsked = isWithoutGroups || isWithoutEmail || idClaims["name"] === undefined;
   const answer = isAsked && accessToken !== null ? await provider.userInfo(accessToken) : success(null);
   // a name that is missing is no reason to refuse
-  if (!answer.ok && isOutage(answer.error) && (isWithoutGroups || isWithoutEmail)) return answer;
+  if (!answer.ok && isOutage(answer.error.reason) && (isWithoutGroups || isWithoutEmail)) return answer;
   const info = answer.ok ? answer.value ?? {} : {};
   if (info["sub"] !== undefined && info["sub"] !== subject) return failure("other_subject");
   const trusted: RawClaims = info["sub"] === subject ? info : {};
@@ -182,10 +123,7 @@ export async function readPerson(
     email,
     domain: domainIn(provider.issuer, email, all),
     groups: groupsIn(idClaims, company.groupsClaim) ?? groupsIn(trusted, company.groupsClaim) ?? [],
-    name: String(names.find((name) => typeof name === "string" && name.trim() !== "") ?? "").slice(
-      0,
-      maxNameCharacters,
-    ),
+    name: String(names.find((name) => typeof name === "string" && name.trim() !== "") ?? ""),
     sid: typeof sid === "string" ? sid : null,
     refreshToken: null,
   });

@@ -9,7 +9,7 @@ import { loadOnce } from "../../lib/program.ts";
 import { readBounded } from "../../lib/request_text.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
-import { isLoopbackHost } from "../../lib/settings.ts";
+import { isSafeUrl } from "../../lib/settings.ts";
 import { type Clock, createPause, type Timers, within } from "../../lib/time.ts";
 import type { CompanySettings } from "./settings.ts";
 
@@ -38,7 +38,7 @@ export const outages = [
 ] as const;
 
 /** Whether the provider is away, and not of another opinion. */
-export function isOutage({ reason }: ProviderProblem): boolean {
+export function isOutage(reason: string): boolean {
   return outages.some((outage) => outage === reason);
 }
 
@@ -53,7 +53,7 @@ interface ProviderRequest {
   readonly signal: AbortSignal;
 }
 
-const endpoint = z.string().refine(isSafeUrl);
+const endpoint = z.string().refine((text) => isSafeUrl(URL.parse(text)));
 
 const metadataSchema = z.lazy(() =>
   z.object({
@@ -73,12 +73,6 @@ const metadataSchema = z.lazy(() =>
 /** What the provider publishes about itself (OpenID Connect Discovery §3). */
 export type ProviderMetadata = z.output<typeof metadataSchema>;
 
-/** https, or http on this machine; nothing that a browser runs. */
-function isSafeUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-}
-
 const tokenAnswerSchema = z.lazy(() =>
   z.object({
     access_token: z.string().optional(),
@@ -87,10 +81,7 @@ const tokenAnswerSchema = z.lazy(() =>
   })
 );
 
-/** The provider's answer to a token request. */
-type TokenAnswer = z.output<typeof tokenAnswerSchema>;
-
-/** Why a token of the provider is refused, whatever its kind. */
+/** Why a token of the provider is refused, or what comes with it. */
 export type TokenFault =
   | "malformed_token"
   | "symmetric_or_unsigned"
@@ -99,7 +90,39 @@ export type TokenFault =
   | "wrong_issuer"
   | "expired"
   /** From the future: a clock is wrong, here or there. */
-  | "not_yet_valid";
+  | "not_yet_valid"
+  | "no_id_token"
+  | "missing_claim"
+  | "wrong_audience"
+  | "wrong_nonce"
+  | "wrong_at_hash"
+  /** UserInfo of another person (OpenID Connect Core §5.3.2). */
+  | "other_subject"
+  /** Asked for a new sign-in, the provider did not say when it was. */
+  | "no_auth_time"
+  | "not_signed_in_anew"
+  /** It has more groups than it puts into a token. */
+  | "groups_left_out"
+  | "other_client"
+  | "other_resource"
+  | "lives_too_long"
+  /** It is bound to a key that this server cannot ask for, or limited in a way that it cannot keep. */
+  | "unsupported_limit"
+  | "no_logout_event"
+  | "nonce_in_logout_token";
+
+/** A fault of a token, or of the provider itself. */
+export type ProviderFault = TokenFault | ProviderProblem;
+
+/** The fault as the log has it. */
+export function reasonOf<Fault extends string>(
+  fault: Fault | ProviderProblem,
+): { readonly reason: Fault | ProviderProblem["reason"]; readonly said?: string } {
+  return typeof fault === "string" ? { reason: fault } : fault;
+}
+
+/** Where an answer gives the provider's tokens. */
+type Provided<T> = Promise<Result<T, ProviderProblem>>;
 
 /** A token whose signature and issuer are right and whose time is now. Audience and the rest are the caller's to judge. */
 export interface VerifiedToken {
@@ -112,6 +135,9 @@ const algorithms = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
+
+/** Google has habits of its own. */
+export const google = "https://accounts.google.com";
 
 /** One answer of the provider; 2,000 groups take a tenth of it. */
 const maxAnswerBytes = 1_048_576;
@@ -142,8 +168,8 @@ export function createProvider(
   const ask = async (
     url: string,
     { body, headers = {} }: { readonly body?: string; readonly headers?: Readonly<Record<string, string>> } = {},
-  ): Promise<Result<unknown, ProviderProblem>> => {
-    return await within(requestMs, pause, async (signal): Promise<Result<unknown, ProviderProblem>> => {
+  ): Provided<unknown> =>
+    await within(requestMs, pause, async (signal): Provided<unknown> => {
       try {
         const response = await fetch(url, {
           method: body === undefined ? "GET" : "POST",
@@ -157,9 +183,8 @@ export function createProvider(
         return failure({ reason: signal.aborted ? "timed_out" : "unreachable" });
       }
     });
-  };
 
-  const metadata = keepFresh(elapsed, async (): Promise<Result<ProviderMetadata, ProviderProblem>> => {
+  const metadata = keepFresh(elapsed, async (): Provided<ProviderMetadata> => {
     const answer = await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
     if (!answer.ok) return answer;
     const parsed = metadataSchema.safeParse(answer.value);
@@ -168,22 +193,21 @@ export function createProvider(
     return named === issuer ? success(parsed.data) : failure({ reason: "other_issuer", said: shortened(named) });
   });
 
-  const keys = keepFresh(elapsed, async (): Promise<Result<readonly JWK[], ProviderProblem>> => {
+  const keys = keepFresh(elapsed, async (): Provided<readonly JWK[]> => {
     const found = await metadata.get();
     const answer = found.ok ? await ask(found.value.jwks_uri) : found;
     if (!answer.ok) return answer;
     const listed = isObject(answer.value) ? answer.value["keys"] : null;
     if (!Array.isArray(listed)) return failure({ reason: "malformed_answer" });
-    return success(
-      listed.slice(0, maxKeys).filter((key): key is JWK => isObject(key) && typeof key["kty"] === "string"),
-    );
+    const isKey = (key: unknown): key is JWK => isObject(key) && typeof key["kty"] === "string";
+    return success(listed.slice(0, maxKeys).filter(isKey));
   });
 
   /** Posts a form as this client: with its secret, or a signed assertion where that is a JWK (RFC 7523 §2.2). */
   const post = async (
     { token_endpoint: url, token_endpoint_auth_methods_supported: methods = [] }: ProviderMetadata,
     parameters: Readonly<Record<string, string>>,
-  ): Promise<Result<unknown, ProviderProblem>> => {
+  ): Provided<unknown> => {
     const form = new URLSearchParams(parameters);
     const headers: Record<string, string> = { "content-type": "application/x-www-form-urlencoded" };
     const secret = company.clientSecret;
@@ -208,8 +232,37 @@ export function createProvider(
     /** Its public keys. */
     keys: (options?: { readonly fresh: boolean }) => keys.get(options?.fresh ? 0 : freshMs),
 
+    /** Where a browser signs in (OpenID Connect Core §3.1.2). `ask`: for the password again, or for another account. */
+    async authorizationUrl(
+      { state, nonce, redirectUri, codeChallenge, ask }:
+        & { readonly [Name in "state" | "nonce" | "redirectUri" | "codeChallenge"]: string }
+        & { readonly ask: "again" | "who" | null },
+    ): Provided<string> {
+      const found = await metadata.get();
+      if (!found.ok) return found;
+      const { authorization_endpoint: endpoint, scopes_supported: supported = [] } = found.value;
+      // many know no account selection, and refuse what they do not know; Google has nothing else
+      const { prompt_values_supported: prompts = issuer === google ? ["select_account"] : [] } = found.value;
+      const prompt = ask === "who" && prompts.includes("select_account") ? "select_account" : "login";
+      const scopes = ["groups", "offline_access"].filter((name) => supported.includes(name));
+      const url = new URL(endpoint);
+      const parameters = {
+        response_type: "code",
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        scope: ["openid", "profile", "email", ...scopes].join(" "),
+        ...{ state, nonce, code_challenge: codeChallenge, code_challenge_method: "S256" },
+        ...(ask === null ? {} : { prompt }),
+        ...(ask === "again" ? { max_age: "0" } : {}),
+        // Google's way to a refresh token; others ignore it (RFC 6749 §3.1)
+        ...(supported.includes("offline_access") ? {} : { access_type: "offline" }),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return success(url.href);
+    },
+
     /** A token request (RFC 6749 §4.1.3, §6). What the provider refuses is `refused`, with its error code. */
-    async requestToken(parameters: Readonly<Record<string, string>>): Promise<Result<TokenAnswer, ProviderProblem>> {
+    async requestToken(parameters: Readonly<Record<string, string>>): Provided<z.output<typeof tokenAnswerSchema>> {
       const found = await metadata.get();
       if (!found.ok) return found;
       const answer = await post(found.value, parameters);
@@ -219,7 +272,7 @@ export function createProvider(
     },
 
     /** The UserInfo claims (OpenID Connect Core §5.3); the caller compares `sub`. `null` where there is no endpoint. */
-    async userInfo(accessToken: string): Promise<Result<Readonly<Record<string, unknown>> | null, ProviderProblem>> {
+    async userInfo(accessToken: string): Provided<Readonly<Record<string, unknown>> | null> {
       const found = await metadata.get();
       if (!found.ok) return found;
       const { userinfo_endpoint: url } = found.value;
@@ -233,10 +286,7 @@ export function createProvider(
      * Verifies a JWT of the provider: algorithm, type, signature, issuer and time. Keys are fetched anew where none fits.
      * `types`: what `typ` may be, in lower case; `null` stands for none.
      */
-    async verify(
-      token: string,
-      types: readonly (string | null)[],
-    ): Promise<Result<VerifiedToken, TokenFault | ProviderProblem>> {
+    async verify(token: string, types: readonly (string | null)[]): Promise<Result<VerifiedToken, ProviderFault>> {
       if (token.length > maxTokenCharacters) return failure("malformed_token");
       const { compactVerify, createLocalJWKSet, decodeProtectedHeader } = await loadJose();
       let header: Readonly<Record<string, unknown>>;
@@ -287,7 +337,7 @@ function timeFault({ exp, nbf, iat }: Readonly<Record<string, unknown>>, now: nu
   return exp <= now - clockToleranceSeconds ? "expired" : null;
 }
 
-async function readAnswer(response: Response): Promise<Result<unknown, ProviderProblem>> {
+async function readAnswer(response: Response): Provided<unknown> {
   const { status } = response;
   if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
     await response.body?.cancel();
@@ -316,14 +366,14 @@ function shortened(text: string): string {
  * Keeps what `load` gave: young enough it is given again, and for a day where nothing better can be had. One load runs at
  * a time, and a failure is remembered for a while.
  */
-function keepFresh<T>(elapsed: () => number, load: () => Promise<Result<T, ProviderProblem>>) {
+function keepFresh<T>(elapsed: () => number, load: () => Provided<T>) {
   let good: { readonly result: Result<T, ProviderProblem>; readonly at: number } | null = null;
   let bad: { readonly problem: ProviderProblem; readonly at: number } | null = null;
-  let loading: Promise<Result<T, ProviderProblem>> | null = null;
+  let loading: Provided<T> | null = null;
   /** What is given after a failure: another issuer is an answer, and no outage. */
   const afterFailure = (problem: ProviderProblem): Result<T, ProviderProblem> =>
-    isOutage(problem) && good !== null && elapsed() < good.at + staleMs ? good.result : failure(problem);
-  const loadNow = async (): Promise<Result<T, ProviderProblem>> => {
+    isOutage(problem.reason) && good !== null && elapsed() < good.at + staleMs ? good.result : failure(problem);
+  const loadNow = async (): Provided<T> => {
     const result = await load();
     if (!result.ok) {
       bad = { problem: result.error, at: elapsed() };
@@ -334,7 +384,7 @@ function keepFresh<T>(elapsed: () => number, load: () => Promise<Result<T, Provi
   };
   return {
     /** What is younger than `maxAgeMs`; 0 asks now. */
-    async get(maxAgeMs = freshMs): Promise<Result<T, ProviderProblem>> {
+    async get(maxAgeMs = freshMs): Provided<T> {
       const now = elapsed();
       if (good !== null && now < good.at + maxAgeMs) return good.result;
       if (bad !== null && now < bad.at + Math.min(retryMs, maxAgeMs)) return afterFailure(bad.problem);

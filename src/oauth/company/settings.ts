@@ -1,9 +1,12 @@
-/** Settings of the company's identity provider: who may come in, and what their groups let them do. */
+/**
+ * Settings of the company's identity provider, and what they mean for a person: who may come in, and what their groups
+ * let them do.
+ */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { didYouMean } from "../../lib/closest_word.ts";
 import { isObject, parseJson } from "../../lib/json.ts";
-import { isLoopbackHost } from "../../lib/settings.ts";
-import { scopeCatalogue } from "../../lib/scopes.ts";
+import { isSafeUrl } from "../../lib/settings.ts";
+import { effectiveScopes, scopeCatalogue } from "../../lib/scopes.ts";
 
 /** What the settings say about the company's provider. */
 export interface CompanySettings {
@@ -23,12 +26,15 @@ export interface CompanySettings {
 }
 
 /** People who may sign in. Domains and addresses count only where the provider has verified the address. */
-export type AllowRule =
+type AllowRule =
   | { readonly kind: "everyone" }
   | { readonly kind: "group" | "domain" | "email" | "subject"; readonly name: string };
 
 /** What a group gives, by its name. */
-export type GroupRights = ReadonlyMap<string, { readonly scopes: readonly string[]; readonly administrator: boolean }>;
+type GroupRights = ReadonlyMap<string, { readonly scopes: readonly string[]; readonly administrator: boolean }>;
+
+/** The grant type of identity assertions (RFC 7523 §2.1). */
+export const assertionGrantType = "urn:ietf:params:oauth:grant-type:jwt-bearer" as const;
 
 /** Rules and groups in one setting. */
 const maxRules = 200;
@@ -37,8 +43,7 @@ const administrator = "administrator";
 /** An issuer, kept as it is: it is compared byte for byte (OpenID Connect Discovery §4.3). */
 export function parseIssuer(text: string): Result<string, string> {
   const url = URL.parse(text);
-  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
-  return url !== null && isSafe && url.username === "" && url.password === "" && !/[?#\s]/.test(text)
+  return url !== null && isSafeUrl(url) && url.username === "" && url.password === "" && !/[?#\s]/.test(text)
     ? success(text)
     : failure("must be an https URL such as https://login.example.com, exactly as the provider writes it");
 }
@@ -103,4 +108,57 @@ export function parseGroups(text: string): Result<GroupRights, string> {
 
 function itemsOf(text: string): string[] {
   return text.split(/[;\n]/).map((item) => item.trim()).filter((item) => item !== "");
+}
+
+/** What the provider says of a person. */
+export interface Claims {
+  readonly subject: string;
+  /** Lower case, and verified by the provider; `null` otherwise. */
+  readonly email: string | null;
+  /** The domain whose owner the provider vouches for; by the verified address where it says nothing else. */
+  readonly domain: string | null;
+  readonly groups: readonly string[];
+}
+
+/** Whether one of the rules fits a person. */
+export function isAllowed(rules: readonly AllowRule[], { subject, email, domain, groups }: Claims): boolean {
+  return rules.some((rule) => {
+    if (rule.kind === "everyone") return true;
+    return rule.kind === "group" ? groups.includes(rule.name) : { subject, email, domain }[rule.kind] === rule.name;
+  });
+}
+
+/** Whether a decision depends on groups. */
+export function needsGroups({ allow, groups }: Pick<CompanySettings, "allow" | "groups">): boolean {
+  return groups !== null || allow.some(({ kind }) => kind === "group");
+}
+
+/** Whether a decision depends on a verified address. */
+export function needsEmail({ allow }: Pick<CompanySettings, "allow">): boolean {
+  return allow.some(({ kind }) => kind === "email" || kind === "domain");
+}
+
+/** Those of a person's groups that the settings name: no other is stored. */
+export function namedGroups(
+  { allow, groups }: Pick<CompanySettings, "allow" | "groups">,
+  held: readonly string[],
+): string[] {
+  const named = new Set([
+    ...groups?.keys() ?? [],
+    ...allow.flatMap((rule) => rule.kind === "group" ? [rule.name] : []),
+  ]);
+  return [...new Set(held)].filter((group) => named.has(group));
+}
+
+/** What members of these groups may do: `scopes` with what they imply, `null` for any. */
+export function rightsOf(
+  rights: GroupRights | null,
+  held: readonly string[],
+): { readonly scopes: ReadonlySet<string> | null; readonly administrator: boolean } {
+  if (rights === null) return { scopes: null, administrator: false };
+  const given = held.flatMap((group) => rights.get(group) ?? []);
+  return {
+    scopes: effectiveScopes(given.flatMap(({ scopes }) => scopes)),
+    administrator: given.some((each) => each.administrator),
+  };
 }

@@ -1,0 +1,270 @@
+/**
+ * Tokens that the company's provider signed and that are good once.
+ *
+ * - Identity assertions (ID-JAG), which a client brings instead of sending the person to a page (RFC 7523 §2.1 with MCP's
+ *   Enterprise-Managed Authorization §5, and draft-ietf-oauth-identity-assertion-authz-grant): the provider vouches for
+ *   the person, and an administrator for the client. No refresh token: the client brings another assertion.
+ * - Logout tokens (OpenID Connect Back-Channel Logout 1.0): the provider says who signed out there.
+ */
+import * as z from "zod";
+import { groupsIn, readPerson } from "./company/identity.ts";
+import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
+import { admitPerson, userIdOf } from "./company_people.ts";
+import {
+  endPerson,
+  isRecheckDue,
+  providerSessionId,
+  providerSessions,
+  type RecheckOptions,
+} from "./company_recheck.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { isObject } from "../lib/json.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { effectiveScopes } from "../lib/scopes.ts";
+import { hashSecret, randomId } from "../lib/secrets.ts";
+import type { Account } from "./manage_users.ts";
+import {
+  type Client,
+  clientStillThere,
+  conflict,
+  defineRecordFamily,
+  type Grant,
+  putsOfGrant,
+  retryOnConflict,
+  users,
+} from "./records.ts";
+import { jsonResponse, logStep, type RefusalReason, refuseLogged, refuseStep, wrongMethod } from "./refusal.ts";
+import { readForm } from "./request_body.ts";
+import { knownScopes, parseScope, usualScopes } from "./scope.ts";
+import { grantExpiresAt, type GrantType, type GrantTypeOptions, type IssuedTokens } from "./token.ts";
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** What an assertion says, verified. It is still to be used up. Times are milliseconds since the epoch. */
+interface IdentityAssertion {
+  readonly subject: string;
+  /** The scopes that the provider allows, as text; `null` where it does not limit them. */
+  readonly scope: string | null;
+  readonly tokenId: string;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly claims: Claims;
+}
+
+/** Its id is remembered for so long; providers give five minutes. */
+const maxLifetimeSeconds = 3_600;
+const maxIdCharacters = 255;
+
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= maxIdCharacters;
+}
+
+/** Verifies an assertion that `clientId`, authenticated, presents here (MCP's §5.1, draft §4.4.1). */
+async function verifyAssertion(
+  { provider, issuer, isAcceptedResource }: AssertionOptions,
+  assertion: string,
+  clientId: string,
+): Promise<Result<IdentityAssertion, ProviderFault>> {
+  const verified = await provider.verify(assertion, ["oauth-id-jag+jwt"]); // RFC 8725 §3.11
+  if (!verified.ok) return verified;
+  const { claims } = verified.value;
+  const { sub, aud, client_id: namedClient, resource, scope, jti, iat, exp } = claims;
+  if (!isId(sub) || !isId(jti) || typeof iat !== "number" || typeof exp !== "number") return failure("missing_claim");
+  // One audience, so that no other server was meant too.
+  const audiences = Array.isArray(aud) ? aud : [aud];
+  if (audiences.length !== 1 || audiences[0] !== issuer) return failure("wrong_audience");
+  if (namedClient !== clientId) return failure("other_client");
+  const resources = Array.isArray(resource) ? resource : [resource];
+  if (!resources.some((value) => typeof value === "string" && isAcceptedResource([value]))) {
+    return failure("other_resource");
+  }
+  if (scope !== undefined && typeof scope !== "string") return failure("malformed_token");
+  // Draft §8.7.2: without a proof of the key, a bound assertion is not good. RFC 9396 §5: limits of unknown kinds count.
+  if (claims["cnf"] !== undefined || claims["authorization_details"] !== undefined) return failure("unsupported_limit");
+  if (exp - iat > maxLifetimeSeconds) return failure("lives_too_long");
+  const [issuedAt, expiresAt] = [iat * 1_000, exp * 1_000];
+  return success({ subject: sub, scope: scope ?? null, tokenId: jti, issuedAt, expiresAt, claims });
+}
+
+type AssertionOptions = GrantTypeOptions & RecheckOptions;
+
+/** The grant type of identity assertions. */
+export function createAssertionGrant(options: AssertionOptions): GrantType {
+  const { storage, company, log } = options;
+  return async (client, parameters, { address }) => {
+    const assertion = parameters.get("assertion");
+    if (assertion === undefined) return failure("missing_assertion");
+    if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
+    const verified = await verifyAssertion(options, assertion, client.id);
+    if (!verified.ok) {
+      const { reason } = reasonOf(verified.error);
+      log.write("audit", "identity_assertion", { outcome: "refused", fault: reason, client: client.id, address });
+      return failure(isOutage(reason) ? "provider_unavailable" : "invalid_identity_assertion");
+    }
+    const use = useOnce({ issuer: company.issuer, kind: "assertion" }, verified.value);
+    const account = await storage.get(use.check.key) === null ? await personOf(options, verified.value) : "replayed";
+    if (account === "replayed") return failure("replayed_identity_assertion");
+    if (account === null) return failure("person_not_admitted");
+    // What the assertion, the request, the client, the person's groups and this installation all allow.
+    const limits = [
+      effectiveScopes(client.scopes),
+      ...[verified.value.scope, parameters.get("scope") ?? null]
+        .flatMap((text) => text === null ? [] : [effectiveScopes(parseScope(text))]),
+      ...(account.mayGrant === null ? [] : [account.mayGrant]),
+    ];
+    const { scopes: offered = usualScopes } = options;
+    const scopes = knownScopes(offered.filter((name) => limits.every((limit) => limit.has(name))), offered);
+    if (scopes.length === 0) return failure("scope_exceeds_client");
+    return await issue(options, { account, client, scopes, address, use });
+  };
+}
+
+/** The person, made at first sight, whom the provider and our rules let in now; `null` for others. */
+async function personOf(
+  options: AssertionOptions,
+  { subject, claims, issuedAt }: IdentityAssertion,
+): Promise<Account | null> {
+  const { company, users, clock } = options;
+  const known = await users.lookUp(await userIdOf(options, subject));
+  const { checkedAt = -Infinity, endedAt = -Infinity } = known?.company ?? {};
+  if (issuedAt <= endedAt) return null; // the provider has ended their access since
+  const saysGroups = groupsIn(claims, company.groupsClaim) !== undefined;
+  // `iat` has whole seconds. What is older than the last check, or has no groups, adds nothing to it.
+  if (!saysGroups || issuedAt + 999 < checkedAt) {
+    const check = known?.company ?? null;
+    const isGood = check?.endedAt === undefined; // otherwise it ended with a refusal
+    return check !== null && isGood && !isRecheckDue(check, company.recheckMs, clock()) ? known : null;
+  }
+  const person = await readPerson(options, claims, null);
+  const admitted = person.ok ? await admitPerson(options, person.value) : null;
+  if (admitted?.ok) return admitted.value;
+  if (known !== null) await endPerson(options, known.id, "not_allowed");
+  return null;
+}
+
+/** Stores the grant and uses the assertion up, in one commit. */
+async function issue(
+  { storage, clock, users, lifetimes, accessTokens, resource }: AssertionOptions,
+  { account, client, scopes, address, use }: {
+    readonly account: Account;
+    readonly client: Client;
+    readonly scopes: string[];
+    readonly address: string;
+    readonly use: ReturnType<typeof useOnce>;
+  },
+): Promise<Result<IssuedTokens, RefusalReason>> {
+  return await retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
+    const current = await users.lookUp(account.id);
+    if (current === null || current.credentialHash !== account.credentialHash) return failure("user_not_active");
+    const clientCheck = await clientStillThere(storage, client);
+    if (clientCheck === null) return failure("unknown_client");
+    const now = clock();
+    const grant: Grant = {
+      id: randomId(),
+      subject: account.id,
+      kind: "user",
+      credentialHash: account.credentialHash,
+      clientId: client.id,
+      clientName: client.name,
+      redirectHost: null,
+      scopes,
+      resource,
+      createdAt: now,
+      address,
+      refresh: null, // draft §4.4.3
+    };
+    const { token } = await accessTokens.issue(grant, scopes);
+    const committed = await storage.commit({
+      checks: [use.check, current.unchanged, clientCheck],
+      puts: [use.put, ...putsOfGrant(grant, grantExpiresAt(null, now, lifetimes))],
+    });
+    if (committed) {
+      return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
+    }
+    return await storage.get(use.check.key) === null ? conflict : failure("replayed_identity_assertion");
+  });
+}
+
+/** Whom a logout token is about: a person, a session of theirs at the provider, or both. */
+interface LogoutToken {
+  readonly subject: string | null;
+  readonly session: string | null;
+  readonly tokenId: string;
+  readonly expiresAt: number;
+}
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
+
+/** Verifies a logout token for this client of the provider. It is still to be used up. */
+async function verifyLogoutToken(
+  provider: Provider,
+  token: string,
+  clientId: string,
+): Promise<Result<LogoutToken, ProviderFault>> {
+  const verified = await provider.verify(token, ["logout+jwt", "jwt", null]); // §2.4: the type is recommended only
+  if (!verified.ok) return verified;
+  const { aud, sub, sid, jti, iat, exp, events, nonce } = verified.value.claims;
+  if (nonce !== undefined) return failure("nonce_in_logout_token"); // §2.4: so that no ID token passes for one
+  if (!(Array.isArray(aud) ? aud : [aud]).includes(clientId)) return failure("wrong_audience");
+  if (!isObject(events) || !isObject(events[logoutEvent])) return failure("no_logout_event");
+  if ((sub !== undefined && !isId(sub)) || (sid !== undefined && !isId(sid))) return failure("missing_claim");
+  if ((sub ?? sid) === undefined || !isId(jti) || typeof iat !== "number" || typeof exp !== "number") {
+    return failure("missing_claim");
+  }
+  return success({ subject: sub ?? null, session: sid ?? null, tokenId: jti, expiresAt: exp * 1_000 });
+}
+
+/** `POST /oauth/backchannel-logout` (§2.5): ends what acts for the person whom a logout token names. */
+export function createBackchannelLogout(options: RecheckOptions): Endpoint {
+  const { storage, company, log, limits } = options;
+  const event = "backchannel_logout";
+  return async (request, peer) => {
+    if (request.method !== "POST") return wrongMethod("POST");
+    const to = { log, peer };
+    const form = await readForm(request, limits);
+    if (!form.ok) return refuseStep(to, event, form.error);
+    const token = form.value.get("logout_token") ?? "";
+    const verified = await verifyLogoutToken(options.provider, token, company.clientId);
+    if (!verified.ok) {
+      const { reason } = reasonOf(verified.error);
+      // §2.8: 400 too where the logout fails for another reason than the token
+      return refuseLogged(log, event, "invalid_logout_token", { fault: reason, address: peer.address });
+    }
+    const { check, put } = useOnce({ issuer: company.issuer, kind: "logout" }, verified.value);
+    if (!await storage.commit({ checks: [check], puts: [put] })) return refuseStep(to, event, "replayed_logout_token");
+    const userId = await signedOutPerson(options, verified.value);
+    if (userId !== null) {
+      try {
+        await endPerson(options, userId, "signed_out_there");
+      } catch (error) { // the provider may say it again
+        await storage.commit({ deletes: [put.key] });
+        throw error;
+      }
+    }
+    logStep(to, event, { outcome: userId === null ? "unknown_person" : "ended", user: userId ?? undefined });
+    return jsonResponse({});
+  };
+}
+
+/** §2.6: by the subject, or by the session at the provider; `null` for one that is over here, which is no fault (§2.8). */
+async function signedOutPerson(options: RecheckOptions, { subject, session }: LogoutToken): Promise<string | null> {
+  if (subject !== null) {
+    const userId = await userIdOf(options, subject);
+    return await users.read(options.storage, userId) === null ? null : userId;
+  }
+  const id = providerSessionId(options.company.issuer, session ?? "");
+  return (await providerSessions.read(options.storage, id))?.value.userId ?? null;
+}
+
+/** `["used_provider_token", SHA-256 of issuer, kind and jti]`, expiring. */
+const usedProviderTokens = defineRecordFamily("used_provider_token", z.lazy(() => z.object({})));
+
+/** What a commit has to hold so that a token is used up by it, and by no other; of parallel ones the first wins. */
+function useOnce(
+  { issuer, kind }: { readonly issuer: string; readonly kind: "assertion" | "logout" },
+  { tokenId, expiresAt }: { readonly tokenId: string; readonly expiresAt: number },
+) {
+  const id = hashSecret(`${issuer}\n${kind}\n${tokenId}`);
+  const until = expiresAt + (clockToleranceSeconds + 1) * 1_000;
+  return { check: { key: usedProviderTokens.key(id), version: null }, put: usedProviderTokens.put(id, {}, until) };
+}
