@@ -6,7 +6,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageClients());
-type Clients = import("../oauth/mod.ts").ManageClientsPart;
+type Clients = Awaited<ReturnType<typeof load>>;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 const grantNames = ["authorization_code", "client_credentials"] as const;

@@ -7,7 +7,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadSigningKeys());
-type Keys = import("../oauth/mod.ts").SigningKeysPart;
+type Keys = Awaited<ReturnType<typeof load>>;
 
 /** Works beside a running server. */
 export const keysCommand: CommandWork = commandOf({

@@ -6,7 +6,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadOperatorToken());
-type Tokens = import("../oauth/mod.ts").OperatorTokenPart;
+type Tokens = Awaited<ReturnType<typeof load>>;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 

@@ -8,8 +8,8 @@ import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());
 const loadSignInLinks = () => import("../oauth/mod.ts").then((part) => part.loadSetUp());
-type SignInLinks = import("../oauth/mod.ts").SetUpPart;
-type Users = import("../oauth/mod.ts").ManageUsersPart;
+type SignInLinks = Awaited<ReturnType<typeof loadSignInLinks>>;
+type Users = Awaited<ReturnType<typeof load>>;
 
 /** Works beside a running server; what it ends is refused from the next request on. */
 export const usersCommand: CommandWork = commandOf({

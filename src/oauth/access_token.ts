@@ -209,16 +209,8 @@ export function createVerifier(
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
     const { id, userId, scopes, expiresAt } = found;
-    const principal: Principal = {
-      subject: userId,
-      clientId: operatorClientId,
-      grantId: id,
-      tokenId: id,
-      keyId: null,
-      scopes: effectiveScopes(scopes),
-      expiresAt,
-    };
-    return await whileLive(principal);
+    const named = { subject: userId, clientId: operatorClientId, grantId: id, tokenId: id, keyId: null, expiresAt };
+    return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
   };
   return {
     async verify(token: string): Promise<Result<Principal, TokenProblem>> {
@@ -226,17 +218,8 @@ export function createVerifier(
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
       if (!verified.ok) return verified;
-      const { subject, clientId, grantId, tokenId, keyId, scopes, expiresAt } = verified.value;
-      const principal: Principal = {
-        subject,
-        clientId,
-        grantId,
-        tokenId,
-        keyId,
-        scopes: effectiveScopes(scopes),
-        expiresAt,
-      };
-      return await whileLive(principal);
+      const { audience: _audience, issuedAt: _issuedAt, scopes, ...named } = verified.value;
+      return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
     },
     /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
     async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {

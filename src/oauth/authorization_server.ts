@@ -2,7 +2,7 @@
 import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
-import { setUpCodes, unchanged } from "./records.ts";
+import { setUpCodes } from "./records.ts";
 import { createAccessTokens, createLivenessCheck, createVerifier } from "./access_token.ts";
 import { createClientDirectory } from "./client_directory.ts";
 import type { Endpoints } from "./endpoints.ts";
@@ -137,7 +137,7 @@ async function issueSetUpLink(
     const seed = isShared && found !== null ? found.value.seed : randomId();
     const code = secrets.authenticate("set-up-link", seed);
     const issued = await storage.commit({
-      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      checks: [setUpCodes.check(found, "current")],
       puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
     });
     if (issued) return `${issuer}/setup?code=${code}`;

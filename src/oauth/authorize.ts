@@ -76,15 +76,6 @@ export function errorResponse(
 // * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
 // its redirect URI, and only then everything that may be told to the client by redirect (RFC 6749 §4.1.2.1).
 
-interface ValidAuthorizationRequest extends ResponseTarget {
-  readonly codeChallenge: string;
-  readonly scopes: readonly string[];
-  /** `prompt=login`: the passphrase again, whatever the session says. */
-  readonly forceSignIn: boolean;
-  /** `prompt=none`: answer without showing a page (OpenID Connect Core §3.1.2.1). */
-  readonly withoutPages: boolean;
-}
-
 /** Faults that are reported to the client: the error (RFC 6749 §4.1.2.1) and its description. */
 const authorizationProblems = {
   // RFC 9101 objects would override what was checked here.
@@ -105,42 +96,6 @@ const authorizationProblems = {
 
 type AuthorizationProblem = keyof typeof authorizationProblems;
 
-/** The judgement of a request. */
-type AuthorizationVerdict =
-  | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
-  /** Tell the user and redirect nowhere. */
-  | { readonly kind: "local"; readonly reason: "redirect_uri_not_registered" }
-  | {
-    readonly kind: "redirect";
-    readonly target: ResponseTarget;
-    readonly problem: AuthorizationProblem;
-  };
-
-/** Judges the parameters of a request by a known client. */
-function validateAuthorizationRequest(
-  client: Client,
-  parameters: Parameters,
-  { isAcceptedResource, offeredScopes }: AuthorizeOptions,
-): AuthorizationVerdict {
-  const requested = parameters.get("redirect_uri");
-  const redirectUri = selectRedirectUri(requested, client.redirectUris);
-  if (redirectUri === null) return { kind: "local", reason: "redirect_uri_not_registered" };
-  const target: ResponseTarget = { redirectUri, state: parameters.get("state") ?? null };
-  const problem = findProblem(client, parameters, isAcceptedResource);
-  if (problem !== null) return { kind: "redirect", target, problem };
-  const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
-  return {
-    kind: "valid",
-    request: {
-      ...target,
-      codeChallenge: parameters.get("code_challenge") ?? "",
-      scopes,
-      forceSignIn: promptsOf(parameters).includes("login"),
-      withoutPages: promptsOf(parameters).includes("none"),
-    },
-  };
-}
-
 function findProblem(
   client: Client,
   parameters: Parameters,
@@ -158,10 +113,6 @@ function findProblem(
   if (parameters.get("code_challenge_method") !== "S256") return "code_challenge_not_s256";
   if (!isCodeChallenge(challenge)) return "code_challenge_malformed";
   return isAcceptedResource(parameters.getAll("resource")) ? null : "foreign_resource";
-}
-
-function promptsOf(parameters: Parameters): string[] {
-  return (parameters.get("prompt") ?? "").split(" ");
 }
 
 /**
@@ -241,30 +192,39 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
         location: errorLocation(issuer, target, { error, description }),
       });
     };
-    const verdict = validateAuthorizationRequest(client, parameters.value, options);
-    switch (verdict.kind) {
-      case "local":
-        return deadEnd(verdict.reason);
-      case "redirect":
-        return await sendBack(verdict.target, verdict.problem);
-      case "valid": {
-        const session = await browsers.signedIn(request);
-        if (verdict.request.withoutPages) {
-          // Consent is asked on every authorization, so this can never succeed.
-          return await sendBack(verdict.request, "prompt_none", session === null ? "login_required" : undefined);
-        }
-        const browser = browsers.identify(request);
-        const handle = randomSecret();
-        const kept = await keepRequest(options, { handle, browserHash: browser.hash, clientId }, verdict.request);
-        const waiting = { handle, client, request: kept };
-        const redirectHost = redirectTarget(kept.redirectUri);
-        logStep({ log, peer, level: "info" }, "authorization", { outcome: "asked", client: client.id, redirectHost });
-        const signedIn = verdict.request.forceSignIn ? null : session;
-        return signedIn === null
-          ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })
-          : await showConsent(options, waiting, signedIn, { cookies: browser.cookies });
-      }
+    const redirectUri = selectRedirectUri(parameters.value.get("redirect_uri"), client.redirectUris);
+    if (redirectUri === null) return deadEnd("redirect_uri_not_registered"); // told to the user, and redirected nowhere
+    const target: ResponseTarget = { redirectUri, state: parameters.value.get("state") ?? null };
+    const problem = findProblem(client, parameters.value, options.isAcceptedResource);
+    if (problem !== null) return await sendBack(target, problem);
+    const session = await browsers.signedIn(request);
+    const prompts = (parameters.value.get("prompt") ?? "").split(" "); // OpenID Connect Core §3.1.2.1
+    if (prompts.includes("none")) {
+      // Consent is asked on every authorization, so this can never succeed.
+      return await sendBack(target, "prompt_none", session === null ? "login_required" : undefined);
     }
+    const browser = browsers.identify(request);
+    const asksSignIn = prompts.includes("login"); // whatever the session says
+    const now = options.clock();
+    const kept: AuthorizationRequest = {
+      ...target,
+      clientId,
+      codeChallenge: parameters.value.get("code_challenge") ?? "",
+      scopes: [...requestedScopes(client, parameters.value.get("scope"), options.offeredScopes)],
+      resource: options.resource,
+      browserHash: browser.hash,
+      signInAfter: asksSignIn ? now : 0,
+      createdAt: now,
+    };
+    const handle = randomSecret();
+    const expiresAt = now + authorizationRequestLifetimeSeconds * 1_000;
+    await options.storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), kept, expiresAt)] });
+    const waiting = { handle, client, request: kept };
+    const redirectHost = redirectTarget(redirectUri);
+    logStep({ log, peer, level: "info" }, "authorization", { outcome: "asked", client: client.id, redirectHost });
+    return asksSignIn || session === null
+      ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })
+      : await showConsent(options, waiting, session, { cookies: browser.cookies });
   };
 }
 
@@ -281,28 +241,6 @@ async function isStranger(
   // A program on the user's own machine is no site that a link could lead to.
   return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&
     classifyRedirectUri(redirectUri) === "https";
-}
-
-async function keepRequest(
-  { storage, clock, resource }: AuthorizeOptions,
-  { handle, browserHash, clientId }: { handle: string; browserHash: string; clientId: string },
-  request: ValidAuthorizationRequest,
-): Promise<AuthorizationRequest> {
-  const now = clock();
-  const value: AuthorizationRequest = {
-    clientId,
-    redirectUri: request.redirectUri,
-    state: request.state,
-    codeChallenge: request.codeChallenge,
-    scopes: [...request.scopes],
-    resource,
-    browserHash,
-    signInAfter: request.forceSignIn ? now : 0,
-    createdAt: now,
-  };
-  const expiresAt = now + authorizationRequestLifetimeSeconds * 1_000;
-  await storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)] });
-  return value;
 }
 
 // One text for every network failure: told apart, a refused private address and a closed port would let a stranger map

@@ -152,7 +152,7 @@ function createAssertionVerifier(options: AuthenticationOptions): AssertionVerif
     // RFC 7523 §3 rule 7: one assertion, one use; of parallel ones in any process the first wins.
     const keptUntil = (exp + clockToleranceSeconds + 1) * 1_000;
     const isFirst = await storage.commit({
-      checks: [{ key: usedAssertions.key(id), version: null }],
+      checks: [usedAssertions.check(null, id)],
       puts: [usedAssertions.put(id, { clientId: client.id }, keptUntil)],
     });
     // By a clock that has jumped meanwhile, the mark of an earlier use may have expired, as it then has itself.

@@ -12,7 +12,6 @@ import {
   noPassphrase,
   ownerId,
   retryOnConflict,
-  type Stored,
   unchanged,
   type User,
   users as userRecords,
@@ -61,7 +60,9 @@ export function admitPerson(
       ...isAdmitted ? {} : { epoch: randomId() },
       company: { ...checkOf(company, person, now), ...isAdmitted ? {} : { endedAt: now } },
     };
-    if (!await storage.commit({ checks: [checkFor(id, stored)], puts: [userRecords.put(id, user)] })) return conflict;
+    if (!await storage.commit({ checks: [userRecords.check(stored, id)], puts: [userRecords.put(id, user)] })) {
+      return conflict;
+    }
     if (!isAdmitted) return failure("not_allowed");
     const account = await users.lookUp(id); // the provider has just been heard
     return account === null ? failure("disabled") : success(account);
@@ -87,9 +88,9 @@ export function linkPerson(
     const user = { ...stored?.value ?? newUser(userId, { epoch: "", now }), company: checkOf(company, person, now) };
     const isLinked = await storage.commit({
       checks: [
-        checkFor(userId, stored),
-        { key: companyPeople.key(key), version: null },
-        { key: userRecords.key(ownId), version: null },
+        userRecords.check(stored, userId),
+        companyPeople.check(null, key),
+        userRecords.check(null, ownId),
       ],
       puts: [userRecords.put(userId, user), companyPeople.put(key, { userId })],
     });
@@ -114,10 +115,6 @@ export function unlinkOwner({ storage }: Pick<PeopleOptions, "storage">): Promis
 
 function identityKey(issuer: string, subject: string): string {
   return hashSecret(`${issuer}\n${subject}`);
-}
-
-function checkFor(id: string, stored: Stored<User> | null) {
-  return stored === null ? { key: userRecords.key(id), version: null } : unchanged(stored);
 }
 
 function newUser(id: string, { epoch, now }: { readonly epoch: string; readonly now: number }): User {

@@ -23,20 +23,11 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
 import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { Account } from "./manage_users.ts";
-import {
-  type Client,
-  clientStillThere,
-  conflict,
-  defineRecordFamily,
-  type Grant,
-  putsOfGrant,
-  retryOnConflict,
-  users,
-} from "./records.ts";
+import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
 import { jsonResponse, logStep, type RefusalReason, refuseLogged, refuseStep, wrongMethod } from "./refusal.ts";
 import { readForm } from "./request_body.ts";
 import { knownScopes, parseScope, usualScopes } from "./scope.ts";
-import { grantExpiresAt, type GrantType, type GrantTypeOptions, type IssuedTokens } from "./token.ts";
+import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueGrant } from "./token.ts";
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -144,7 +135,7 @@ async function personOf(
 
 /** Stores the grant and uses the assertion up, in one commit. */
 async function issue(
-  { storage, clock, users, lifetimes, accessTokens, resource }: AssertionOptions,
+  options: AssertionOptions,
   { account, client, scopes, address, use }: {
     readonly account: Account;
     readonly client: Client;
@@ -153,34 +144,24 @@ async function issue(
     readonly use: ReturnType<typeof useOnce>;
   },
 ): Promise<Result<IssuedTokens, RefusalReason>> {
+  const { storage, users, resource } = options;
   return await retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
     const current = await users.lookUp(account.id);
     if (current === null || current.credentialHash !== account.credentialHash) return failure("user_not_active");
     const clientCheck = await clientStillThere(storage, client);
     if (clientCheck === null) return failure("unknown_client");
-    const now = clock();
-    const grant: Grant = {
+    const issued = await issueGrant(options, {
       id: randomId(),
       subject: account.id,
       kind: "user",
       credentialHash: account.credentialHash,
-      clientId: client.id,
-      clientName: client.name,
       redirectHost: null,
       scopes,
       resource,
-      createdAt: now,
       address,
       refresh: null, // draft §4.4.3
-    };
-    const { token } = await accessTokens.issue(grant, scopes);
-    const committed = await storage.commit({
-      checks: [use.check, current.unchanged, clientCheck],
-      puts: [use.put, ...putsOfGrant(grant, grantExpiresAt(null, now, lifetimes))],
-    });
-    if (committed) {
-      return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
-    }
+    }, { client, checks: [use.check, current.unchanged, clientCheck], puts: [use.put] });
+    if (issued !== null) return success(issued);
     return await storage.get(use.check.key) === null ? conflict : failure("replayed_identity_assertion");
   });
 }
@@ -266,5 +247,5 @@ function useOnce(
 ) {
   const id = hashSecret(`${issuer}\n${kind}\n${tokenId}`);
   const until = expiresAt + (clockToleranceSeconds + 1) * 1_000;
-  return { check: { key: usedProviderTokens.key(id), version: null }, put: usedProviderTokens.put(id, {}, until) };
+  return { check: usedProviderTokens.check(null, id), put: usedProviderTokens.put(id, {}, until) };
 }

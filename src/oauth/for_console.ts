@@ -175,6 +175,16 @@ export function createAdministration(
   },
 ) {
   const { issuer, log } = options;
+  const makeClient = async (
+    given: Omit<Parameters<typeof createClient>[1], "scope">,
+    { userId, address }: Doer,
+    fields: { readonly assertions?: true } = {},
+  ) => {
+    const created = await createClient(options, { ...given, scope: (options.scopes ?? usualScopes).join(" ") });
+    const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
+    log.write("audit", "client_created", { outcome, client, ...fields, by: userId, address });
+    return created;
+  };
   const changes = {
     disable: disableUser,
     enable: enableUser,
@@ -208,24 +218,16 @@ export function createAdministration(
       return approved;
     },
     /** Makes a client without a secret, for an application that signs people in and is sent back to this address. */
-    async addApplication(name: string, redirectUri: string, { userId, address }: Doer) {
-      const scope = (options.scopes ?? usualScopes).join(" ");
-      const kind = { grantTypes: ["authorization_code"], authentication: "none" } as const;
-      const created = await createClient(options, { name, scope, redirectUris: [redirectUri], ...kind });
-      const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
-      log.write("audit", "client_created", { outcome, client, by: userId, address });
-      return created;
-    },
+    addApplication: (name: string, redirectUri: string, doer: Doer) =>
+      makeClient(
+        { name, redirectUris: [redirectUri], grantTypes: ["authorization_code"], authentication: "none" },
+        doer,
+      ),
     /** Makes a client that brings identity assertions of the company's provider; `null` where they are off. */
     addAssertingClient: options.company?.assertions !== true
       ? null
-      : async (name: string, { userId, address }: Doer) => {
-        const scope = (options.scopes ?? usualScopes).join(" ");
-        const created = await createClient(options, { name, scope, grantTypes: [], assertions: true });
-        const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
-        log.write("audit", "client_created", { outcome, client, assertions: true, by: userId, address });
-        return created;
-      },
+      : (name: string, doer: Doer) =>
+        makeClient({ name, grantTypes: [], assertions: true }, doer, { assertions: true }),
     /** Removes a client that waits; `false` when none does under this id. */
     async refuseClient(id: string, { userId, address }: Doer): Promise<boolean> {
       const waiting = (await listHeldClients(options)).some((client) => client.id === id);

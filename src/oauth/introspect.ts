@@ -103,15 +103,8 @@ async function describeRefreshToken(
   };
 }
 
-type Outcome =
-  | {
-    readonly kind: "revoked";
-    readonly what: "grant" | "access_token";
-    readonly grantId: string;
-    readonly subject: string;
-  }
-  | { readonly kind: "nothing" }
-  | { readonly kind: "foreign" };
+/** `foreign`: it belongs to another client. */
+type Outcome = "nothing" | "foreign" | { what: "grant" | "access_token"; grant: string; user: string };
 
 /**
  * `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing.
@@ -125,11 +118,9 @@ export function createRevokeEndpoint(options: TokenOptions): Endpoint {
     const fields = { client: client.id, address: peer.address };
     const outcome = await (token.startsWith("pcr_") ? revokeRefreshToken : revokeAccessToken)(options, client, token);
     // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
-    if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", fields);
-    if (outcome.kind === "revoked") {
-      const { what, grantId, subject } = outcome;
-      log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...fields });
-    } else log.write("audit", "revocation", { outcome: "nothing_to_revoke", ...fields });
+    if (outcome === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", fields);
+    const done = outcome === "nothing" ? { outcome: "nothing_to_revoke" } : { outcome: "revoked", ...outcome };
+    log.write("audit", "revocation", { ...done, ...fields });
     return new Response(null, { headers: noStore });
   };
 }
@@ -142,12 +133,12 @@ async function revokeRefreshToken(
 ): Promise<Outcome> {
   const found = await findRefreshToken(storage, text);
   if (found === null || judgeRefreshToken(secrets, found, { now: clock(), lifetimes }).kind === "forged") {
-    return { kind: "nothing" };
+    return "nothing";
   }
   const { id, clientId, subject } = found.stored.value;
-  if (clientId !== client.id) return { kind: "foreign" };
+  if (clientId !== client.id) return "foreign";
   await revokeGrant(storage, id);
-  return { kind: "revoked", what: "grant", grantId: id, subject };
+  return { what: "grant", grant: id, user: subject };
 }
 
 async function revokeAccessToken(
@@ -156,9 +147,9 @@ async function revokeAccessToken(
   token: string,
 ): Promise<Outcome> {
   const verified = await accessTokens.verify(token);
-  if (!verified.ok) return { kind: "nothing" };
+  if (!verified.ok) return "nothing";
   const { clientId, tokenId, grantId, subject, expiresAt } = verified.value;
-  if (clientId !== client.id) return { kind: "foreign" };
+  if (clientId !== client.id) return "foreign";
   await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt)] });
-  return { kind: "revoked", what: "access_token", grantId, subject };
+  return { what: "access_token", grant: grantId, user: subject };
 }

@@ -80,7 +80,7 @@ export async function addUser(
   const now = clock();
   const summary: UserSummary = { id: name, disabled: false, createdAt: now, passwordChangedAt: now };
   const added = await storage.commit({
-    checks: [{ key: users.key(name), version: null }],
+    checks: [users.check(null, name)],
     puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
   });
   return added ? success(summary) : failure(takenName(name));
@@ -220,7 +220,7 @@ export function createUserDirectory(storage: Storage, options: DirectoryOptions)
     return {
       id,
       displayName: stored?.value.displayName ?? id,
-      unchanged: { key: users.key(id), version: stored?.version ?? null },
+      unchanged: users.check(stored, id),
       // Who signs in at the provider has no passphrase any more: the provider decides alone. Only the owner keeps it.
       passwordHash: (id === ownerId ? ownerPassphrase : linked === null) ? passwordHash : noPassphrase,
       isAdministrator: id === ownerId || stored?.value.administrator === true || rights.administrator,

@@ -44,13 +44,3 @@ export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> =
 export const loadProvider = (): Promise<typeof import("./company/provider.ts")> => import("./company/provider.ts");
 /** Makes invitation, reset and sign-in links, and the endpoints behind them. */
 export const loadSetUp = (): Promise<typeof import("./set_up.ts")> => import("./set_up.ts");
-/** What {@link loadManageClients} resolves to. */
-export type ManageClientsPart = typeof import("./manage_clients.ts");
-/** What {@link loadSigningKeys} resolves to. */
-export type SigningKeysPart = typeof import("./signing_keys.ts");
-/** What {@link loadOperatorToken} resolves to. */
-export type OperatorTokenPart = typeof import("./operator_token.ts");
-/** What {@link loadSetUp} resolves to. */
-export type SetUpPart = typeof import("./set_up.ts");
-/** What {@link loadManageUsers} resolves to. */
-export type ManageUsersPart = typeof import("./manage_users.ts");

@@ -10,7 +10,6 @@ import {
   ownerId,
   retryOnConflict,
   type Stored,
-  unchanged,
   type User,
   users,
 } from "./records.ts";
@@ -64,7 +63,7 @@ export async function createOperatorToken(
     const epoch = user === null ? {} : { userEpoch: user.value.epoch };
     const record = { ...summary, ...epoch, tokenHash: hashSecret(token) };
     const committed = await storage.commit({
-      checks: [user === null ? { key: users.key(summary.userId), version: null } : unchanged(user)],
+      checks: [users.check(user, summary.userId)],
       puts: [operatorTokens.put(id, record, summary.expiresAt)],
     });
     return committed ? success({ token, summary }) : conflict;

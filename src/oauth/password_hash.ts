@@ -25,25 +25,24 @@ export function passphraseProblem(passphrase: string): string | null {
 
 /** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */
 export async function hashPassword(passphrase: string, algorithm?: "scrypt"): Promise<string> {
-  const { hash } = algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt;
-  return await hash(toSecret(passphrase));
+  return await hashWith(algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt, toSecret(passphrase));
 }
 
 /** Whether the passphrase has this hash; `false` too where {@link canVerify} is. */
 export async function verifyPassword(passphrase: string, phc: string): Promise<boolean> {
-  const parsed = argon2id.parse(phc) ?? scrypt.parse(phc);
+  const parsed = parsePhc(argon2id, phc) ?? parsePhc(scrypt, phc);
   if (parsed === null || Buffer.byteLength(passphrase) > maxPassphraseBytes || !await canVerify(phc)) return false;
   return equalInConstantTime(await parsed.again(toSecret(passphrase)), parsed.hash);
 }
 
 /** Whether this runtime can check a hash at all: a hash made elsewhere may need Argon2id. */
 export async function canVerify(phc: string): Promise<boolean> {
-  return argon2id.parse(phc) === null || await hasArgon2id();
+  return parsePhc(argon2id, phc) === null || await hasArgon2id();
 }
 
 /** Whether the passphrase should be rehashed: with Argon2id, which its runtime did not have. */
 export async function isOutdatedHash(phc: string): Promise<boolean> {
-  return scrypt.parse(phc) !== null && await hasArgon2id();
+  return parsePhc(scrypt, phc) !== null && await hasArgon2id();
 }
 
 function toSecret(passphrase: string): Uint8Array<ArrayBuffer> {
@@ -89,22 +88,41 @@ export function createPasswordHasher() {
   };
 }
 
-// What a function that hashes passphrases has to offer; its hashes are PHC strings, which say how they were made.
+// The functions that hash passphrases. Their hashes are PHC strings, which say how they were made: by three costs, in
+// the order of the string, and a salt.
 
-/** One such function. The secret is the normalised passphrase as UTF-8. */
+type Costs = readonly [number, number, number];
+
 interface PasswordAlgorithm {
-  /** Hashes with a fresh salt and the costs of today. */
-  hash(secret: Uint8Array<ArrayBuffer>): Promise<string>;
-  /** Reads a PHC string of this algorithm with sensible costs; `null` for any other text. */
-  parse(phc: string): ParsedHash | null;
+  /** The costs, then salt and hash in base64 without padding. */
+  readonly pattern: RegExp;
+  /** The beginning of a string. */
+  readonly write: (costs: Costs) => string;
+  /** Of today. */
+  readonly costs: Costs;
+  /** Whether a string may ask for so much: more would let a setting stop the server. */
+  readonly isSane: (...costs: Costs) => boolean;
+  readonly derive: (secret: Bytes, salt: Bytes, bytes: number, costs: Costs) => Promise<Uint8Array>;
 }
 
-/** A PHC string taken apart. */
-interface ParsedHash {
-  /** In base64 without padding, as in the string. */
-  readonly hash: string;
-  /** The hash of another secret with the same salt, costs and length. */
-  readonly again: (secret: Uint8Array<ArrayBuffer>) => Promise<string>;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const hashBytes = 32;
+
+/** Hashes with a fresh salt. The secret is the normalised passphrase as UTF-8. */
+async function hashWith({ derive, costs, write }: PasswordAlgorithm, secret: Bytes): Promise<string> {
+  const salt = randomBytes(16);
+  return `${write(costs)}$${toPhcBase64(salt)}$${toPhcBase64(await derive(secret, salt, hashBytes, costs))}`;
+}
+
+/** The hash in a string of this algorithm with sensible costs, and the hash of another secret; `null` for other text. */
+function parsePhc({ pattern, isSane, derive }: PasswordAlgorithm, phc: string) {
+  const [, first, second, third, salt = "", hash = ""] = pattern.exec(phc) ?? [];
+  const costs: Costs = [Number(first), Number(second), Number(third)];
+  if (hash === "" || !isSane(...costs)) return null;
+  const bytes = Buffer.from(hash, "base64").byteLength;
+  const again = (secret: Bytes) => derive(secret, new Uint8Array(Buffer.from(salt, "base64")), bytes, costs);
+  return { hash, again: async (secret: Bytes) => toPhcBase64(await again(secret)) };
 }
 
 /** Base64 as PHC strings have it: without padding. */
@@ -112,49 +130,23 @@ function toPhcBase64(bytes: Uint8Array): string {
   return bytes.toBase64({ omitPadding: true });
 }
 
-// Argon2id (RFC 9106) as PHC strings: what passphrases are hashed with wherever the runtime has it.
-
 /**
- * OWASP's first choice for Argon2id. Of its equals this one alone is above 32 MiB, from where on glibc gives the memory
- * of each hash back to the system: at 19 MiB, version 2.36 kept nearly all of it, and the process grew with every try.
+ * Argon2id (RFC 9106), wherever the runtime has it. The costs are OWASP's first choice. Of its equals this one alone is
+ * above 32 MiB, from where on glibc gives the memory of each hash back to the system: at 19 MiB, version 2.36 kept nearly
+ * all of it, and the process grew with every try.
  */
-const costs = { memoryKibibytes: 47_104, passes: 1, parallelism: 1 } as const;
-const hashBytes = 32;
-const phcPattern =
-  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
-
-interface Parameters {
-  readonly memoryKibibytes: number;
-  readonly passes: number;
-  readonly parallelism: number;
-  readonly salt: Uint8Array<ArrayBuffer>;
-}
-
-/** Argon2id. */
 const argon2id: PasswordAlgorithm = {
-  parse(phc) {
-    const match = phcPattern.exec(phc);
-    if (match === null) return null;
-    const [, memory = "", passes = "", parallelism = "", salt = "", hash = ""] = match;
-    const parameters = {
-      memoryKibibytes: Number(memory),
-      passes: Number(passes),
-      parallelism: Number(parallelism),
-      salt: new Uint8Array(Buffer.from(salt, "base64")),
-    };
-    // A gibibyte and 32 passes are far beyond sense; more would let a setting stop the server.
-    const isSane = parameters.memoryKibibytes >= 8 * parameters.parallelism &&
-      parameters.memoryKibibytes <= 1_048_576 &&
-      parameters.passes >= 1 && parameters.passes <= 32 && parameters.parallelism >= 1;
-    if (!isSane) return null;
-    const bytes = Buffer.from(hash, "base64").byteLength;
-    return { hash, again: (secret) => derive(secret, parameters, bytes) };
-  },
-  async hash(secret) {
-    const salt = randomBytes(16);
-    const hash = await derive(secret, { ...costs, salt }, hashBytes);
-    const { memoryKibibytes, passes, parallelism } = costs;
-    return `$argon2id$v=19$m=${memoryKibibytes},t=${passes},p=${parallelism}$${toPhcBase64(salt)}$${hash}`;
+  pattern: /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/,
+  write: ([memory, passes, parallelism]) => `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}`,
+  costs: [47_104, 1, 1],
+  isSane: (memoryKibibytes, passes, parallelism) =>
+    memoryKibibytes >= 8 * parallelism && memoryKibibytes <= 1_048_576 &&
+    passes >= 1 && passes <= 32 && parallelism >= 1,
+  async derive(secret, salt, bytes, [memory, passes, parallelism]) {
+    const key = await crypto.subtle.importKey("raw-secret", secret, "Argon2id", false, ["deriveBits"]);
+    // TypeScript's library does not know the parameters of WICG "modern algorithms" yet.
+    const algorithm = { name: "Argon2id", nonce: salt, memory, passes, parallelism } as Algorithm;
+    return new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, bytes * 8));
   },
 };
 
@@ -162,74 +154,27 @@ let availability: Promise<boolean> | undefined;
 
 /** Whether this runtime has Argon2id: it came to Deno later than the versions that some hosts run. */
 export function hasArgon2id(): Promise<boolean> {
-  const least = { memoryKibibytes: 8, passes: 1, parallelism: 1, salt: new Uint8Array(16) };
-  availability ??= derive(new Uint8Array(), least, hashBytes).then(() => true, () => false);
+  availability ??= argon2id.derive(new Uint8Array(), new Uint8Array(16), hashBytes, [8, 1, 1])
+    .then(() => true, () => false);
   return availability;
 }
 
-async function derive(secret: Uint8Array<ArrayBuffer>, parameters: Parameters, bytes: number): Promise<string> {
-  const { memoryKibibytes, passes, parallelism, salt } = parameters;
-  const key = await crypto.subtle.importKey("raw-secret", secret, "Argon2id", false, ["deriveBits"]);
-  // TypeScript's library does not know the parameters of WICG "modern algorithms" yet.
-  const algorithm = { name: "Argon2id", nonce: salt, memory: memoryKibibytes, passes, parallelism } as Algorithm;
-  return toPhcBase64(new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, bytes * 8)));
-}
+const maxScryptBytes = 2 ** 30;
 
-// scrypt (RFC 7914) as PHC strings: what passphrases are hashed with where the runtime has no Argon2id.
-
-const scryptCosts = { logCost: 17, blockSize: 8, parallelism: 1 } as const; // OWASP's first choice for scrypt: 128 MiB
-const scryptHashBytes = 32;
-const maxMemoryBytes = 2 ** 30;
-const scryptPhcPattern =
-  /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
-
-interface ScryptParameters {
-  /** The binary logarithm of the cost N. */
-  readonly logCost: number;
-  readonly blockSize: number;
-  readonly parallelism: number;
-  readonly salt: Uint8Array;
-}
-
-/** scrypt (RFC 7914) as PHC strings, where the runtime has no Argon2id. */
-export const scrypt: PasswordAlgorithm = {
-  parse(phc) {
-    const match = scryptPhcPattern.exec(phc);
-    if (match === null) return null;
-    const [, logCost = "", blockSize = "", parallelism = "", salt = "", hash = ""] = match;
-    const parameters = {
-      logCost: Number(logCost),
-      blockSize: Number(blockSize),
-      parallelism: Number(parallelism),
-      salt: Buffer.from(salt, "base64"),
-    };
-    const { logCost: ln, blockSize: r, parallelism: p } = parameters;
-    // More would let a setting stop the server.
-    const isSane = ln >= 1 && r >= 1 && p >= 1 && p <= 16 && 128 * 2 ** ln * r <= maxMemoryBytes;
-    if (!isSane) return null;
-    const bytes = Buffer.from(hash, "base64").byteLength;
-    return { hash, again: (secret) => scryptDerive(secret, parameters, bytes) };
-  },
-  async hash(secret) {
-    const salt = randomBytes(16);
-    const hash = await scryptDerive(secret, { ...scryptCosts, salt }, scryptHashBytes);
-    const { logCost, blockSize, parallelism } = scryptCosts;
-    return `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}$${toPhcBase64(salt)}$${hash}`;
+/** scrypt (RFC 7914), where the runtime has no Argon2id. The costs are OWASP's first choice: 128 MiB. */
+const scrypt: PasswordAlgorithm = {
+  pattern: /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/,
+  write: ([logCost, blockSize, parallelism]) => `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}`,
+  costs: [17, 8, 1],
+  isSane: (ln, r, p) => ln >= 1 && r >= 1 && p >= 1 && p <= 16 && 128 * 2 ** ln * r <= maxScryptBytes,
+  derive(secret, salt, bytes, [ln, r, p]) {
+    const options = { N: 2 ** ln, r, p, maxmem: 2 * maxScryptBytes };
+    const { scrypt } = nodeCrypto();
+    return new Promise((resolve, reject) =>
+      scrypt(secret, salt, bytes, options, (error, hash) => error === null ? resolve(hash) : reject(error))
+    );
   },
 };
-
-function scryptDerive(secret: Uint8Array, { logCost, blockSize, parallelism, salt }: ScryptParameters, bytes: number) {
-  const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 * maxMemoryBytes };
-  return new Promise<string>((resolve, reject) =>
-    nodeCrypto().scrypt(
-      secret,
-      salt,
-      bytes,
-      options,
-      (error, hash) => error === null ? resolve(toPhcBase64(hash)) : reject(error),
-    )
-  );
-}
 
 const commonWords = new Set(
   ("abc access account admin administrator alpha angel apple april august autumn baby bailey baseball basketball batman " +

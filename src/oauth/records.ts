@@ -27,6 +27,8 @@ interface RecordFamily<T> {
   /** All records below `id`, or of the whole family, page by page. */
   all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
   put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
+  /** The condition that a record is still as it was read: there, or (`null`) not there. */
+  check(stored: Stored<T> | null, ...id: [string, ...string[]]): VersionCheck;
 }
 
 /** Describes a family by its key prefix and schema. */
@@ -55,6 +57,7 @@ export function defineRecordFamily<Schema extends z.ZodType>(
       const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];
       return expiresAt === undefined ? { key, value } : { key, value, expiresAt };
     },
+    check: (stored, ...id) => ({ key: [name, ...id], version: stored?.version ?? null }),
   };
 }
 

@@ -125,7 +125,7 @@ async function addUser(
     createdAt: now,
     passwordChangedAt: now,
   };
-  await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
+  await storage.commit({ checks: [users.check(null, id)], puts: [users.put(id, user)] });
 }
 
 /** `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it. */

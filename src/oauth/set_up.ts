@@ -103,7 +103,7 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
       const owner = { id: ownerId, passwordHash, epoch, disabled: false, createdAt: now, passwordChangedAt: now };
       // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
       const claimed = await storage.commit({
-        checks: [unchanged(found), { key: users.key(ownerId), version: null }],
+        checks: [unchanged(found), users.check(null, ownerId)],
         puts: [users.put(ownerId, owner)],
         deletes: [found.key],
       });

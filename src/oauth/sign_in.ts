@@ -3,15 +3,7 @@ import * as z from "zod";
 import { type Admission, createQueue } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import {
-  conflict,
-  defineRecordFamily,
-  noPassphrase,
-  ownerId,
-  retryOnConflict,
-  type Stored,
-  unchanged,
-} from "./records.ts";
+import { conflict, defineRecordFamily, noPassphrase, ownerId, retryOnConflict, type Stored } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./refusal.ts";
@@ -274,10 +266,7 @@ export function createPasswordThrottle(
   ): Promise<boolean> => {
     const now = agreedClock.now();
     return storage.commit({
-      checks: buckets.map(({ id }, index) => {
-        const stored = before[index] ?? null;
-        return stored === null ? { key: signInAttempts.key(id), version: null } : unchanged(stored);
-      }),
+      checks: buckets.map(({ id }, index) => signInAttempts.check(before[index] ?? null, id)),
       puts: buckets.map((bucket, index) => {
         const next = change(attemptsOf(before[index] ?? null, now), bucket);
         return signInAttempts.put(bucket.id, next, clock() + keptMs);

@@ -86,7 +86,7 @@ export function createSigningKeys(options: SigningKeyOptions) {
       if (current !== null) return signingKidAt(current.value, clock());
       const key = await makeSigningKey(options);
       const made = await storage.commit({
-        checks: [{ key: currentSigningKey.key("kid"), version: null }],
+        checks: [currentSigningKey.check(null, "kid")],
         puts: [signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],
       });
       return made ? key.kid : conflict;
@@ -261,7 +261,7 @@ export function rotateSigningKeys(
     const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMs;
     const previous = current === null ? null : await signingKeys.read(storage, kid);
     const rotated = await storage.commit({
-      checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
+      checks: [currentSigningKey.check(current, "kid")],
       puts: [
         ...(previous === null ? [] : [signingKeys.put(kid, previous.value, previousUntil)]),
         signingKeys.put(key.kid, key),
@@ -287,7 +287,7 @@ export function replaceSigningKeys(
     const present = await signingKeys.list(storage, { limit: maxWithdrawnKeys });
     const key = await makeSigningKey(options);
     const replaced = await storage.commit({
-      checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
+      checks: [currentSigningKey.check(current, "kid")],
       puts: [signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],
       deletes: present.map((stored) => stored.key),
     });

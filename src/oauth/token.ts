@@ -30,7 +30,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Batch, Storage } from "../storage/mod.ts";
 import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope, withinLimit } from "./scope.ts";
@@ -172,58 +172,70 @@ function findProblem(
   return verifyCodeVerifier(verifier, code.codeChallenge) ? null : "wrong_code_verifier";
 }
 
+/**
+ * Stores a grant and issues its first tokens, together with what else the commit needs; `null` where that was overtaken.
+ */
+export async function issueGrant(
+  { storage, clock, lifetimes, accessTokens }: GrantTypeOptions,
+  given: Omit<Grant, "clientId" | "clientName" | "createdAt">,
+  { client, checks, puts = [], refreshToken = null, scopes = given.scopes }: {
+    readonly client: Client;
+    readonly checks: Batch["checks"];
+    readonly puts?: NonNullable<Batch["puts"]>;
+    readonly refreshToken?: string | null;
+    /** Of the access token. */
+    readonly scopes?: readonly string[];
+  },
+): Promise<IssuedTokens | null> {
+  const now = clock();
+  const grant: Grant = { ...given, clientId: client.id, clientName: client.name, createdAt: now };
+  const { token } = await accessTokens.issue(grant, scopes);
+  const grantPuts = putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes));
+  const isStored = await storage.commit({ checks: checks ?? [], puts: [...puts, ...grantPuts] });
+  return isStored ? { grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken, scopes } : null;
+}
+
 /** Marks the code as used and stores the grant, together; the code's mark lives as long as the grant may. */
 async function redeem(
-  { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeOptions,
+  options: GrantTypeOptions,
   stored: Stored<AuthorizationCode>,
   { client, account, address }: { client: Client; account: Account; address: string },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
+  const { storage, secrets, clock, lifetimes } = options;
   const code = stored.value;
   const clientCheck = await clientStillThere(storage, client);
   // The approval stored the client, of either kind.
   if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
   const now = clock();
   const refresh = client.grantTypes.includes("refresh_token") ? startRefreshFamily(secrets, code.grantId, now) : null;
-  const grant: Grant = {
+  const family = refresh?.family ?? null;
+  const scopes = withinLimit(code.scopes, account.mayGrant);
+  if (scopes.length === 0) return failure("user_not_active");
+  const markUntil = Math.max(family?.endsAt ?? 0, grantExpiresAt(family, now, lifetimes));
+  const issued = await issueGrant(options, {
     id: code.grantId,
     subject: code.userId,
     kind: "user",
     credentialHash: account.credentialHash,
-    clientId: client.id,
-    clientName: client.name,
     redirectHost: redirectTarget(code.redirectUri),
     scopes: code.scopes,
     resource: code.resource,
-    createdAt: now,
     address,
-    refresh: refresh?.family ?? null,
-  };
-  const scopes = withinLimit(grant.scopes, account.mayGrant);
-  if (scopes.length === 0) return failure("user_not_active");
-  const { token } = await accessTokens.issue(grant, scopes);
-  const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
-  const committed = await storage.commit({
+    refresh: family,
+  }, {
+    client,
     // The user too: a passphrase change ends everything that was approved under the old one.
     checks: [unchanged(stored), account.unchanged, clientCheck],
-    puts: [
-      { key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil },
-      ...putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes)),
-    ],
-  });
-  if (!committed) return conflict;
-  return success({
-    grantId: grant.id,
-    subject: grant.subject,
-    accessToken: token,
+    puts: [{ key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil }],
     refreshToken: refresh?.token ?? null,
     scopes,
   });
+  return issued === null ? conflict : success(issued);
 }
 
 /** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved. */
-function createClientCredentialsGrant(
-  { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
-): GrantType {
+function createClientCredentialsGrant(options: GrantTypeOptions): GrantType {
+  const { storage, isAcceptedResource, resource } = options;
   return async (client, parameters) => {
     if (client.authentication === "none" || client.origin === "metadata_document") {
       return failure("grant_type_not_registered");
@@ -235,27 +247,19 @@ function createClientCredentialsGrant(
       return failure("scope_exceeds_client");
     }
     if (!isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-    const now = clock();
     const clientCheck = await clientStillThere(storage, client);
     if (clientCheck === null) return failure("unknown_client");
-    const grant: Grant = {
+    const issued = await issueGrant(options, {
       id: randomId(),
       subject: client.id, // RFC 9068 §2.2: no person is involved
       kind: "client",
       credentialHash: null,
-      clientId: client.id,
-      clientName: client.name,
       redirectHost: null,
       scopes,
       resource,
-      createdAt: now,
       refresh: null, // RFC 6749 §4.4.3
-    };
-    const { token } = await accessTokens.issue(grant, scopes);
-    const puts = putsOfGrant(grant, grantExpiresAt(null, now, lifetimes));
-    // Records of such clients change by removal only.
-    if (!await storage.commit({ checks: [clientCheck], puts })) return failure("unknown_client");
-    return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
+    }, { client, checks: [clientCheck] });
+    return issued === null ? failure("unknown_client") : success(issued); // such a record changes by removal only
   };
 }
 

@@ -4,7 +4,6 @@ import {
   createPasswordHasher,
   hashPassword,
   passphraseProblem,
-  scrypt,
   verifyPassword,
 } from "../../src/oauth/password_hash.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
@@ -39,11 +38,11 @@ Deno.test("scrypt gives what its specification does (RFC 7914 §12)", async () =
   const phc = (base64: string): string => `$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$${base64}`;
   const vector = "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2" +
     "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887";
-  const parsed = scrypt.parse(phc(Uint8Array.fromHex(vector).toBase64({ omitPadding: true })));
-  assert.equal(await parsed?.again(new TextEncoder().encode("pleaseletmein")), parsed?.hash);
+  const hash = phc(Uint8Array.fromHex(vector).toBase64({ omitPadding: true }));
+  assert.ok(await verifyPassword("pleaseletmein", hash));
   // Beyond a gibibyte, or without sense: a setting must not stop the server.
   for (const costs of ["ln=24,r=8,p=1", "ln=99,r=8,p=1", "ln=0,r=8,p=1", "ln=14,r=0,p=1", "ln=14,r=8,p=17"]) {
-    assert.equal(scrypt.parse(phc(vector).replace("ln=14,r=8,p=1", costs)), null, costs);
+    assert.ok(!await verifyPassword("pleaseletmein", hash.replace("ln=14,r=8,p=1", costs)), costs);
   }
 });
 
