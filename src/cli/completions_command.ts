@@ -45,53 +45,47 @@ function completedName(): string {
 
 const directoryFlags = ["data-dir", "workspace"];
 
+const directoryPattern = directoryFlags.map((flag) => `--${flag}`).join("|");
+
+/** For bash and zsh: what may follow a command; without one, the commands. */
+function wordsFunction(commands: readonly Command[]): string {
+  return `_portcullis_words() {
+  case $1 in
+${commands.map((command) => `    ${command.name}) echo "${candidates(command).join(" ")}" ;;`).join("\n")}
+    "") echo "${commands.map(({ name }) => name).join(" ")} --help --version" ;;
+  esac
+}`;
+}
+
 function bashScript(commands: readonly Command[], program: string): string {
-  const cases = commands.map((command) => `    ${command.name}) words="${candidates(command).join(" ")}" ;;`);
   return `# ${program} completions for bash:  source <(${program} completions bash)
+${wordsFunction(commands)}
 _portcullis() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} words
+  local current=\${COMP_WORDS[COMP_CWORD]} command=
   COMPREPLY=()
-  case $previous in
-    ${
-    directoryFlags.map((flag) => `--${flag}`).join("|")
-  }) local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
+  case \${COMP_WORDS[COMP_CWORD-1]} in
+    ${directoryPattern}) local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
     --config) local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    words="${commands.map(({ name }) => name).join(" ")} --help --version"
-  else
-    case \${COMP_WORDS[1]} in
-${indent(cases)}
-    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [ "$COMP_CWORD" -gt 1 ]; then command=\${COMP_WORDS[1]}; fi
+  COMPREPLY=($(compgen -W "$(_portcullis_words "$command")" -- "$current"))
 }
 complete -F _portcullis ${program}
 `;
 }
 
 function zshScript(commands: readonly Command[], program: string): string {
-  const described = commands.map(({ name, summary }) => `    '${name}:${quoted(summary)}'`);
-  const cases = commands.map((command) => `    ${command.name}) candidates=(${candidates(command).join(" ")}) ;;`);
   return `#compdef ${program}
 # ${program} completions for zsh:  source <(${program} completions zsh)
+${wordsFunction(commands)}
 _portcullis() {
-  local -a commands candidates
-  commands=(
-${described.join("\n")}
-  )
-  if (( CURRENT == 2 )); then
-    _describe command commands
-    return
-  fi
+  local command=
   case $words[CURRENT-1] in
-    ${directoryFlags.map((flag) => `--${flag}`).join("|")}) _directories; return ;;
+    ${directoryPattern}) _directories; return ;;
     --config) _files; return ;;
   esac
-  case $words[2] in
-${cases.join("\n")}
-  esac
-  compadd -- $candidates
+  if (( CURRENT > 2 )); then command=$words[2]; fi
+  compadd -- $(_portcullis_words "$command")
 }
 compdef _portcullis ${program}
 `;
@@ -130,11 +124,7 @@ function candidates({ words = [], flags, switches = {} }: Command): string[] {
   ];
 }
 
-/** The three shells escape a single quote in different ways. */
+/** A single quote cannot be escaped within single quotes. */
 function quoted(text: string): string {
   return text.replaceAll("'", "’");
-}
-
-function indent(lines: readonly string[]): string {
-  return lines.map((line) => `  ${line}`).join("\n");
 }

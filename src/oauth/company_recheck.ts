@@ -42,9 +42,6 @@ export function providerSessionId(issuer: string, sid: string): string {
   return hashSecret(`${issuer}\n${sid}`);
 }
 
-/** What the provider's answer came to: `unknown`, so that they have to sign in there again. */
-type Standing = "confirmed" | "borne" | "ended" | "unknown";
-
 /** What asking the provider needs. */
 export interface RecheckOptions extends AuthorizationServerOptions {
   readonly company: NonNullable<AuthorizationServerOptions["company"]>;
@@ -81,13 +78,11 @@ type FailedAt = Map<string, number>;
 /** Asks the provider about a person, and tells whether they are still in; shared by all who wait for the same one. */
 export function createRecheck(options: RecheckOptions): (userId: string) => Promise<boolean> {
   const { timers, log } = options;
-  const running = new Map<string, Promise<Standing>>();
+  const running = new Map<string, Promise<boolean>>();
   const failedAt: FailedAt = boundedMap(maxFailures);
-  const ask = async (userId: string): Promise<Standing> => {
+  const ask = async (userId: string): Promise<boolean> => {
     try {
-      const standing = await askLocked(options, userId, failedAt);
-      if (standing === "confirmed" || standing === "ended") failedAt.delete(userId);
-      return standing;
+      return await askLocked(options, userId, failedAt);
     } catch (error) {
       log.write("error", "provider_recheck", { outcome: "failed", user: userId, error: faultWords(error) });
       throw error;
@@ -95,43 +90,34 @@ export function createRecheck(options: RecheckOptions): (userId: string) => Prom
       running.delete(userId);
     }
   };
-  const askOnce = (userId: string): Promise<Standing> => {
+  const askOnce = (userId: string): Promise<boolean> => {
     const asked = running.get(userId) ?? ask(userId);
     running.set(userId, asked);
     return asked;
   };
   return async (userId) => {
     const failed = failedAt.get(userId);
-    let standing: Standing = "unknown";
-    if (failed !== undefined) { // only the first use waits for a provider that does not answer
-      if (timers.elapsed() >= failed + retryMs) askOnce(userId).catch(() => {}); // is in the log
-      standing = await borneOrNot(options, userId);
-    }
-    if (standing === "unknown" && (failed === undefined || timers.elapsed() >= failed + retryMs)) {
-      standing = await askOnce(userId);
-    }
-    return standing === "confirmed" || standing === "borne";
+    if (failed === undefined) return await askOnce(userId);
+    const asked = timers.elapsed() >= failed + retryMs ? askOnce(userId) : null;
+    asked?.catch(() => {}); // is in the log: only the first use waits for a provider that does not answer
+    return await isBorne(options, userId) || (asked !== null && await asked);
   };
 }
 
 /** While the provider says nothing, what it said last counts for a day more. */
-async function borneOrNot({ storage, company, clock }: RecheckOptions, userId: string): Promise<Standing> {
+async function isBorne({ storage, company, clock }: RecheckOptions, userId: string): Promise<boolean> {
   const checkedAt = (await users.read(storage, userId))?.value.company?.checkedAt ?? -Infinity;
-  return clock() < checkedAt + company.recheckMs + outageMs ? "borne" : "unknown";
+  return clock() < checkedAt + company.recheckMs + outageMs;
 }
 
-async function askLocked(
-  options: RecheckOptions,
-  userId: string,
-  failedAt: FailedAt,
-): Promise<Standing> {
+async function askLocked(options: RecheckOptions, userId: string, failedAt: FailedAt): Promise<boolean> {
   const { storage, clock, company, timers } = options;
   const pause = createPause(timers);
   const key = rechecks.key(userId);
   for (const endsAt = timers.elapsed() + 2 * lockMs; timers.elapsed() < endsAt; await pause(pollMs)) {
     const user = await users.read(storage, userId);
-    if (user?.value.company === undefined) return "unknown";
-    if (!isRecheckDue(user.value.company, company.recheckMs, clock())) return "confirmed"; // by another instance
+    if (user?.value.company === undefined) return false;
+    if (!isRecheckDue(user.value.company, company.recheckMs, clock())) return true; // confirmed by another instance
     const put = rechecks.put(userId, { since: clock() }, clock() + lockMs);
     if (!await storage.commit({ checks: [{ key, version: null }], puts: [put] })) continue;
     try {
@@ -140,7 +126,7 @@ async function askLocked(
       await storage.commit({ deletes: [key] });
     }
   }
-  return await borneOrNot(options, userId);
+  return await isBorne(options, userId);
 }
 
 async function askNow(
@@ -148,29 +134,35 @@ async function askNow(
   userId: string,
   { subject }: NonNullable<User["company"]>,
   failedAt: FailedAt,
-): Promise<Standing> {
+): Promise<boolean> {
   const { storage, secrets, company, log, timers } = options;
   const kept = await providerTokens.read(storage, userId);
   const refreshToken = kept === null ? null : await secrets.open(sealPurpose, kept.value.sealed, userId);
-  if (kept === null || refreshToken === null) return "unknown";
+  if (kept === null || refreshToken === null) return false; // they have to sign in there again
   const { refreshToken: next, person: asked } = await askAgain(options, { subject, refreshToken });
+  const refuse = async (why: ProviderFault | "not_allowed"): Promise<false> => {
+    failedAt.delete(userId);
+    await endPerson(options, userId, why);
+    return false;
+  };
   // A sign-in meanwhile brought another token, and may have voided this one.
-  if ((await providerTokens.read(storage, userId))?.version !== kept.version) return "confirmed";
+  if ((await providerTokens.read(storage, userId))?.version !== kept.version) return true;
   if (next !== refreshToken) {
     const sealed = await secrets.seal(sealPurpose, next, userId);
     await storage.commit({ checks: [unchanged(kept)], puts: [providerTokens.put(userId, { sealed })] });
   }
   if (!asked.ok) {
-    if (isAboutPerson(asked.error)) return await endPerson(options, userId, asked.error);
+    if (isAboutPerson(asked.error)) return await refuse(asked.error);
     log.write("warn", "provider_recheck", { outcome: "failed", user: userId, ...reasonOf(asked.error) });
     failedAt.set(userId, timers.elapsed());
-    return await borneOrNot(options, userId);
+    return await isBorne(options, userId);
   }
   const { value: person } = asked;
-  if (person !== null && !isAllowed(company.allow, person)) return await endPerson(options, userId, "not_allowed");
+  if (person !== null && !isAllowed(company.allow, person)) return await refuse("not_allowed");
+  failedAt.delete(userId);
   await noteChecked(options, userId, person);
   log.write("audit", "provider_recheck", { outcome: "confirmed", user: userId });
-  return "confirmed";
+  return true;
 }
 
 /** What the provider says of a person now; `null`: only that they are there. */
@@ -193,12 +185,11 @@ export async function endPerson(
   options: Pick<RecheckOptions, "storage" | "clock" | "log">,
   userId: string,
   why: ProviderFault | "not_allowed" | "signed_out_there",
-): Promise<"ended"> {
+): Promise<void> {
   const { storage, log } = options;
   await storage.commit({ deletes: [providerTokens.key(userId)] });
   await endAccessByProvider(options, userId);
   log.write("audit", "access_ended_by_provider", { outcome: "ended", user: userId, ...reasonOf(why) });
-  return "ended";
 }
 
 /** Error codes that are about this server as a client or the provider's state, and not about the person. */
