@@ -476,7 +476,7 @@ function graceMs(lifetimes: Lifetimes): number {
 }
 
 /** When the stored grant may be forgotten: neither a refresh nor an access token of it can be alive then. */
-export function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
+function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
   if (family === null) return accessTokenEnd;
   return Math.max(refreshEndsAt(family), accessTokenEnd);

@@ -11,7 +11,7 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
 
 /** A page says these words because a file below src/ has this text. */
 const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
-  ["security", "scrypt hashes with N = 2^17", "oauth/password_hash.ts", "logCost: 17"],
+  ["security", "scrypt hashes with N = 2^17", "oauth/password_hash.ts", "costs: [17, 8, 1]"],
   [
     "security",
     "the last keys stay valid for a day",
