@@ -218,7 +218,19 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
 
 /** The pages below /console, and the events of open ones. */
 const pageNames = [
-  ...["live", "connections", "why", "decisions", "rules", "people", "servicenow", "audit", "change", "settings"],
+  ...[
+    "live",
+    "connections",
+    "why",
+    "decisions",
+    "rules",
+    "people",
+    "servicenow",
+    "audit",
+    "change",
+    "files",
+    "settings",
+  ],
   "events",
 ];
 

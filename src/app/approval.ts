@@ -25,7 +25,6 @@ import {
   gateResources,
   gateTool,
   judgeByNames,
-  type JudgedCall,
   type PlaceReader,
   type Rule,
 } from "../console/mod.ts";
@@ -161,9 +160,28 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   };
   return {
     rules,
-    /** The rule that decides about a call; `null`: none does, and it goes on. */
-    judge: (call: JudgedCall, principal: Principal): Promise<Rule | null> =>
-      judgeByNames(call, { principal, rules: rules.current, now: parts.clock(), find: options.findTrueNames }),
+    /** The rule, of those that count, that decides about a tool's call on a path; `null`: none does, and it goes on. */
+    judge(
+      principal: Principal,
+      { path, tool }: { readonly path: string; readonly tool: string },
+      counts = (_rule: Rule): boolean => true,
+    ): Promise<Rule | null> {
+      const { subject: person, clientId, grantId } = principal;
+      const paths = pathNames(path);
+      const [place = path, ...otherNames] = paths;
+      const call = {
+        person,
+        clientId,
+        grantId,
+        tool,
+        changes: tool === "file_write",
+        places: [place],
+        otherNames,
+        paths,
+      };
+      const held = { rules: rules.current.filter(counts), now: parts.clock(), find: options.findTrueNames };
+      return judgeByNames(call, { principal, ...held });
+    },
     decisions: createDecisions({ ...parts, rules }),
     /** The tool behind the gate. */
     gate: (tool: Tool): Tool => takingMachinePaths(gateTool(tool, options), parts.workspace),

@@ -15,6 +15,7 @@ import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
+import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { createToolListCost } from "./protocol_server.ts";
@@ -105,6 +106,7 @@ export interface ConsoleParts extends Parts {
   nameOfClient(clientId: string): string | undefined;
   readonly rules: RuleStore;
   readonly decisions: Decisions;
+  readonly judge: Approval["judge"];
   readonly servicenow: Pick<Servicenow, "signIn"> | null;
   readonly tools: readonly Tool[];
   readonly steps: StepLog;

@@ -48,7 +48,7 @@ import type { Parts } from "./installation.ts";
 import type { RateLimits } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { scopesOf } from "./servicenow_wiring.ts";
-import { type Approval, placeReader } from "./approval.ts";
+import type { Approval } from "./approval.ts";
 
 /** The tools' way to make links, and the endpoint at which they are used. */
 export function openTransfers(source: WorkspaceSource, parts: Parts, access: Access) {
@@ -209,11 +209,7 @@ export function createTransferAccess(
   return {
     isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
     async judge({ principal, direction, path }) {
-      const { subject: person, clientId, grantId } = principal;
-      const paths = placeReader.pathNames(path);
-      const [place = path, ...otherNames] = paths;
-      const call = { person, clientId, grantId, tool: tools[direction], changes: direction === "upload" };
-      const rule = await judge({ ...call, places: [place], otherNames, paths }, principal);
+      const rule = await judge(principal, { path, tool: tools[direction] });
       return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
     },
     async changeCount() {

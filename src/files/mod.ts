@@ -27,6 +27,7 @@ export { fileWriteTool } from "./tools/file_write.ts";
 export { directoryOfPattern, isPattern, matchingFiles } from "./tools/matching_files.ts";
 export { inStoredForm, suggestNear } from "./tools/near_names.ts";
 export { type LineRequest, parseNamedParts, readTextPart, selectText } from "./tools/read_text.ts";
+export { toSize } from "./tools/list_walk.ts";
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";
 export { researchTools } from "./tools/research_tools.ts";
 export { workspaceFilesResource } from "./tools/workspace_files.ts";
@@ -34,7 +35,15 @@ export { type TransferLinks, transferPath } from "./transfer/port.ts";
 export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
-export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
+export {
+  mediaTypeOf,
+  readName,
+  showExactly,
+  showName,
+  showText,
+  sniffMedia,
+  toPathText,
+} from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export type { AccessPatterns } from "./workspace/access_rules.ts";
@@ -62,6 +71,8 @@ export { createUserWorkspaces, userDirectoryName } from "./workspace/user_worksp
 export { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "./workspace/watch.ts";
 /** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
+/** How a file is sent: loaded with the first download from the console. */
+export const loadDownload = (): Promise<typeof import("./transfer/download.ts")> => import("./transfer/download.ts");
 /** The workspace in a database: loaded with `WORKSPACE_STORE=storage`. */
 export const loadStoreWorkspace = (): Promise<typeof import("./store/store_workspace.ts")> =>
   import("./store/store_workspace.ts");

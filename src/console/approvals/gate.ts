@@ -199,15 +199,15 @@ async function effectOf(
   return { text: [`This call would fail: ${outcome.message}`, ...texts(outcome.partial?.content ?? [])].join("\n") };
 }
 
-/** Of a dry run the caller hears nothing, and is asked nothing. */
-const quietly: Partial<ToolContext> = {
+/** Of a dry run, and of what a page does, no caller hears anything or is asked anything. */
+export const quietly = {
   progress() {},
   log() {},
   noteChange() {},
   release() {},
   handOut: () => Promise.resolve(),
   supports: () => false,
-};
+} satisfies Partial<ToolContext>;
 
 /** Where a rule decides, the tool does not ask the client's person once more. */
 function withoutQuestions(context: ToolContext): ToolContext {

@@ -27,7 +27,7 @@ const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
 const maxTextBytes = 1_048_576;
 /** Who the trash says undid a change from the console. */
-const consoleClientId = "portcullis-console";
+export const consoleClientId = "portcullis-console";
 
 /** The changes of everyone's files. */
 export type Changes = ReturnType<typeof createChanges>;
@@ -107,7 +107,7 @@ function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): 
 type Undoable = Workspace & { readonly trash: Trash };
 
 /** Whose workspace is meant; nothing is called in this name. */
-function personOf(subject: string): Principal {
+export function personOf(subject: string): Principal {
   return {
     subject,
     clientId: consoleClientId,
@@ -186,6 +186,6 @@ async function textBefore(
   return read.ok && kept.sizeBytes <= maxTextBytes ? await textOf(read.value) : null;
 }
 
-async function textOf(bytes: Uint8Array): Promise<string | null> {
+export async function textOf(bytes: Uint8Array): Promise<string | null> {
   return bytes.byteLength > maxTextBytes ? null : (await decodeText(bytes))?.text ?? null;
 }

@@ -295,7 +295,8 @@ export function createConsole(options: ConsoleOptions) {
       const what = outcome === "done" ? "" : outcome.done;
       // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
       const done = `${name}.${markOf(visitor, name, what)}`;
-      return seeOther(visit.href(section.name, what === "" ? { done } : { done, what }), cookies);
+      const view = outcome === "done" ? {} : outcome.view;
+      return seeOther(visit.href(section.name, { ...view, done, ...what === "" ? {} : { what } }), cookies);
     }
     if (!("problem" in outcome)) return await framed(section, visit, { body: outcome, cookies, alone: true });
     // With what was posted, so that nothing has to be typed again.
@@ -329,7 +330,7 @@ export function createConsole(options: ConsoleOptions) {
       return await refuse(section, visit, "This page is for the owner and administrators.");
     }
     return visit.query.has("download") && section.download !== undefined
-      ? section.download(visit, async () => {
+      ? await section.download(visit, async () => {
         const { userId, isAdministrator } = entered.value;
         const again = await visits.enter(request, page);
         return again.ok && again.value.userId === userId && again.value.isAdministrator === isAdministrator;

@@ -146,6 +146,9 @@ ul.rules li { padding: .4rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
+ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
+img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: .5rem; }
 @media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
 @media (max-width: 40rem) {
   thead { display: none; }

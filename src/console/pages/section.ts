@@ -2,10 +2,11 @@
 import type { AuditFilter, FoundPage } from "../../audit/mod.ts";
 import type { Administration, LinkHealth, Visitor, Visits } from "../../oauth/mod.ts";
 import type { Decisions } from "../approvals/decisions.ts";
-import type { RuleStore } from "../approvals/rule.ts";
+import type { Rule, RuleStore } from "../approvals/rule.ts";
 import type { AttemptReport } from "../connections/report.ts";
 import type { Live } from "../live/live.ts";
 import type { WorkspaceSource } from "../../files/mod.ts";
+import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Check } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
@@ -33,7 +34,12 @@ interface ActVisit extends Visit {
 }
 
 /** An action's outcome: its notice, a separate page for what is shown once, or why it did nothing. */
-type ActOutcome = "done" | { readonly done: string } | Html | { readonly problem: string };
+type ActOutcome =
+  | "done"
+  /** `view`: of the page's query, for the page that follows. */
+  | { readonly done: string; readonly view?: Readonly<Record<string, string>> }
+  | Html
+  | { readonly problem: string };
 
 /** Something that a form of a section does. */
 export interface Act {
@@ -63,7 +69,7 @@ export interface Section {
    * A file in place of the page, where the address asks for `download`. `isStill` says whether the visitor is signed in
    * with the same rights: asked before each part, since a reader may take hours.
    */
-  download?(visit: Visit, isStill: () => Promise<boolean>): Response;
+  download?(visit: Visit, isStill: () => Promise<boolean>): Response | Promise<Response>;
   readonly acts?: Readonly<Record<string, Act>>;
 }
 
@@ -78,7 +84,7 @@ export interface ConsoleSources {
   readonly decisions: Decisions;
   readonly rules: RuleStore;
   readonly live: Live;
-  readonly tools: readonly Pick<Tool, "name" | "annotations">[];
+  readonly tools: readonly Pick<Tool, "name" | "annotations" | "input" | "run">[];
   /** About how many tokens the list of tools is for a client with these scopes. */
   toolListTokens(scopes: readonly string[]): number;
   /** What a client is called, as far as this process remembers; `null` where it does not. */
@@ -89,6 +95,12 @@ export interface ConsoleSources {
   /** Calls of each of the last hours (when it began, in milliseconds since the epoch), by outcome. */
   callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
   readonly workspace: WorkspaceSource;
+  /** The rule, of those that count, that decides about a tool's call on a path. */
+  judge(
+    principal: Principal,
+    call: { readonly path: string; readonly tool: string },
+    counts: (rule: Rule) => boolean,
+  ): Promise<Rule | null>;
   readonly log: Log;
   isUser(id: string): Promise<boolean>;
   /** Attempts to connect, newest first; of one person, or of all. */

@@ -5,6 +5,7 @@ import { connectionsSection, servicenowSection } from "./connections.ts";
 import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 import { decisionsSection } from "./decisions.ts";
+import { filesSection } from "./files.ts";
 import { liveSection } from "./live.ts";
 import { overviewSection } from "./overview.ts";
 import { peopleSection } from "./people.ts";
@@ -21,6 +22,8 @@ export function openConsole(sources: ConsoleSources) {
     id,
     sources.nameOfClient(id) ?? await sources.readClientName(id) ?? id,
   ];
+  const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
+  const changes = createChanges(sources);
   return createConsole({
     ...sources,
     waiting: async (visitor) => (await decisions.waiting(visitor)).length,
@@ -37,8 +40,9 @@ export function openConsole(sources: ConsoleSources) {
       rulesSection(sources, day.calls),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
-      auditSection(search, async (ids) => new Map(await Promise.all(ids.map(nameOf)))),
-      changeSection(createChanges(sources)),
+      auditSection(search, namesOf),
+      changeSection(changes),
+      filesSection(sources, { changes, namesOf }),
       settingsSection(settings),
     ],
   });

@@ -51,6 +51,11 @@ const corsHeaders = {
   "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After",
 };
 
+/** Of a file that is to be kept, not shown. */
+export function attachmentHeaders(path: string): Readonly<Record<string, string>> {
+  return { ...transferHeaders, "content-type": fileType, "content-disposition": contentDisposition(path) };
+}
+
 export function answer(status: number, body: BodyInit | null, headers: Readonly<Record<string, string>>): Response {
   return new Response(body, { status, headers: { ...transferHeaders, ...corsHeaders, ...headers } });
 }

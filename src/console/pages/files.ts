@@ -1,0 +1,323 @@
+/** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
+import * as z from "zod";
+import type { FoundLine } from "../../audit/mod.ts";
+import { type Change, readName, showName, showText, toSize, type Workspace } from "../../files/mod.ts";
+import { type Html, html, seeOther } from "../../lib/page.ts";
+import type { Result } from "../../lib/result.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
+import type { Changes } from "./changes.ts";
+import { actButton } from "./frame.ts";
+import { createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
+import {
+  ago,
+  type ConsoleSources,
+  dataTable,
+  differenceBlock,
+  outcomeBadge,
+  personColumn,
+  plainName,
+  type Section,
+  textField,
+  type Visit,
+} from "./section.ts";
+
+const name = "files";
+const viewed = "file_viewed";
+const entriesOfPage = 200;
+const filesFound = 50;
+const rowsOfHistory = 50;
+/** Changes of all files that are looked at for those of one. */
+const maxLookedAt = 5_000;
+const maxPathCharacters = 4_096;
+const maxWordsCharacters = 200;
+
+/** What the pages read of the answers of `file_read` and `file_search`. */
+const answer = z.lazy(() =>
+  z.object({
+    content: z.string().optional(),
+    start_line: z.int().default(1),
+    next_cursor: z.string().optional(),
+    matches: z.array(z.object({ filename: z.string(), line: z.int().optional(), text: z.string().default("") }))
+      .default([]),
+  })
+);
+
+/** A call that changed, read or was refused a file, or an act on the console. */
+interface PastCall extends Pick<FoundLine, "time" | "person" | "client" | "outcome" | "code" | "change"> {
+  readonly what: string;
+  readonly path: string;
+  readonly isUndone?: boolean;
+  /** Names what was in the file before, where that is kept. */
+  readonly version?: string | null;
+}
+
+/** What a page is about; `link` keeps the path, as names are shown. */
+interface Look extends Pick<Visit, "visitor" | "query"> {
+  readonly visit: Visit;
+  readonly path: string;
+  link(words: string, query?: Readonly<Record<string, string>>, kind?: string): Html;
+}
+
+/** The section; `namesOf` gives what clients are called, by id. */
+export function filesSection(
+  sources: ConsoleSources,
+  { changes, namesOf }: {
+    readonly changes: Changes;
+    namesOf(clientIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  },
+): Section {
+  const files = createOwnFiles(sources);
+
+  const filePage = async ({ visitor, query, path, link, visit }: Look, { info }: OpenedPath): Promise<Html> => {
+    if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
+    const [cursor, line] = [query.get("cursor"), Math.trunc(Number(query.get("line")))];
+    const from = cursor !== null ? { cursor } : line > 0 ? { start_line: line } : {};
+    const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
+    files.note(viewed, visitor, path);
+    const { sizeBytes, modifiedAt } = info.value;
+    const { next_cursor: next } = answer.parse(outcome.ok ? outcome.structuredContent : {});
+    return html`
+      <p class="quiet">${toSize(sizeBytes)}B, changed ${ago(modifiedAt, visit.now)}</p>
+      <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
+      ${contentOf(outcome, path)}
+      ${next !== undefined && html`
+        <p>${link("Next lines", { cursor: next })}</p>
+        ${pathForm(visit, path, textField("line", "Line", "", 12), "Go to line")}
+      `}
+    `;
+  };
+
+  const directoryPage = async ({ query, path, link, visit }: Look, opened: OpenedPath): Promise<Html> => {
+    const after = readName(query.get("after") ?? "") ?? "";
+    const options = { limit: entriesOfPage, details: true, ...after === "" ? {} : { after } };
+    const listing = await opened.workspace.list(opened.path, options);
+    if (!listing.ok) return refusal(sentence(listing.error));
+    const { entries, hasMore } = listing.value;
+    const rows = entries.map(({ name, kind, sizeBytes, modifiedAt }) => {
+      const shown = showName(name);
+      const inside = { path: path === "" ? shown : `${path}/${shown}` };
+      return [
+        link(kind === "directory" ? `${shown}/` : shown, inside),
+        sizeBytes === undefined ? null : toSize(sizeBytes),
+        modifiedAt === undefined ? null : ago(modifiedAt, visit.now),
+      ];
+    });
+    const columns = ["Name", { number: "Size" }, "Modified"];
+    const more = hasMore ? link("More", { after: showName(entries.at(-1)?.name ?? "") }, "button") : null;
+    return html`
+      ${dataTable({ caption: path || "Workspace", columns, rows, whenEmpty: "There are no files here." })}
+      <p>${more}${link("History", { view: "history" }, "button")}</p>
+    `;
+  };
+
+  const foundPage = async ({ visitor, query, path, link }: Look, words: string): Promise<Html> => {
+    const where = { path: path || "." };
+    const cursor = query.get("cursor") ?? undefined;
+    const byName = { ...where, pattern: `*${words}*`, show: "files", limit: filesFound };
+    const named = cursor === undefined ? await files.call(visitor, "file_search", byName) : null;
+    const lines = await files.call(visitor, "file_search", { ...where, query: words, ignore_case: true, cursor });
+    if (!lines.ok) return refusal(saidBy(lines));
+    const { matches, next_cursor: next } = answer.parse(lines.structuredContent);
+    const names = named?.ok ? answer.parse(named.structuredContent).matches : [];
+    const rows = [...names, ...matches].map(({ filename, line = null, text }) => {
+      const shown = showName(filename);
+      const place = line === null ? {} : { line: String(line) };
+      return [link(shown, { path: shown, ...place }), line, text === "" ? null : html`<code>${showText(text)}</code>`];
+    });
+    const columns = ["File", { number: "Line" }, "Text"];
+    return html`
+      ${dataTable({ caption: `Found in ${path || "Workspace"}`, columns, rows, whenEmpty: "No matches." })}
+      ${next !== undefined && html`<p>${link("More", { find: words, cursor: next }, "button")}</p>`}
+    `;
+  };
+
+  /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */
+  const historyPage = async ({ visitor, path, link, visit }: Look, opened: OpenedPath): Promise<Html> => {
+    const own = opened.path.text;
+    const kept: PastCall[] = [];
+    for await (const each of changesOf(opened.workspace, own)) {
+      const isOpen = maySee(visitor, each.person) && await files.ruledOut(visitor, "file_read", each.path) === null;
+      if (isOpen && kept.push(each) === rowsOfHistory) break;
+    }
+    const filter = { target: [own], ...visitor.isAdministrator ? {} : { person: visitor.userId } };
+    const { lines } = opened.isDirectory ? { lines: [] } : await sources.search(filter, { limit: rowsOfHistory });
+    const others = lines.flatMap((line): PastCall[] => {
+      const isKept = kept.some(({ change }) => change !== null && change === line.change);
+      const isLook = line.event === viewed && line.person === visitor.userId;
+      if (isKept || isLook || !namesIn(line.target).includes(own)) return [];
+      return [{ ...line, what: plainName(line.tool ?? line.event), path: own, change: null }];
+    });
+    const all = [...kept, ...others].toSorted((one, other) => other.time - one.time).slice(0, rowsOfHistory);
+    const names = await namesOf([...new Set(all.flatMap(({ client }) => client ?? []))]);
+    const rows = all.map((each) => [
+      ago(each.time, visit.now),
+      each.person,
+      names.get(each.client ?? "") ?? null,
+      html`${each.what} ${outcomeBadge(each.outcome, each.code)}`,
+      link(showName(each.path), { path: showName(each.path), view: "history" }),
+      changeCell(each, { visit, path, link }),
+    ]);
+    const file = opened.isDirectory ? "File" : null;
+    const columns = ["Time", personColumn(visit), "Client", "What", file, "Change"];
+    const audit = visit.href("audit", { target: own });
+    return html`
+      ${dataTable({ caption: `History of ${path || "Workspace"}`, columns, rows, whenEmpty: "Nothing is recorded." })}
+      <p>${link("Back", {}, "button")}${file === null && html`<a href="${audit}" class="button">All calls</a>`}</p>
+    `;
+  };
+
+  const versionPage = async ({ visitor, path, visit }: Look, version: string): Promise<Html> => {
+    const compared = await files.compare(visitor, path, version);
+    if (!compared.ok) return refusal(compared.error);
+    const { value: difference } = compared;
+    if (difference === "") return refusal("The file is as it was in this version.");
+    const shown = difference === null
+      ? refusal("There is no difference to show: this is no text, or too long.")
+      : differenceBlock(difference, "What restoring this version changes");
+    return html`${shown}${actButton(visit, name, "restore", "Restore this version", { values: { path, version } })}`;
+  };
+
+  return {
+    name,
+    title: "Files",
+    async show(visit) {
+      const { query, visitor } = visit;
+      const path = pathOf(query);
+      const link: Look["link"] = (words, more = {}, kind = "") =>
+        html`<a href="${visit.href(name, { path, ...more })}" class="${kind}">${words}</a>`;
+      const look = { visit, visitor, query, path, link };
+      const words = query.get("find")?.slice(0, maxWordsCharacters).trim() ?? "";
+      const version = query.get("version");
+      const opened = await files.open(visitor, path, words === "" ? undefined : "file_search");
+      const page = !opened.ok
+        ? refusal(opened.error)
+        : words !== ""
+        ? await foundPage(look, words)
+        : version !== null
+        ? await versionPage(look, version)
+        : query.get("view") === "history"
+        ? await historyPage(look, opened.value)
+        : await (opened.value.isDirectory ? directoryPage : filePage)(look, opened.value);
+      const names = path.split("/").filter((each) => each !== "");
+      const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
+      return html`
+        <p>${link("Workspace", { path: "" })}${above}</p>
+        ${pathForm(visit, path, textField("find", "Search", words, maxWordsCharacters), "Search")}
+        ${page}
+      `;
+    },
+    async download(visit, isStill) {
+      const path = pathOf(visit.query);
+      const sent = await files.download(visit.visitor, path, isStill);
+      return sent.ok ? sent.value : seeOther(visit.href(name, { path })); // which says why
+    },
+    acts: {
+      undo: {
+        done: "The change was undone.",
+        async run({ visitor, address, form }) {
+          const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
+          return toHistory(form, await changes.undo(form.get("id") ?? "", person, { ...visitor, address }));
+        },
+      },
+      restore: {
+        done: "The version was restored.",
+        async run({ visitor, address, form }) {
+          const version = form.get("version") ?? "";
+          return toHistory(form, await files.restore({ ...visitor, address }, pathOf(form), version));
+        },
+      },
+    },
+  };
+}
+
+function toHistory(form: URLSearchParams, outcome: Result<string, string>) {
+  const view = { path: pathOf(form), view: "history" };
+  return outcome.ok ? { done: outcome.value, view } : { problem: outcome.error };
+}
+
+/** The path as names are shown, however it was written. */
+function pathOf(query: URLSearchParams): string {
+  const written = (query.get("path") ?? "").slice(0, maxPathCharacters);
+  return showName(readName(written) ?? written).replace(/\/+$/, "");
+}
+
+function refusal(words: string): Html {
+  return html`<p class="note plain">${words}</p>`;
+}
+
+function saidBy({ message }: { readonly message: string }): string {
+  return message.replace(/^Failed to [^:]+: /, "");
+}
+
+/** A page of a text with the numbers of its lines, or a picture; or why there is neither. */
+function contentOf(outcome: ToolOutcome, path: string): Html {
+  if (!outcome.ok && outcome.code !== "not_text") return refusal(saidBy(outcome));
+  const media = outcome.ok ? outcome.content.find(({ type }) => type === "image") : undefined;
+  if (media?.type === "image") {
+    return html`<img class="picture" src="data:${media.mimeType};base64,${media.data}" alt="${path}">`;
+  }
+  const { content, start_line: first } = answer.parse(outcome.ok ? outcome.structuredContent : {});
+  if (content === undefined) return refusal("There is no preview of this kind of file.");
+  const lines = showText(content).replace(/\n$/, "").split("\n").map((each) => html`<li>${each}</li>`);
+  return html`<ol class="text" start="${first}">${lines}</ol>`;
+}
+
+function pathForm({ href }: Visit, path: string, field: Html, words: string): Html {
+  return html`
+    <form method="get" action="${href(name)}" class="row"><input type="hidden" name="path" value="${path}">${field}
+      <button type="submit" class="small">${words}</button></form>
+  `;
+}
+
+function changeCell(
+  { change, version, person, isUndone }: PastCall,
+  { visit, path, link }: Omit<Look, "visitor" | "query">,
+): Html | null {
+  if (change === null) return null;
+  const whose = { id: change, person: person ?? "" };
+  const undo = () => actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
+  return html`
+    <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
+      ${version && link("Version before", { version })}
+      ${isUndone ? html`<span class="badge">undone</span>` : undo()}</div>
+  `;
+}
+
+/** The paths that a line of the audit names, without the parts of files that it asks for. */
+function namesIn(target: string | null): readonly string[] {
+  return (target ?? "").split(/, | > /).map((each) => each.replace(/^(?:\.\/)+/, "").replace(/:[\d:-]+$/, ""));
+}
+
+/** The kept changes of a file by the names that it had, or of all that is below a directory; the newest first. */
+async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<PastCall> {
+  let own = path;
+  let lookedAt = 0;
+  for await (const { id, at: time, by, steps, undoneBy } of trash?.changes() ?? []) {
+    if (trash === null || ++lookedAt > maxLookedAt) return;
+    const about = steps.map(({ step }) => step).filter((step) => isWithin(step.path, own) || isWithin(own, step.path));
+    const [first] = about;
+    if (first === undefined) continue;
+    const before = steps.find(({ step }) => step.path === own && "kept" in step && step.kept?.kind === "file");
+    const holds = before !== undefined && await trash.holds({ change: id, number: before.number });
+    yield {
+      ...{ time, person: by?.subject ?? null, client: by?.clientId ?? null, outcome: null, code: null, change: id },
+      path: isWithin(first.path, own) ? first.path : own,
+      what: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
+      version: holds ? `${id}.${before.number}` : null,
+      isUndone: undoneBy !== null,
+    };
+    for (const step of about.toReversed()) {
+      if (step.op === "move" && own !== "" && isWithin(own, step.path)) own = step.from + own.slice(step.path.length);
+    }
+  }
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return directory === "" || path === directory || path.startsWith(`${directory}/`);
+}
+
+function didOf(step: Change["steps"][number]["step"]): string {
+  if (step.op === "move") return `moved from ${showName(step.from)}`;
+  if (step.op !== "put") return step.op === "remove" ? "deleted" : "new directory";
+  return step.created ? "created" : step.passages === undefined ? "replaced" : "edited";
+}
