@@ -127,7 +127,7 @@ export async function buildApp(config: Config, given: AppParts) {
     extensions: [clientCredentialsExtension],
     tools: [...tools, ...researchTools((name) => tools.find((tool) => tool.name === name))],
     extraTools: extraTools.map(offered),
-    resources: toolbox.resources,
+    resources: [...toolbox.resources, approval.view],
     prompts: toolbox.prompts,
     noteClient(principal, name, readsStreams) {
       records.attempts.noteName(principal, name);

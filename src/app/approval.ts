@@ -27,6 +27,7 @@ import {
   judgeByNames,
   type PlaceReader,
   type Rule,
+  viewResource,
 } from "../console/mod.ts";
 import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
 import { nameOfOperator } from "./call_records.ts";
@@ -137,7 +138,8 @@ interface ApprovalParts extends Parts {
 
 /** Reads the rules before the first call can come. */
 export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts) {
-  const pageUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console/decisions`;
+  const consoleUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console`;
+  const pageUrl = consoleUrl === null ? null : `${consoleUrl}/decisions`;
   const own = new Set(parts.extraTools.map(({ name }) => name));
   const rules = createRuleStore({ ...parts, knowsTool: (name) => own.has(name) || isKnownTool(name) });
   await rules.load();
@@ -192,6 +194,8 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
         placeOf: placeOfResource,
         isPath: isPathResource,
       }),
+    /** What clients show of results. */
+    view: viewResource({ ...parts, pageUrl, consoleUrl }),
     close: (): void => rules.close(),
   };
 }

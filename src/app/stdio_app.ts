@@ -83,6 +83,7 @@ export async function runStdio(
     ...parts,
     ...toolbox,
     tools: toolbox.tools.map(approval.gate),
+    resources: [...toolbox.resources, approval.view],
     log: records.log,
     recordRequest,
     callWatch,

@@ -5,6 +5,7 @@
  *   Until the decision the caller learns nothing of what the call would find.
  * - connections: the steps of each client's attempt to connect, and why one failed. No step holds a secret.
  * - live: the calls that run, on every instance, and the switches that stop them.
+ * - view: what a client shows of a result in the chat (MCP Apps).
  * - pages: the sections of `/console`. Each shows visitors their own things, and administrators everyone's.
  */
 export { createDecisions, type Decisions } from "./approvals/decisions.ts";
@@ -16,6 +17,7 @@ export { type AttemptRecorder, createAttemptRecorder } from "./connections/recor
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
+export { viewResource } from "./view/view.ts";
 
 /** The report of connection attempts: loaded for `portcullis connections`. */
 export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

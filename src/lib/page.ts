@@ -270,6 +270,38 @@ export function pageResponse(options: PageOptions): Response {
   return new Response(render(options), { status, headers });
 }
 
+/**
+ * A page that another program shows in a frame of its own (MCP Apps). Its policy is inside: nothing but its own style and
+ * script, no network; pictures are in its data. `css` and `script` must be constants of this program.
+ */
+export function framedPage({ title, css, script, body }: {
+  readonly title: string;
+  readonly css: string;
+  readonly script: string;
+  readonly body: Html;
+}): string {
+  const policy = [
+    "default-src 'none'",
+    `style-src ${inlineSource(css)}`,
+    `script-src ${inlineSource(script)}`,
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
+  const page = html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8">
+        <meta http-equiv="Content-Security-Policy" content="${policy}">
+        <title>${title}</title>
+        ${styleElement(css)}
+      </head>
+      <body>${body}${scriptElement(script)}</body>
+    </html>
+  `;
+  return `<!DOCTYPE html>${page.markup.trimStart()}`;
+}
+
 /** The path below which the server's pages are, without a trailing slash: "" where it has its host for itself. */
 export function basePathOf(serverUrl: string): string {
   return new URL(serverUrl).pathname.replace(/\/$/, "");

@@ -180,6 +180,8 @@ export interface Call extends PublicCall {
   readonly principal: Principal;
   readonly session: Session | null;
   readonly resultForm: ResultForm;
+  /** Whether the client shows views (MCP Apps). */
+  readonly showsView: boolean;
   /** Whether the call is alone in its body: only then can its answer become a stream. */
   readonly isSingle: boolean;
   /** Gives the answer, where that begins before the response is there. */
@@ -198,12 +200,20 @@ export function mark(call: PublicCall, outcome: AuditOutcome, code: string = out
   call.code = code;
 }
 
-/** A successful answer around a result that is already JSON text; its type matters only where revisions have types. */
-export function answerResult(call: PublicCall, result: string, resultType: ResultType = "complete"): JsonAnswer {
+/**
+ * A successful answer around a result that is already JSON text; its type matters only where revisions have types.
+ * `meta`: members of its `_meta`, as JSON text too.
+ */
+export function answerResult(
+  call: PublicCall,
+  result: string,
+  resultType: ResultType = "complete",
+  meta: string = "",
+): JsonAnswer {
   return {
     kind: "json",
     status: 200,
-    body: resultText(call.request.id, call.revision.encodeResult(result, resultType)),
+    body: resultText(call.request.id, call.revision.encodeResult(result, resultType, meta)),
   };
 }
 

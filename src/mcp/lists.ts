@@ -7,6 +7,7 @@ import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from
 import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
+import { viewUri } from "./tool.ts";
 
 const invalidCursor = "Invalid cursor: leave it out to begin with the first page";
 
@@ -81,12 +82,15 @@ export function createLists({ tools, prompts, resources: families }: {
     nameOf: ({ tool }) => tool.name,
     scopesOf: ({ tool }) => tool.scopes,
     profileOf: ({ tool }) => tool.profile,
-    encode: (entry, { revision, resultForm, exchange: { profile } }) =>
-      revision.encodeTool({
+    encode(entry, { revision, resultForm, showsView, exchange: { profile } }) {
+      const encoded = revision.encodeTool({
         ...entry,
         ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
         ...(resultForm === "text" ? { outputSchema: undefined } : {}),
-      }),
+      });
+      if (!showsView || entry.tool.hasView !== true) return encoded;
+      return { ...encoded, _meta: { ...encoded["_meta"] as object | undefined, ui: { resourceUri: viewUri } } };
+    },
   });
   return {
     tools(call) {
@@ -172,12 +176,12 @@ function createKeptList<Entry>(
   };
 
   return async (call) => {
-    const { revision, resultForm, exchange: { profile } } = call;
+    const { revision, resultForm, showsView, exchange: { profile } } = call;
     const { entries: visible, texts } = viewOf(call);
     const after = await openCursor(call, cursorPurpose, name);
     const start = after === undefined ? 0 : visible.findIndex((entry) => nameOf(entry) === after) + 1;
     if (after !== undefined && start === 0) return answerInvalid(call, invalidCursor); // or its entry is gone
-    const key = `${profile.name} ${revision.version} ${resultForm} ${start}`;
+    const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${start}`;
     let text = texts.get(key);
     if (text === undefined) texts.set(key, text = await render(call, visible, start));
     return answerResult(call, text);

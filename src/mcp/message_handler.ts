@@ -125,6 +125,7 @@ export function createMessageHandler(
 
   const answerRequest = async (request: RpcRequest, context: MessageContext): Promise<McpAnswer> => {
     const { exchange, revision, session } = context;
+    const abilities = revision.capabilitiesOf(request, session);
     const { promise: begun, resolve: beginAnswer } = Promise.withResolvers<McpAnswer>();
     const call: Call = {
       ...unmarked,
@@ -133,11 +134,8 @@ export function createMessageHandler(
       principal: exchange.principal,
       runtime,
       beginAnswer,
-      resultForm: resultFormOf(
-        runtime.structuredResults,
-        exchange.profile,
-        revision.capabilitiesOf(request, session).has("structured_content"),
-      ),
+      resultForm: resultFormOf(runtime.structuredResults, exchange.profile, abilities.has("structured_content")),
+      showsView: abilities.has("view"),
       finish: null,
       scopes: [],
     };

@@ -16,6 +16,7 @@ export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpc
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
+export { viewMediaType } from "./question.ts";
 export { createToolRegistry } from "./registry.ts";
 export { createPromptRegistry, createResourceRegistry } from "./resource.ts";
 export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
@@ -38,5 +39,6 @@ export {
   type Tool,
   type ToolContext,
   type ToolOutcome,
+  viewUri,
 } from "./tool.ts";
 export { tooManyCalls } from "./tool_call.ts";

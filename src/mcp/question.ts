@@ -11,9 +11,19 @@ import type { StorageKey } from "../storage/mod.ts";
 import { createIssuedIds } from "../lib/secrets.ts";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
+const viewExtension = "io.modelcontextprotocol/ui";
+/** MCP Apps (SEP-1865, 2026-01-26): clients that show views name their media type. */
+export const viewMediaType = "text/html;profile=mcp-app";
 
 /** Abilities that a tool may need of its caller. */
-export type ClientAbility = "elicitation" | "url_elicitation" | "sampling" | "roots" | "tasks" | "structured_content";
+export type ClientAbility =
+  | "elicitation"
+  | "url_elicitation"
+  | "sampling"
+  | "roots"
+  | "tasks"
+  | "structured_content"
+  | "view";
 
 export type ClientCapabilities = ReadonlySet<ClientAbility>;
 
@@ -33,7 +43,12 @@ export function parseClientCapabilities(declared: unknown): ClientCapabilities {
     if (!opensPages || isObject(elicitation["form"])) abilities.add("elicitation");
   }
   const extensions = declared["extensions"];
-  if (isObject(extensions) && isObject(extensions[tasksExtension])) abilities.add("tasks");
+  if (isObject(extensions)) {
+    if (isObject(extensions[tasksExtension])) abilities.add("tasks");
+    const view = extensions[viewExtension];
+    const types = isObject(view) ? view["mimeTypes"] : undefined;
+    if (Array.isArray(types) && types.includes(viewMediaType)) abilities.add("view");
+  }
   const { experimental } = declared;
   if (isObject(experimental) && isObject(experimental["structuredContent"])) abilities.add("structured_content");
   return abilities;

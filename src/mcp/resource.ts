@@ -33,7 +33,7 @@ interface ResourceTemplate {
 
 /** What a resource holds (MCP schema `ResourceContents`). */
 type ResourceContents =
-  & { readonly uri: string; readonly mimeType?: string }
+  & { readonly uri: string; readonly mimeType?: string; readonly _meta?: Readonly<Record<string, unknown>> }
   & ({ readonly text: string } | { readonly blob: string });
 
 /** What reading gives: contents, a refusal in words, or `null` when the family has no such resource. */

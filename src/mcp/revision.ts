@@ -59,8 +59,8 @@ export interface Revision {
   encodeContent(block: ContentBlock): unknown;
   /** The server as the opening answer shows it. */
   encodeServerInfo(info: ServerInfo): Readonly<Record<string, unknown>>;
-  /** A result's JSON text with what every result of the revision carries. */
-  encodeResult(result: string, resultType: ResultType): string;
+  /** A result's JSON text with what every result of the revision carries; `meta`: members of `_meta`, or nothing. */
+  encodeResult(result: string, resultType: ResultType, meta: string): string;
   /** A list's or a resource's fields with what the revision says about keeping them. */
   withCacheHint<T extends object>(result: T, hint: CacheHint): T | (T & CacheHint);
   /** What the client declared that it can do. */
@@ -118,7 +118,7 @@ const revision20250326: Revision = {
   encodeContent: (block) =>
     block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block,
   encodeServerInfo: ({ name, version }) => ({ name, version }),
-  encodeResult: (result) => result,
+  encodeResult: (result, _resultType, meta) => meta === "" ? result : withHead(`{"_meta":{${meta}}`, result),
   withCacheHint: (result) => result,
   capabilitiesOf: (_call, session) => session?.capabilities ?? noCapabilities,
   logLevelOf: (_call, session) => session?.logLevel ?? null,
@@ -200,11 +200,16 @@ const modernErrorStatuses: ReadonlyMap<number, number> = new Map([
   [refusalCode.unauthorized, 401],
 ]);
 
+/** The JSON text of an object with further members at its head. */
+function withHead(head: string, result: string): string {
+  return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;
+}
+
 /** The revision 2026-07-28 of a server; its results carry who that is. */
 export function createModernRevision(serverInfo: ServerInfo): Revision {
   const info = latestLegacyRevision.encodeServerInfo(serverInfo);
-  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": info });
-  const completeHead = `{"resultType":"complete","_meta":${meta}`;
+  const serverMeta = `"io.modelcontextprotocol/serverInfo":${JSON.stringify(info)}`;
+  const completeHead = `{"resultType":"complete","_meta":{${serverMeta}}`;
   return {
     ...latestLegacyRevision,
     version: modernVersion,
@@ -216,9 +221,9 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     challengesWithGranted: false,
     checksHeaderParameters: true,
     errorStatus: (code) => modernErrorStatuses.get(code) ?? 200,
-    encodeResult(result, resultType) {
-      const head = resultType === "complete" ? completeHead : `{"resultType":"${resultType}","_meta":${meta}`;
-      return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;
+    encodeResult(result, resultType, meta) {
+      if (resultType === "complete" && meta === "") return withHead(completeHead, result);
+      return withHead(`{"resultType":"${resultType}","_meta":{${serverMeta}${meta && `,${meta}`}}`, result);
     },
     withCacheHint: (result, { ttlMs, cacheScope }) => ({ ...result, ttlMs, cacheScope }),
     capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),

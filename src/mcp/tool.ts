@@ -52,6 +52,8 @@ export type ToolOutcome =
     readonly structuredContent?: Readonly<Record<string, unknown>>;
     /** Of a dry run: what it was made from, so that an approval is for this and nothing else. Callers do not get it. */
     readonly madeFrom?: string;
+    /** What the client's view shows instead of the structured content; see `Tool.hasView`. */
+    readonly view?: () => Readonly<Record<string, unknown>>;
     /** Empty, where a tool gives one outcome for several calls: holds its JSON for each kind of caller so far. */
     readonly encoded?: Map<string, string>;
   }
@@ -61,6 +63,8 @@ export type ToolOutcome =
     readonly code: string;
     /** What went wrong and what to do, for the model and its person; never a path outside the workspace. */
     readonly message: string;
+    /** The call that waits for a person, for the client's view. */
+    readonly waiting?: { readonly id: string; readonly url: string };
     /** What there is in spite of the failure, such as the text up to it. The caller gets it after the message. */
     readonly partial?: {
       readonly content: readonly ContentBlock[];
@@ -156,6 +160,9 @@ export const emptyIsAbsent = { empty: "absent" } as const;
 /** For `meta` of a number that is lowered to its maximum, which the answer then says. */
 export const clamped = { clamped: true } as const;
 
+/** The one view of results. */
+export const viewUri = "ui://portcullis/view.html";
+
 /** A tool as data. Where `run` answers without a promise, the call needs no time-out and nothing to cancel it by. */
 export interface Tool {
   /** snake_case, unique, under 50 characters. */
@@ -181,6 +188,8 @@ export interface Tool {
   readonly output?: z.ZodType;
   /** What a caller may ask for in one answer, where that is more than clients let pass unasked. */
   readonly maxResultCharacters?: number;
+  /** Whether clients that show views (MCP Apps) show its results in the server's own, at {@link viewUri}. */
+  readonly hasView?: true;
   /** Files or tables that every call is about, beside those in its parameters; an empty text for all there is. */
   readonly places?: readonly string[];
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;

@@ -96,9 +96,18 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
       ...answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${wordsOfFailure(outcome)}`),
       status: 200,
     }
-    : answerResult(call, toToolResultText(registered, outcome, call));
+    : answerResult(call, toToolResultText(registered, outcome, call), "complete", viewMeta(call, registered, outcome));
   if (!outcome.ok) mark(call, "tool_error", outcome.code);
   return answer;
+}
+
+/** What the client's view of the result gets beside it, which no model reads (SEP-1865, data passing). */
+function viewMeta({ showsView, change }: Call, { tool }: RegisteredTool, outcome: ToolOutcome): string {
+  if (!showsView || tool.hasView !== true) return "";
+  const shown = outcome.ok
+    ? { data: outcome.view?.() ?? outcome.structuredContent, change: change ?? undefined }
+    : { code: outcome.code, waiting: outcome.waiting };
+  return `"portcullis/view":${JSON.stringify({ title: tool.title, ...shown })}`;
 }
 
 function wordsOfFailure({ message, partial }: Extract<ToolOutcome, { ok: false }>): string {

@@ -225,6 +225,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     title: "Save a ServiceNow attachment",
     description: "Saves a record's file to the workspace. Replaces a file that filename names.",
     scopes: ["servicenow:read", "files:write"],
+    hasView: true,
     annotations: { ...writing.annotations, destructiveHint: true },
     aliases: otherNames(fileNames),
     knownAs: "servicenow_save_attachment",

@@ -33,6 +33,7 @@ export const recordNames = { id: "number sys_id record_id record_number ticket",
 export type Reader = "caller" | "person";
 
 export const writing = {
+  hasView: true as const,
   scopes: ["servicenow:write"],
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
 };
@@ -87,12 +88,16 @@ export function joinOutcomes(ids: readonly string[], outcomes: readonly ToolOutc
   );
   const text = [...heading === "" ? [] : [heading], ...texts].join("\n\n");
   const failed = outcomes.find((outcome) => !outcome.ok);
+  const done = outcomes.filter((outcome) => outcome.ok);
   return failed === undefined || failed.ok
-    ? toTextOutcome([text], JSON.stringify(outcomes.map((outcome) => outcome.ok ? outcome.madeFrom : "")))
+    ? {
+      ...toTextOutcome([text], JSON.stringify(done.map(({ madeFrom }) => madeFrom))),
+      view: () => ({ records: done.flatMap(({ view }) => view?.()["records"] ?? []) }),
+    }
     : { ok: false, code: failed.code, message: text };
 }
 
-export function toTextOutcome(lines: readonly string[], madeFrom = ""): ToolOutcome {
+export function toTextOutcome(lines: readonly string[], madeFrom = ""): Extract<ToolOutcome, { readonly ok: true }> {
   return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom };
 }
 

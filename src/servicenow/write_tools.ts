@@ -71,13 +71,23 @@ function reportLines(report: ChangeReport, reader: Reader): readonly string[] {
   ];
 }
 
+/** A change for the client's view. */
+function shownChange({ dryRun, table, name, title, link, changes, notTaken, alsoChanged }: ChangeReport) {
+  const label = knownTable(table)?.label ?? table;
+  return {
+    ...{ name: name ?? `A new ${label.toLowerCase()}`, title, link, dry_run: dryRun },
+    changes: [...changes, ...alsoChanged].map(shortened),
+    not_taken: notTaken,
+  };
+}
+
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
 function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
   const { dryRun, name, changes, notTaken, madeFrom } = report;
   const lines = reportLines(report, reader);
   return !dryRun && name !== null && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
     ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
-    : toTextOutcome(lines, madeFrom);
+    : { ...toTextOutcome(lines, madeFrom), view: () => ({ records: [shownChange(report)] }) };
 }
 
 // Values of fields as parameters: lines in `values`, and field names that agents guess as parameters.

@@ -130,22 +130,22 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   asking.catch(() => {}); // where the caller goes before it is known
   const decided = await waitForDecision({ id, tool: tool.name, asking }, context, options);
   if (typeof decided === "string") return notHeld(decided);
-  if (decided === null) return waits(pageUrl);
+  if (decided === null) return waits(pageUrl, id);
   const { person, clientId } = decided.call;
   if (decided.call.state === "denied") {
     return { ok: false, code: "denied_by_person", message: deniedWords(decided.call) };
   }
-  if (context.signal.aborted) return waits(pageUrl);
+  if (context.signal.aborted) return waits(pageUrl, id);
   if (!await options.isLive(context.principal)) return accessEnded;
   // another call may have used the approval
-  if (!await takeHeldCall(storage, decided)) return waits(pageUrl);
+  if (!await takeHeldCall(storage, decided)) return waits(pageUrl, id);
   const now = await describe(tool, held, options); // the last look: what follows is the call itself
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied;
   if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
     // what was approved has changed since: the page shows the new state
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
-    return waits(pageUrl);
+    return waits(pageUrl, id);
   }
   const fields = { held: id, tool: tool.name, user: person, client: clientId };
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
@@ -249,7 +249,7 @@ async function waitForDecision(
   const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
   const stopWaiting = timers.after(waitMs, giveUp);
   const startedAt = timers.elapsed();
-  const url = `${pageUrl}?call=${id}`;
+  const url = pageOf(pageUrl, id);
   const message = `Waiting for approval at ${url}`;
   const tell = (): void => context.progress({ progress: (timers.elapsed() - startedAt) / 1_000, message });
   const stopTelling = timers.every(progressEveryMs, tell);
@@ -400,10 +400,15 @@ const noPage: ToolOutcome = {
     "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
 };
 
-function waits(pageUrl: string): ToolOutcome {
+/** The page where the call is decided. */
+export function pageOf(pageUrl: string, id: string): string {
+  return `${pageUrl}?call=${id}`;
+}
+
+function waits(pageUrl: string, id: string): ToolOutcome {
   const message = `Nothing was done yet: this call waits for a person's approval at ${pageUrl}. ` +
     "Tell them, then call again with these same arguments.";
-  return { ok: false, code: "approval_pending", message };
+  return { ok: false, code: "approval_pending", message, waiting: { id, url: pageOf(pageUrl, id) } };
 }
 
 const accessEnded: ToolOutcome = {

@@ -214,7 +214,9 @@ const knownAs = {
 
 const frame = (tool: keyof typeof knownAs, title: string, scope: "files:read" | "files:write", aliases: Meanings) => {
   const annotations = { title, ...scope === "files:read" ? readingHints : changingHints };
-  return { name: `file_${tool}`, title, scopes: [scope], annotations, aliases, knownAs: knownAs[tool] };
+  const listed = { name: `file_${tool}`, title, scopes: [scope], annotations };
+  const view = tool === "list" || tool === "search" ? {} : { hasView: true as const };
+  return { ...listed, aliases, knownAs: knownAs[tool], ...view };
 };
 
 /** By tool; `list` and `search` by what is the most of their numbers. */

@@ -458,6 +458,7 @@ function combineReads(reads: readonly FileRead[]): ToolOutcome {
       ...(isOne ? {} : { files: further.map(({ facts }) => facts) }),
       untrusted: true,
     },
+    view: () => ({ filename: first.facts["filename"] }), // what was read is in the content
   };
 }
 

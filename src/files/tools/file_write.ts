@@ -104,6 +104,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       const empty = await refuseEmptyVersion(workspace, action, versions);
       if (empty !== null) return empty;
       if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
+      const differences = context.supports("view") ? await previewWrite(source, request, context) : "";
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
@@ -114,12 +115,12 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       }
       if (files.length > 0) {
         const all = await writeAll(workspace, wanted, obstacles, () => takeBack(source, context, changing));
-        return all.ok ? toAnswer(all.value) : all.error;
+        return all.ok ? toAnswer(all.value, differences) : all.error;
       }
       const [alone] = wanted;
       if (alone === undefined) return obstacles[0] ?? notUnicode;
       const written = await writeOne(workspace, alone);
-      return written.ok ? toAnswer([written.value]) : written.error;
+      return written.ok ? toAnswer([written.value], differences) : written.error;
     },
   });
 }
@@ -132,7 +133,8 @@ interface WantedFile {
   readonly ifVersion: string | undefined;
 }
 
-function toAnswer(written: readonly Written[]): ToolOutcome {
+/** `differences`: for the client's view. */
+function toAnswer(written: readonly Written[], differences: string): ToolOutcome {
   const lines: string[] = [];
   const facts: Record<string, unknown>[] = [];
   for (const { path, mode, sizeBytes, sha256, created, note } of written) {
@@ -149,7 +151,8 @@ function toAnswer(written: readonly Written[]): ToolOutcome {
     });
   }
   const [first, ...further] = facts;
-  return textAnswer(lines.join("\n"), { ...first, ...(further.length === 0 ? {} : { files: further }) });
+  const answer = textAnswer(lines.join("\n"), { ...first, ...(further.length === 0 ? {} : { files: further }) });
+  return { ...answer, view: () => ({ filename: first?.["filename"], diff: differences }) };
 }
 
 /** Writes all files, or leaves all as they were, and then names all that is in the way. */
