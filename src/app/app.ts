@@ -217,22 +217,9 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
 }
 
 /** The pages below /console, and the events of open ones. */
-const pageNames = [
-  ...[
-    "live",
-    "connections",
-    "why",
-    "decisions",
-    "rules",
-    "people",
-    "servicenow",
-    "audit",
-    "change",
-    "files",
-    "settings",
-  ],
-  "events",
-];
+const pageNames = "live connections why decisions rules people servicenow audit change files settings events".split(
+  " ",
+);
 
 /**
  * The routes of the console, none where it is off. The code of its pages is loaded at the first request to one; `close`

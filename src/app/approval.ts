@@ -163,26 +163,13 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   return {
     rules,
     /** The rule, of those that count, that decides about a tool's call on a path; `null`: none does, and it goes on. */
-    judge(
-      principal: Principal,
-      { path, tool }: { readonly path: string; readonly tool: string },
-      counts = (_rule: Rule): boolean => true,
-    ): Promise<Rule | null> {
+    judge(principal: Principal, tool: string, path: string, counts = (_: Rule) => true): Promise<Rule | null> {
       const { subject: person, clientId, grantId } = principal;
       const paths = pathNames(path);
       const [place = path, ...otherNames] = paths;
-      const call = {
-        person,
-        clientId,
-        grantId,
-        tool,
-        changes: tool === "file_write",
-        places: [place],
-        otherNames,
-        paths,
-      };
+      const about = { person, clientId, grantId, tool, changes: tool === "file_write" };
       const held = { rules: rules.current.filter(counts), now: parts.clock(), find: options.findTrueNames };
-      return judgeByNames(call, { principal, ...held });
+      return judgeByNames({ ...about, places: [place], otherNames, paths }, { principal, ...held });
     },
     decisions: createDecisions({ ...parts, rules }),
     /** The tool behind the gate. */

@@ -209,7 +209,7 @@ export function createTransferAccess(
   return {
     isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
     async judge({ principal, direction, path }) {
-      const rule = await judge(principal, { path, tool: tools[direction] });
+      const rule = await judge(principal, tools[direction], path);
       return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
     },
     async changeCount() {

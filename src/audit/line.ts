@@ -39,6 +39,7 @@ function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Rec
   return Object.fromEntries(textFields.map((name, index) => [name, valueOf(name, index)])) as Record<TextField, Value>;
 }
 
+/** A line that says nothing: what is known is put over it. */
 export const emptyLine: AuditLine = { ...textsOf(() => null), time: 0, event: "", durationMs: null };
 
 const maxCharacters = 200;

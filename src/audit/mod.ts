@@ -10,7 +10,7 @@
  */
 
 export { type AuditParts, readCallsOfDay, trimAudit } from "./chain.ts";
-export { type AuditLine, callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
+export { type AuditLine, callEvent, emptyLine, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { Counts, LimitName, Metrics } from "./metrics.ts";
 export { observeStorage } from "./observed_storage.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";

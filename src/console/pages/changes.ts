@@ -27,7 +27,7 @@ const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
 const maxTextBytes = 1_048_576;
 /** Who the trash says undid a change from the console. */
-export const consoleClientId = "portcullis-console";
+const consoleClientId = "portcullis-console";
 
 /** The changes of everyone's files. */
 export type Changes = ReturnType<typeof createChanges>;
@@ -78,8 +78,7 @@ export function createChanges(
       if (found === null) return failure("This change is no longer kept.");
       const { change, trash } = found;
       let made: string | null = null;
-      const author = { subject: by.userId, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
-      const workspace = found.workspace.begin(author, (own) => {
+      const workspace = found.workspace.begin(authorOf(by.userId), (own) => {
         made = own;
       });
       if (workspace.trash === null) return failure("This server does not keep changes.");
@@ -104,19 +103,16 @@ function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): 
     }.`;
 }
 
+/** Who the trash says made a change from the console. */
+export function authorOf(subject: string) {
+  return { subject, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
+}
+
 type Undoable = Workspace & { readonly trash: Trash };
 
 /** Whose workspace is meant; nothing is called in this name. */
 export function personOf(subject: string): Principal {
-  return {
-    subject,
-    clientId: consoleClientId,
-    grantId: consoleClientId,
-    tokenId: consoleClientId,
-    keyId: null,
-    scopes: new Set(),
-    expiresAt: 0,
-  };
+  return { ...authorOf(subject), tokenId: consoleClientId, keyId: null, scopes: new Set(), expiresAt: 0 };
 }
 
 async function stepText(workspace: Undoable, change: Change, numbered: NumberedStep): Promise<string> {

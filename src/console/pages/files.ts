@@ -1,9 +1,10 @@
 /** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
 import * as z from "zod";
-import type { FoundLine } from "../../audit/mod.ts";
+import { type AuditLine, emptyLine, type FoundLine } from "../../audit/mod.ts";
 import { type Change, readName, showName, showText, toSize, type Workspace } from "../../files/mod.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import type { Result } from "../../lib/result.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Changes } from "./changes.ts";
 import { actButton } from "./frame.ts";
@@ -37,25 +38,22 @@ const answer = z.lazy(() =>
     content: z.string().optional(),
     start_line: z.int().default(1),
     next_cursor: z.string().optional(),
-    matches: z.array(z.object({ filename: z.string(), line: z.int().optional(), text: z.string().default("") }))
+    matches: z.array(z.object({ filename: z.string(), line: z.int().default(0), text: z.string().default("") }))
       .default([]),
   })
 );
 
-/** A call that changed, read or was refused a file, or an act on the console. */
-interface PastCall extends Pick<FoundLine, "time" | "person" | "client" | "outcome" | "code" | "change"> {
-  readonly what: string;
-  readonly path: string;
-  readonly isUndone?: boolean;
-  /** Names what was in the file before, where that is kept. */
-  readonly version?: string | null;
+function answerIn(outcome: ToolOutcome): z.output<typeof answer> {
+  return answer.parse(outcome.ok ? outcome.structuredContent : {});
 }
 
-/** What a page is about; `link` keeps the path, as names are shown. */
-interface Look extends Pick<Visit, "visitor" | "query"> {
-  readonly visit: Visit;
+/** A call that changed, read or was refused a file, or an act on the console. */
+interface PastCall extends AuditLine {
   readonly path: string;
-  link(words: string, query?: Readonly<Record<string, string>>, kind?: string): Html;
+  /** Of a kept change: what it did, and what names the content before, where that is kept. */
+  readonly did?: string;
+  readonly version?: string | null;
+  readonly isUndone?: boolean;
 }
 
 /** The section; `namesOf` gives what clients are called, by id. */
@@ -68,113 +66,140 @@ export function filesSection(
 ): Section {
   const files = createOwnFiles(sources);
 
-  const filePage = async ({ visitor, query, path, link, visit }: Look, { info }: OpenedPath): Promise<Html> => {
-    if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
-    const [cursor, line] = [query.get("cursor"), Math.trunc(Number(query.get("line")))];
-    const from = cursor !== null ? { cursor } : line > 0 ? { start_line: line } : {};
-    const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
-    files.note(viewed, visitor, path);
-    const { sizeBytes, modifiedAt } = info.value;
-    const { next_cursor: next } = answer.parse(outcome.ok ? outcome.structuredContent : {});
-    return html`
-      <p class="quiet">${toSize(sizeBytes)}B, changed ${ago(modifiedAt, visit.now)}</p>
-      <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
-      ${contentOf(outcome, path)}
-      ${next !== undefined && html`
-        <p>${link("Next lines", { cursor: next })}</p>
-        ${pathForm(visit, path, textField("line", "Line", "", 12), "Go to line")}
-      `}
-    `;
-  };
-
-  const directoryPage = async ({ query, path, link, visit }: Look, opened: OpenedPath): Promise<Html> => {
-    const after = readName(query.get("after") ?? "") ?? "";
-    const options = { limit: entriesOfPage, details: true, ...after === "" ? {} : { after } };
-    const listing = await opened.workspace.list(opened.path, options);
-    if (!listing.ok) return refusal(sentence(listing.error));
-    const { entries, hasMore } = listing.value;
-    const rows = entries.map(({ name, kind, sizeBytes, modifiedAt }) => {
-      const shown = showName(name);
-      const inside = { path: path === "" ? shown : `${path}/${shown}` };
-      return [
-        link(kind === "directory" ? `${shown}/` : shown, inside),
-        sizeBytes === undefined ? null : toSize(sizeBytes),
-        modifiedAt === undefined ? null : ago(modifiedAt, visit.now),
-      ];
-    });
-    const columns = ["Name", { number: "Size" }, "Modified"];
-    const more = hasMore ? link("More", { after: showName(entries.at(-1)?.name ?? "") }, "button") : null;
-    return html`
-      ${dataTable({ caption: path || "Workspace", columns, rows, whenEmpty: "There are no files here." })}
-      <p>${more}${link("History", { view: "history" }, "button")}</p>
-    `;
-  };
-
-  const foundPage = async ({ visitor, query, path, link }: Look, words: string): Promise<Html> => {
-    const where = { path: path || "." };
-    const cursor = query.get("cursor") ?? undefined;
-    const byName = { ...where, pattern: `*${words}*`, show: "files", limit: filesFound };
-    const named = cursor === undefined ? await files.call(visitor, "file_search", byName) : null;
-    const lines = await files.call(visitor, "file_search", { ...where, query: words, ignore_case: true, cursor });
-    if (!lines.ok) return refusal(saidBy(lines));
-    const { matches, next_cursor: next } = answer.parse(lines.structuredContent);
-    const names = named?.ok ? answer.parse(named.structuredContent).matches : [];
-    const rows = [...names, ...matches].map(({ filename, line = null, text }) => {
-      const shown = showName(filename);
-      const place = line === null ? {} : { line: String(line) };
-      return [link(shown, { path: shown, ...place }), line, text === "" ? null : html`<code>${showText(text)}</code>`];
-    });
-    const columns = ["File", { number: "Line" }, "Text"];
-    return html`
-      ${dataTable({ caption: `Found in ${path || "Workspace"}`, columns, rows, whenEmpty: "No matches." })}
-      ${next !== undefined && html`<p>${link("More", { find: words, cursor: next }, "button")}</p>`}
-    `;
-  };
-
-  /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */
-  const historyPage = async ({ visitor, path, link, visit }: Look, opened: OpenedPath): Promise<Html> => {
-    const own = opened.path.text;
-    const kept: PastCall[] = [];
-    for await (const each of changesOf(opened.workspace, own)) {
-      const isOpen = maySee(visitor, each.person) && await files.ruledOut(visitor, "file_read", each.path) === null;
-      if (isOpen && kept.push(each) === rowsOfHistory) break;
-    }
-    const filter = { target: [own], ...visitor.isAdministrator ? {} : { person: visitor.userId } };
-    const { lines } = opened.isDirectory ? { lines: [] } : await sources.search(filter, { limit: rowsOfHistory });
-    const others = lines.flatMap((line): PastCall[] => {
-      const isKept = kept.some(({ change }) => change !== null && change === line.change);
-      const isLook = line.event === viewed && line.person === visitor.userId;
-      if (isKept || isLook || !namesIn(line.target).includes(own)) return [];
-      return [{ ...line, what: plainName(line.tool ?? line.event), path: own, change: null }];
-    });
-    const all = [...kept, ...others].toSorted((one, other) => other.time - one.time).slice(0, rowsOfHistory);
-    const names = await namesOf([...new Set(all.flatMap(({ client }) => client ?? []))]);
-    const rows = all.map((each) => [
-      ago(each.time, visit.now),
-      each.person,
-      names.get(each.client ?? "") ?? null,
-      html`${each.what} ${outcomeBadge(each.outcome, each.code)}`,
-      link(showName(each.path), { path: showName(each.path), view: "history" }),
-      changeCell(each, { visit, path, link }),
-    ]);
-    const file = opened.isDirectory ? "File" : null;
-    const columns = ["Time", personColumn(visit), "Client", "What", file, "Change"];
-    const audit = visit.href("audit", { target: own });
-    return html`
-      ${dataTable({ caption: `History of ${path || "Workspace"}`, columns, rows, whenEmpty: "Nothing is recorded." })}
-      <p>${link("Back", {}, "button")}${file === null && html`<a href="${audit}" class="button">All calls</a>`}</p>
-    `;
-  };
-
-  const versionPage = async ({ visitor, path, visit }: Look, version: string): Promise<Html> => {
-    const compared = await files.compare(visitor, path, version);
-    if (!compared.ok) return refusal(compared.error);
-    const { value: difference } = compared;
-    if (difference === "") return refusal("The file is as it was in this version.");
-    const shown = difference === null
-      ? refusal("There is no difference to show: this is no text, or too long.")
-      : differenceBlock(difference, "What restoring this version changes");
-    return html`${shown}${actButton(visit, name, "restore", "Restore this version", { values: { path, version } })}`;
+  /** The pages about the path that the address names. */
+  const pagesOf = (visit: Visit) => {
+    const { visitor, query } = visit;
+    const path = pathOf(query);
+    const here = path || "Workspace";
+    const link = (words: string, more: Readonly<Record<string, string>> = {}, kind = ""): Html =>
+      html`<a href="${visit.href(name, { path, ...more })}" class="${kind}">${words}</a>`;
+    const form = (field: Html, words: string): Html =>
+      html`
+        <form method="get" action="${visit.href(name)}" class="row"><input type="hidden" name="path" value="${path}">
+          ${field}<button type="submit" class="small">${words}</button></form>
+      `;
+    const changeCell = ({ change, person, version, isUndone }: PastCall): Html | null => {
+      if (change === null) return null;
+      const whose = { id: change, person: person ?? "" };
+      const undo = () => actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
+      return html`
+        <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
+          ${version && link("Version before", { version })}
+          ${isUndone ? html`<span class="badge">undone</span>` : undo()}</div>
+      `;
+    };
+    return {
+      frame(page: Html, words: string): Html {
+        const names = path.split("/").filter((each) => each !== "");
+        const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
+        const search = form(textField("find", "Search", words, maxWordsCharacters), "Search");
+        return html`<p>${link("Workspace", { path: "" })}${above}</p>${search}${page}`;
+      },
+      async file({ info }: OpenedPath): Promise<Html> {
+        if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
+        const [cursor, line] = [query.get("cursor"), Math.trunc(Number(query.get("line")))];
+        const from = cursor !== null ? { cursor } : line > 0 ? { start_line: line } : {};
+        const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
+        files.note(viewed, visitor, path);
+        const { sizeBytes, modifiedAt } = info.value;
+        const { next_cursor: next } = answerIn(outcome);
+        const more = () =>
+          html`
+            <p>${link("Next lines", { cursor: next ?? "" }, "button")}</p>
+            ${form(textField("line", "Line", "", 12), "Go to line")}
+          `;
+        return html`
+          <p class="quiet">${toSize(sizeBytes)}B, changed ${ago(modifiedAt, visit.now)}</p>
+          <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
+          ${contentOf(outcome, path)}${next !== undefined && more()}
+        `;
+      },
+      async directory(opened: OpenedPath): Promise<Html> {
+        const after = readName(query.get("after") ?? "") ?? "";
+        const options = { limit: entriesOfPage, details: true, ...after === "" ? {} : { after } };
+        const listing = await opened.workspace.list(opened.path, options);
+        if (!listing.ok) return refusal(sentence(listing.error));
+        const { entries, hasMore } = listing.value;
+        const rows = entries.map(({ name, kind, sizeBytes, modifiedAt }) => {
+          const shown = showName(name);
+          const inside = { path: path === "" ? shown : `${path}/${shown}` };
+          return [
+            link(kind === "directory" ? `${shown}/` : shown, inside),
+            sizeBytes === undefined ? null : `${toSize(sizeBytes)}B`,
+            modifiedAt === undefined ? null : ago(modifiedAt, visit.now),
+          ];
+        });
+        const columns = ["Name", { number: "Size" }, "Modified"];
+        const more = hasMore ? link("More", { after: showName(entries.at(-1)?.name ?? "") }, "button") : null;
+        return html`
+          ${dataTable({ caption: here, columns, rows, whenEmpty: "There are no files here." })}
+          <p>${more}${link("History", { view: "history" }, "button")}</p>
+        `;
+      },
+      async found(words: string): Promise<Html> {
+        const where = { path: path || "." };
+        const cursor = query.get("cursor") ?? undefined;
+        const byName = { ...where, pattern: `*${words}*`, show: "files", limit: filesFound };
+        const byLine = { ...where, query: words, ignore_case: true, cursor };
+        const names = cursor === undefined ? await files.call(visitor, "file_search", byName) : null;
+        const lines = await files.call(visitor, "file_search", byLine);
+        if (!lines.ok) return refusal(saidBy(lines));
+        const { matches, next_cursor: next } = answerIn(lines);
+        const rows = [...names === null ? [] : answerIn(names).matches, ...matches].map(({ filename, line, text }) => {
+          const shown = showName(filename);
+          const place = line === 0 ? {} : { line: String(line) };
+          return [link(shown, { path: shown, ...place }), line || null, html`<code>${showText(text)}</code>`];
+        });
+        const columns = ["File", { number: "Line" }, "Text"];
+        const whenEmpty = next === undefined ? "No matches." : "No matches so far.";
+        return html`
+          ${dataTable({ caption: `Found in ${here}`, columns, rows, whenEmpty })}
+          ${next !== undefined && html`<p>${link("More", { find: words, cursor: next }, "button")}</p>`}
+        `;
+      },
+      /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */
+      async history({ path: { text: own }, workspace, isDirectory }: OpenedPath): Promise<Html> {
+        const kept: PastCall[] = [];
+        for await (const each of changesOf(workspace, own)) {
+          const isOpen = maySee(visitor, each.person) && await files.ruledOut(visitor, "file_read", each.path) === null;
+          if (isOpen && kept.push(each) === rowsOfHistory) break;
+        }
+        const filter = { target: [own], ...visitor.isAdministrator ? {} : { person: visitor.userId } };
+        const { lines } = isDirectory ? { lines: [] } : await sources.search(filter, { limit: rowsOfHistory });
+        const isOther = ({ target, event, person, change }: FoundLine): boolean =>
+          namesIn(target).includes(own) && (event !== viewed || person !== visitor.userId) &&
+          !kept.some((each) => each.change === change);
+        const others = lines.filter(isOther).map((line): PastCall => ({ ...line, path: own, change: null }));
+        const all = [...kept, ...others].toSorted((one, other) => other.time - one.time).slice(0, rowsOfHistory);
+        const names = await namesOf([...new Set(all.flatMap(({ client }) => client ?? []))]);
+        const rows = all.map((each) => [
+          ago(each.time, visit.now),
+          each.person,
+          names.get(each.client ?? "") ?? null,
+          html`${each.did ?? plainName(each.tool ?? each.event)} ${outcomeBadge(each.outcome, each.code)}`,
+          link(showName(each.path), { path: showName(each.path), view: "history" }),
+          changeCell(each),
+        ]);
+        const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
+        const calls = html`<a href="${visit.href("audit", { target: own })}" class="button">All calls</a>`;
+        return html`
+          ${dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "Nothing is recorded." })}
+          <p>${link("Back", {}, "button")}${!isDirectory && calls}</p>
+        `;
+      },
+      async version(version: string): Promise<Html> {
+        const compared = await files.compare(visitor, path, version);
+        if (!compared.ok) return refusal(compared.error);
+        const { value: difference } = compared;
+        if (difference === "") return refusal("The file is as it was in this version.");
+        const shown = difference === null
+          ? refusal("There is no difference to show: this is no text, or too long.")
+          : differenceBlock(difference, "What restoring this version changes");
+        return html`${shown}${
+          actButton(visit, name, "restore", "Restore this version", { values: { path, version } })
+        }`;
+      },
+    };
   };
 
   return {
@@ -182,29 +207,20 @@ export function filesSection(
     title: "Files",
     async show(visit) {
       const { query, visitor } = visit;
-      const path = pathOf(query);
-      const link: Look["link"] = (words, more = {}, kind = "") =>
-        html`<a href="${visit.href(name, { path, ...more })}" class="${kind}">${words}</a>`;
-      const look = { visit, visitor, query, path, link };
+      const pages = pagesOf(visit);
       const words = query.get("find")?.slice(0, maxWordsCharacters).trim() ?? "";
       const version = query.get("version");
-      const opened = await files.open(visitor, path, words === "" ? undefined : "file_search");
+      const opened = await files.open(visitor, pathOf(query), words === "" ? undefined : "file_search");
       const page = !opened.ok
         ? refusal(opened.error)
         : words !== ""
-        ? await foundPage(look, words)
+        ? await pages.found(words)
         : version !== null
-        ? await versionPage(look, version)
+        ? await pages.version(version)
         : query.get("view") === "history"
-        ? await historyPage(look, opened.value)
-        : await (opened.value.isDirectory ? directoryPage : filePage)(look, opened.value);
-      const names = path.split("/").filter((each) => each !== "");
-      const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
-      return html`
-        <p>${link("Workspace", { path: "" })}${above}</p>
-        ${pathForm(visit, path, textField("find", "Search", words, maxWordsCharacters), "Search")}
-        ${page}
-      `;
+        ? await pages.history(opened.value)
+        : await (opened.value.isDirectory ? pages.directory : pages.file)(opened.value);
+      return pages.frame(page, words);
     },
     async download(visit, isStill) {
       const path = pathOf(visit.query);
@@ -256,31 +272,10 @@ function contentOf(outcome: ToolOutcome, path: string): Html {
   if (media?.type === "image") {
     return html`<img class="picture" src="data:${media.mimeType};base64,${media.data}" alt="${path}">`;
   }
-  const { content, start_line: first } = answer.parse(outcome.ok ? outcome.structuredContent : {});
+  const { content, start_line: first } = answerIn(outcome);
   if (content === undefined) return refusal("There is no preview of this kind of file.");
   const lines = showText(content).replace(/\n$/, "").split("\n").map((each) => html`<li>${each}</li>`);
   return html`<ol class="text" start="${first}">${lines}</ol>`;
-}
-
-function pathForm({ href }: Visit, path: string, field: Html, words: string): Html {
-  return html`
-    <form method="get" action="${href(name)}" class="row"><input type="hidden" name="path" value="${path}">${field}
-      <button type="submit" class="small">${words}</button></form>
-  `;
-}
-
-function changeCell(
-  { change, version, person, isUndone }: PastCall,
-  { visit, path, link }: Omit<Look, "visitor" | "query">,
-): Html | null {
-  if (change === null) return null;
-  const whose = { id: change, person: person ?? "" };
-  const undo = () => actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
-  return html`
-    <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
-      ${version && link("Version before", { version })}
-      ${isUndone ? html`<span class="badge">undone</span>` : undo()}</div>
-  `;
 }
 
 /** The paths that a line of the audit names, without the parts of files that it asks for. */
@@ -294,15 +289,16 @@ async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<Pa
   let lookedAt = 0;
   for await (const { id, at: time, by, steps, undoneBy } of trash?.changes() ?? []) {
     if (trash === null || ++lookedAt > maxLookedAt) return;
+    await nextTurn();
     const about = steps.map(({ step }) => step).filter((step) => isWithin(step.path, own) || isWithin(own, step.path));
     const [first] = about;
     if (first === undefined) continue;
     const before = steps.find(({ step }) => step.path === own && "kept" in step && step.kept?.kind === "file");
     const holds = before !== undefined && await trash.holds({ change: id, number: before.number });
     yield {
-      ...{ time, person: by?.subject ?? null, client: by?.clientId ?? null, outcome: null, code: null, change: id },
+      ...{ ...emptyLine, time, change: id, person: by?.subject ?? null, client: by?.clientId ?? null },
       path: isWithin(first.path, own) ? first.path : own,
-      what: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
+      did: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
       version: holds ? `${id}.${before.number}` : null,
       isUndone: undoneBy !== null,
     };

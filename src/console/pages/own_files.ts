@@ -10,18 +10,18 @@ import {
   workspaceOf,
   type WorkspaceRefusal,
 } from "../../files/mod.ts";
-import { failure, success } from "../../lib/result.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Visitor } from "../../oauth/mod.ts";
 import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
-import { consoleClientId, personOf, textOf } from "./changes.ts";
+import { authorOf, personOf, textOf } from "./changes.ts";
 import type { ConsoleSources } from "./section.ts";
 
 /** Of a download, and of a version that is put back. */
 const pieceBytes = 262_144;
-/** What a page waits for a tool. */
-const patienceMs = 60_000;
+/** Then a tool answers with what it has. */
+const patienceMs = 10_000;
 const notKept = "This version is no longer kept.";
 
 /** A path that may be looked at. */
@@ -37,29 +37,22 @@ export function createOwnFiles(
    * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
    */
   const ruledOut = async (visitor: Visitor, tool: string, path: string): Promise<string | null> => {
-    const { userId, isAdministrator } = visitor;
     const isBelow = (place: string) => path === "" ? place !== "" : place.startsWith(`${path}/`);
-    const rule = await judge(
-      personOf(userId),
-      { path, tool },
-      ({ place = "" }) => tool !== "file_list" || !isBelow(place),
-    );
+    const counts = ({ place = "" }) => tool !== "file_list" || !isBelow(place);
+    const rule = await judge(personOf(visitor.userId), tool, path, counts);
     if (rule === null || rule.verdict === "allow") return null;
-    if (rule.verdict === "ask" && (isAdministrator || rule.approver !== "administrator")) return null;
-    return isAdministrator
-      ? `A rule stands against this. ${ruleWords(rule)}`
-      : "A rule of this server stands against this.";
+    if (rule.verdict === "ask" && (visitor.isAdministrator || rule.approver !== "administrator")) return null;
+    return `A rule stands against this. ${visitor.isAdministrator ? ruleWords(rule) : ""}`;
   };
   const open = async (visitor: Visitor, written: string, tool?: string) => {
     const parsed = parseDirectoryPath(written);
     if (!parsed.ok) return failure("There is no such file or directory.");
-    const principal = personOf(visitor.userId);
-    const workspace = workspaceOf(source, principal);
+    const workspace = workspaceOf(source, personOf(visitor.userId));
     const path = await inStoredForm(workspace, parsed.value);
     const info = await workspace.stat(path);
     const isDirectory = info.ok && info.value.kind === "directory";
     const words = await ruledOut(visitor, tool ?? (isDirectory ? "file_list" : "file_read"), path.text);
-    return words === null ? success({ principal, workspace, path, info, isDirectory }) : failure(words);
+    return words === null ? success({ workspace, path, info, isDirectory }) : failure(words);
   };
   const note = (event: string, { userId: user }: Visitor, what: string, more: Readonly<Record<string, string>> = {}) =>
     log.write("audit", event, { user, outcome: "ok", what, ...more });
@@ -70,10 +63,10 @@ export function createOwnFiles(
     const { trash } = opened.value.workspace;
     const [change = "", number] = name.split(".");
     const { by = null, steps = [] } = await trash?.find(change) ?? {};
-    const step = steps.find((each) => `${each.number}` === number);
-    if (trash === null || step === undefined || !maySee(visitor, by?.subject)) return failure(notKept);
-    const words = await ruledOut(visitor, "file_read", step.step.path);
-    const item = { change, number: step.number };
+    const kept = steps.find((each) => `${each.number}` === number);
+    if (trash === null || kept === undefined || !maySee(visitor, by?.subject)) return failure(notKept);
+    const words = await ruledOut(visitor, "file_read", kept.step.path);
+    const item = { change, number: kept.number };
     const readAt = (offsetBytes: number, lengthBytes = pieceBytes) => trash.read(item, { offsetBytes, lengthBytes });
     return words === null ? success({ ...opened.value, readAt }) : failure(words);
   };
@@ -95,8 +88,8 @@ export function createOwnFiles(
       const kept = await version(visitor, written, name);
       if (!kept.ok) return kept;
       const { workspace, path, info, readAt } = kept.value;
-      const now = info.ok ? await workspace.read(path) : success({ bytes: new Uint8Array() });
       const { maxReadBytes } = workspace.limits;
+      const now = info.ok ? await workspace.read(path) : success({ bytes: new Uint8Array() });
       const then = await readAt(0, maxReadBytes);
       if (!then.ok) return failure(notKept);
       const isCut = then.value.byteLength === maxReadBytes;
@@ -109,16 +102,7 @@ export function createOwnFiles(
       if (!kept.ok) return kept;
       const { workspace, path, readAt } = kept.value;
       if (!(await readAt(0)).ok) return failure(notKept);
-      const pieces = async function* () {
-        for (let offset = 0, length = pieceBytes; length === pieceBytes; offset += length) {
-          const piece = await readAt(offset);
-          if (!piece.ok) throw new Error("a version was dropped while it was restored");
-          length = piece.value.byteLength;
-          yield piece.value;
-        }
-      };
-      const author = { subject: by.userId, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
-      const put = await workspace.begin(author).receive(path, pieces());
+      const put = await workspace.begin(authorOf(by.userId)).receive(path, piecesOf(readAt));
       if (!put.ok) return failure(sentence(put.error));
       note("version_restored", by, showName(path.text), { address: by.address });
       return success(`Restored ${showName(path.text)}.`);
@@ -130,25 +114,26 @@ export function createOwnFiles(
       const { workspace, path } = opened.value;
       const first = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
       if (!first.ok) return failure(sentence(first.error));
-      const { sizeBytes, version } = first.value;
       const { attachmentHeaders } = await loadDownload();
       note("file_downloaded", visitor, showName(path.text));
-      let offsetBytes = 0;
-      const body = new ReadableStream<Uint8Array>({
-        async pull(controller) {
-          if (offsetBytes === sizeBytes) return controller.close();
-          const part = await isStill() ? await workspace.read(path, { offsetBytes, lengthBytes: pieceBytes }) : null;
-          if (!part?.ok || part.value.version !== version || part.value.bytes.byteLength === 0) {
-            return controller.error(new Error("the file was changed, or its reader signed out"));
-          }
-          offsetBytes += part.value.bytes.byteLength;
-          controller.enqueue(part.value.bytes);
-        },
-      }, { highWaterMark: 0 });
-      const headers = { ...attachmentHeaders(path.text), "content-length": `${sizeBytes}` };
-      return success(new Response(body, { headers }));
+      const pieces = piecesOf(async (offsetBytes) => {
+        const part = await isStill() ? await workspace.read(path, { offsetBytes, lengthBytes: pieceBytes }) : null;
+        return part?.ok && part.value.version === first.value.version ? success(part.value.bytes) : failure(part);
+      });
+      const headers = { ...attachmentHeaders(path.text), "content-length": String(first.value.sizeBytes) };
+      return success(new Response(ReadableStream.from(pieces), { headers }));
     },
   };
+}
+
+/** Throws where a piece cannot be read: what takes the pieces then keeps none of them for the whole. */
+async function* piecesOf(readAt: (offsetBytes: number) => Promise<Result<Uint8Array, unknown>>) {
+  for (let offset = 0, length = pieceBytes; length === pieceBytes; offset += length) {
+    const piece = await readAt(offset);
+    if (!piece.ok) throw new Error("a file or a version was changed while it was read, or its reader signed out");
+    length = piece.value.byteLength;
+    yield piece.value;
+  }
 }
 
 /** Others' changes are for administrators, as in the audit. */

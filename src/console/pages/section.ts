@@ -34,12 +34,13 @@ interface ActVisit extends Visit {
 }
 
 /** An action's outcome: its notice, a separate page for what is shown once, or why it did nothing. */
-type ActOutcome =
-  | "done"
-  /** `view`: of the page's query, for the page that follows. */
-  | { readonly done: string; readonly view?: Readonly<Record<string, string>> }
-  | Html
-  | { readonly problem: string };
+type ActOutcome = "done" | Done | Html | { readonly problem: string };
+
+/** `view`: of the query of the page that follows. */
+interface Done {
+  readonly done: string;
+  readonly view?: Readonly<Record<string, string>>;
+}
 
 /** Something that a form of a section does. */
 export interface Act {
@@ -96,11 +97,7 @@ export interface ConsoleSources {
   callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
   readonly workspace: WorkspaceSource;
   /** The rule, of those that count, that decides about a tool's call on a path. */
-  judge(
-    principal: Principal,
-    call: { readonly path: string; readonly tool: string },
-    counts: (rule: Rule) => boolean,
-  ): Promise<Rule | null>;
+  judge(principal: Principal, tool: string, path: string, counts: (rule: Rule) => boolean): Promise<Rule | null>;
   readonly log: Log;
   isUser(id: string): Promise<boolean>;
   /** Attempts to connect, newest first; of one person, or of all. */
