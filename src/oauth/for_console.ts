@@ -30,6 +30,8 @@ export interface Visitor {
   /** The name to show. */
   readonly name: string;
   readonly isAdministrator: boolean;
+  /** The most that they may allow, with what it implies; `null` for anything. */
+  readonly mayGrant: ReadonlySet<string> | null;
   /** Milliseconds since the epoch. */
   readonly signedInAt: number;
   /** They signed in at the company's provider, and confirm there what asks for it. */
@@ -72,6 +74,7 @@ export function createVisits(options: SignInOptions) {
     userId: account.id,
     name: account.displayName,
     isAdministrator: account.isAdministrator,
+    mayGrant: account.mayGrant,
     signedInAt,
     byCompany,
     csrf: csrfToken(secrets, browser),

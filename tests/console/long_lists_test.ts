@@ -94,6 +94,7 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
     userId: "owner",
     name: "owner",
     isAdministrator: true,
+    mayGrant: null,
     byCompany: false,
     signedInAt: clock(),
     csrf: "",

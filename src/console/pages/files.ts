@@ -8,7 +8,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Changes } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import { createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
+import { createOwnFiles, maySee, missingScope, type OpenedPath, sentence } from "./own_files.ts";
 import {
   ago,
   type ConsoleSources,
@@ -231,6 +231,8 @@ export function filesSection(
       undo: {
         done: "The change was undone.",
         async run({ visitor, address, form }) {
+          const problem = missingScope(visitor, "files:write");
+          if (problem !== null) return { problem };
           const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
           return toHistory(form, await changes.undo(form.get("id") ?? "", person, { ...visitor, address }));
         },

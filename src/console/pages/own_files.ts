@@ -33,10 +33,12 @@ export function createOwnFiles(
   { workspace: source, tools, judge, log }: Pick<ConsoleSources, "workspace" | "tools" | "judge" | "log">,
 ) {
   /**
-   * Why a rule keeps the visitor from using the tool there; `null`: none does. A rule that asks lets on those who could
+   * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
    * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
    */
   const ruledOut = async (visitor: Visitor, tool: string, path: string): Promise<string | null> => {
+    const missing = missingScope(visitor, tool === "file_write" ? "files:write" : "files:read");
+    if (missing !== null) return missing;
     const isBelow = (place: string) => path === "" ? place !== "" : place.startsWith(`${path}/`);
     const counts = ({ place = "" }) => tool !== "file_list" || !isBelow(place);
     const rule = await judge(personOf(visitor.userId), tool, path, counts);
@@ -134,6 +136,11 @@ async function* piecesOf(readAt: (offsetBytes: number) => Promise<Result<Uint8Ar
     length = piece.value.byteLength;
     yield piece.value;
   }
+}
+
+/** Whether groups keep the visitor from what they keep their applications from; in words, or `null`. */
+export function missingScope({ mayGrant }: Visitor, scope: string): string | null {
+  return mayGrant?.has(scope) === false ? `Your groups do not give you ${scope}.` : null;
 }
 
 /** Others' changes are for administrators, as in the audit. */

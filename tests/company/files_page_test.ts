@@ -1,0 +1,83 @@
+/** The console's Files is no way around what someone's groups let them allow. */
+import assert from "node:assert/strict";
+import { createChanges } from "../../src/console/pages/changes.ts";
+import { filesSection } from "../../src/console/pages/files.ts";
+import type { ConsoleSources } from "../../src/console/pages/section.ts";
+import { parseGroups } from "../../src/oauth/company/settings.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { defaultWorkspaceLimits } from "../../src/files/workspace/port.ts";
+import { act, startConsole } from "../console/harness.ts";
+import { openBrowser } from "../authorization_server/harness.ts";
+import { providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
+import { withWorkspace } from "../tools/with_workspace.ts";
+import { follow, hour } from "./place.ts";
+
+Deno.test("Files shows and restores what the person's groups let them allow", async () => {
+  const trash = { keepMs: hour, maxBytes: defaultWorkspaceLimits.maxFileBytes };
+  await withWorkspace(async ({ root, workspace }) => {
+    const time = { now: 1_800_000_000_000 };
+    await using provider = await startCompanyProvider({ clock: () => time.now });
+    const groups = parseGroups("writers=files:write; readers=files:read; callers=llm:generate");
+    assert.ok(groups.ok);
+    const company = {
+      issuer: provider.issuer,
+      clientId: providerClient.id,
+      clientSecret: providerClient.secret,
+      allow: [{ kind: "everyone" } as const],
+      groups: groups.value,
+      groupsClaim: "groups",
+      recheckMs: hour,
+      assertions: false,
+      fetch,
+    };
+    const sources = {
+      workspace,
+      tools: [fileListTool(workspace), fileReadTool(workspace), fileSearchTool(workspace)],
+      judge: () => Promise.resolve(null),
+      log: { write: () => {}, flush: () => {} },
+      search: () => Promise.resolve({ lines: [], cursor: null }),
+      isUser: () => Promise.resolve(true),
+    } as unknown as ConsoleSources;
+    const section = filesSection(sources, {
+      changes: createChanges(sources),
+      namesOf: () => Promise.resolve(new Map()),
+    });
+    await using harness = await startConsole([section], { time, company });
+    await Deno.writeTextFile(`${root}/a.txt`, "before\n");
+    const open = async (name: string, group: string) => {
+      provider.employ(name, { groups: [group] });
+      provider.signIn(name);
+      const browser = openBrowser(harness);
+      await follow({ provider }, browser, "/console/files?path=a.txt");
+      return browser;
+    };
+    const caller = await open("cora", "callers");
+    for (const query of ["", "?path=a.txt", "?path=a.txt&download=1", "?find=before", "?path=a.txt&view=history"]) {
+      const response = await caller.get(`/console/files${query}`);
+      const text = await (response.status === 303 ? await caller.get(response.headers.get("location") ?? "") : response)
+        .text();
+      assert.match(text, /Your groups do not give you files:read\./, query);
+      assert.doesNotMatch(text, /before<|a\.txt<\/a><\/td>/, query);
+    }
+    const reader = await open("rita", "readers");
+    assert.match(await (await reader.get("/console/files?path=a.txt")).text(), /before/);
+    const refused = await act(reader, "/console/files?path=a.txt", {
+      act: "restore",
+      path: "a.txt",
+      version: "abcdefghi.1",
+    });
+    assert.match(await refused.text(), /Your groups do not give you files:write\./);
+    const undone = await act(reader, "/console/files?path=a.txt", { act: "undo", id: "abcdefghi", path: "a.txt" });
+    assert.match(await undone.text(), /Your groups do not give you files:write\./);
+    const writer = await open("will", "writers");
+    const gone = await act(writer, "/console/files?path=a.txt", {
+      act: "restore",
+      path: "a.txt",
+      version: "abcdefghi.1",
+    });
+    assert.match(await gone.text(), /no longer kept/);
+    assert.match(await (await writer.get("/console/files?path=a.txt")).text(), /before/, "writing implies reading");
+  }, { trash });
+});
