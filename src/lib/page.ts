@@ -50,12 +50,12 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
 }
 
 /** A `<script>` element around a script of our own; `code` must be a constant of this program. */
-function scriptElement(code: string): Html {
+export function scriptElement(code: string): Html {
   return wrap(`<script>${code}</script>`);
 }
 
 /** A `<style>` element around a stylesheet of our own; `css` must be a constant of this program. */
-function styleElement(css: string): Html {
+export function styleElement(css: string): Html {
   return wrap(`<style>${css}</style>`);
 }
 
@@ -167,7 +167,7 @@ main > :last-child { margin-bottom: 0; }
 `;
 
 /** The source that admits one inline style or script and nothing else (CSP 3 §2.3.1). */
-function inlineSource(text: string): string {
+export function inlineSource(text: string): string {
   return `'sha256-${createDigest().update(text, "utf8").digest("base64")}'`;
 }
 
@@ -268,38 +268,6 @@ export function pageResponse(options: PageOptions): Response {
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   if (retryAfterSeconds !== undefined) headers.set("retry-after", String(retryAfterSeconds));
   return new Response(render(options), { status, headers });
-}
-
-/**
- * A page that another program shows in a frame of its own (MCP Apps). Its policy is inside: nothing but its own style and
- * script, no network; pictures are in its data. `css` and `script` must be constants of this program.
- */
-export function framedPage({ title, css, script, body }: {
-  readonly title: string;
-  readonly css: string;
-  readonly script: string;
-  readonly body: Html;
-}): string {
-  const policy = [
-    "default-src 'none'",
-    `style-src ${inlineSource(css)}`,
-    `script-src ${inlineSource(script)}`,
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-  ].join("; ");
-  const page = html`
-    <html lang="en">
-      <head>
-        <meta charset="utf-8">
-        <meta http-equiv="Content-Security-Policy" content="${policy}">
-        <title>${title}</title>
-        ${styleElement(css)}
-      </head>
-      <body>${body}${scriptElement(script)}</body>
-    </html>
-  `;
-  return `<!DOCTYPE html>${page.markup.trimStart()}`;
 }
 
 /** The path below which the server's pages are, without a trailing slash: "" where it has its host for itself. */

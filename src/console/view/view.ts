@@ -4,7 +4,7 @@
  * decides on a page of this server.
  */
 import { type ResourceFamily, viewMediaType, viewUri } from "../../mcp/mod.ts";
-import { framedPage, html } from "../../lib/page.ts";
+import { html, inlineSource, scriptElement, styleElement } from "../../lib/page.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { listHeldCalls } from "../approvals/decisions.ts";
 import { pageOf } from "../approvals/gate.ts";
@@ -44,18 +44,29 @@ export function viewResource(
   };
 }
 
+/** Its policy is inside, should a client set none: its own style and script, pictures from its data, and no network. */
 function viewPage(consoleUrl: string | null): string {
-  return framedPage({
-    title: "Portcullis",
-    css: viewStylesheet,
-    script: viewScript,
-    body: html`
-      <main data-console="${consoleUrl ?? ""}" data-calls="${callsUri}">
-        <header><h1 id="title">Portcullis</h1><span id="state" role="status"></span></header>
-        <p id="words" hidden></p>
-        <div id="body"></div>
-        <footer id="acts"></footer>
-      </main>
-    `,
-  });
+  const policy = `default-src 'none'; style-src ${inlineSource(viewStylesheet)}; script-src ${
+    inlineSource(viewScript)
+  }; img-src data:; base-uri 'none'; form-action 'none'`;
+  const page = html`
+    <html lang="en">
+      <head>
+        <meta charset="utf-8">
+        <meta http-equiv="Content-Security-Policy" content="${policy}">
+        <title>Portcullis</title>
+        ${styleElement(viewStylesheet)}
+      </head>
+      <body>
+        <main data-console="${consoleUrl ?? ""}" data-calls="${callsUri}">
+          <header><h1>Portcullis</h1><span role="status"></span></header>
+          <p hidden></p>
+          <div></div>
+          <footer></footer>
+        </main>
+        ${scriptElement(viewScript)}
+      </body>
+    </html>
+  `;
+  return `<!DOCTYPE html>${page.markup.trimStart()}`;
 }

@@ -7,217 +7,193 @@ export const viewScript = `
 "use strict";
 (() => {
   const main = document.querySelector("main");
-  const [title, state, words, body, acts] = ["title", "state", "words", "body", "acts"].map((id) => document.getElementById(id));
-  const maxText = 20000, maxColumns = 6;
+  const [title, state, words, body, acts] = main.querySelectorAll("h1, [role=status], p, div, footer");
+  const maxText = 50000, maxColumns = 6, firstLook = 2000, longestPause = 15000;
+  let can = {}, tool = {}, input = {}, held = null, repeat = null, isOver = false, timer = 0, lastId = 0;
 
   // JSON-RPC 2.0 with the client
-  let lastId = 0;
   const asked = new Map();
   const post = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
   const ask = (method, params) => new Promise((resolve, reject) => {
     asked.set(++lastId, { resolve, reject });
     post({ id: lastId, method, params });
   });
-  let can = {}, tool = {}, place = {}, input = {}, held = null, isOver = false, look = 0;
 
-  const make = (name, members = {}, ...children) => {
+  const make = (name, members, ...children) => {
     const element = Object.assign(document.createElement(name), members);
     element.append(...children);
     return element;
   };
+  const region = (name, label, ...children) => make(name, { tabIndex: 0, role: "group", ariaLabel: label }, ...children);
   const button = (label, act) => make("button", { type: "button", textContent: label, onclick: async ({ target }) => {
     target.disabled = true;
-    try { await act(); } catch (error) { say(String(error.message ?? error)); }
+    await act().catch(({ message }) => tell(message));
     target.disabled = false;
   } });
-  const link = (label, url) => can.openLinks && /^https?:/.test(url ?? "") ? [button(label, () => ask("ui/open-link", { url }))] : [];
-  const say = (text = "") => { words.textContent = text; words.hidden = text === ""; };
-  const mark = (kind, text) => { state.className = kind; if (state.textContent !== text) state.textContent = text; };
-
-  // a difference: hunks as "@@ -3,2 +3 @@", lines with their signs, and words of ours between
-  const difference = (text, label) => {
-    let [before, after] = [0, 0];
-    const lines = text.slice(0, maxText).split("\\n").map((line) => {
-      const hunk = /^@@ -(\\d+)(?:,\\d+)? \\+(\\d+)/.exec(line);
-      if (hunk) [before, after] = [Number(hunk[1]), Number(hunk[2])];
-      const sign = before > 0 || after > 0 ? line[0] : "";
-      if (hunk || (sign !== "+" && sign !== "-")) return make("span", { className: "head" }, line || " ");
-      const element = make(sign === "+" ? "ins" : "del", { className: "numbered" }, line);
-      element.dataset.line = sign === "+" ? after++ : before++;
-      return element;
-    });
-    return make("pre", { tabIndex: 0, role: "group", ariaLabel: label }, ...lines);
-  };
-  const table = (caption, columns, rows) => make("div", { className: "scroll", tabIndex: 0, role: "group", ariaLabel: caption },
-    make("table", {},
-      make("caption", {}, caption),
-      make("thead", {}, make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)))),
-      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, at) => {
-        const element = make("td", {}, cell instanceof Node ? cell : String(cell ?? ""));
-        element.dataset.label = columns[at];
-        return element;
-      }))))));
-  const folded = (summary, text, open = false) => make("details", { open }, make("summary", {}, summary),
-    make("pre", { tabIndex: 0, role: "group", ariaLabel: summary }, make("span", {}, text.slice(0, maxText))));
+  const link = (label, url) => can.openLinks && /^https?:/.test(url) ? [button(label, () => ask("ui/open-link", { url }))] : [];
+  const tell = (text) => { words.textContent = text; words.hidden = text === ""; };
+  const mark = (kind, label, text = "") => { state.className = kind; state.textContent = label; tell(text); };
+  const cut = (text) => text.length > maxText ? text.slice(0, maxText) + "\\n(cut here)" : text;
+  const textOf = (content = []) => cut(content.map(({ text = "" }) => text).join("\\n"));
   const labelOf = (name) => name.slice(0, 1).toUpperCase() + name.slice(1).replaceAll("_", " ");
-  const heading = ({ name = "", title = "" }) => make("h2", {}, title && title !== name ? name + ": " + title : name);
-
-  const changed = (record) => {
-    const { changes = [], not_taken: notTaken = [] } = record;
-    const rows = changes.map(({ label, before, after }) =>
-      [labelOf(label), before === "" ? "" : make("del", {}, before), make("ins", {}, after || "(empty)")]);
-    for (const { name, wanted, now } of notTaken) rows.push([labelOf(name) + " (not taken)", make("del", {}, wanted), now]);
-    return [heading(record), table("Fields that " + (record.dry_run ? "would change" : "changed"), ["Field", "Before", "After"], rows)];
-  };
-  const found = (records) => {
-    if (records.length === 1) {
-      return [heading(records[0]), table("Fields", ["Field", "Value"], records[0].fields.map(({ name, value }) => [labelOf(name), value]))];
-    }
-    const others = records.flatMap((record) => record.fields.filter(({ value }) => value !== "" && value !== record.name));
-    const columns = [...new Set(others.map(({ name }) => name))].slice(0, maxColumns);
-    const rows = records.map(({ name, fields }) =>
-      [name, ...columns.map((column) => fields.find((field) => field.name === column)?.value)]);
-    return [table(records.length + " records", ["Record", ...columns.map(labelOf)], rows)];
-  };
-  const parts = ({ diff, path, filename, files = [], records = [], changes }, content) => {
-    const shown = [];
-    for (const file of [{ diff, path }, ...files]) {
-      if (!file.diff) continue;
-      if (file.path && file.path !== about()) shown.push(make("h2", {}, file.path));
-      shown.push(difference(file.diff, "Difference" + (file.path ?? filename ? " in " + (file.path ?? filename) : "")));
-    }
-    for (const record of records) if (record.changes) shown.push(...changed(record));
-    const others = records.filter(({ fields }) => fields);
-    if (others.length > 0) shown.push(...found(others));
-    if (changes) {
-      shown.push(table("Your last changes", ["Time", "Tool", "Files", "Undo"], changes.map((each) => [
-        new Date(each.time).toLocaleString(place.locale, { timeZone: place.timeZone }), each.tool, each.paths.join(", "),
-        each.undone_by ? "undone" : undoButton(each.change),
-      ])));
-    }
-    for (const { type, mimeType = "", data } of content) {
-      if (type !== "image" || !mimeType.startsWith("image/")) continue;
-      shown.push(make("img", { src: "data:" + mimeType + ";base64," + data, alt: path ?? filename ?? "Picture" }));
-    }
-    if (shown.length > 0) return shown;
-    const text = content.map(({ text }) => text ?? "").join("\\n");
-    const isLong = text.length > 300 || text.split("\\n").length > 4;
-    if (!isLong) return text === "" ? [] : [make("p", {}, text)];
-    return [folded(path ?? filename ?? "Text", text)];
-  };
-
-  const undoButton = (change, label = "Undo") => can.serverTools ? button(label, async () => {
-    const result = await ask("tools/call", { name: "file_undo", arguments: { change } });
-    show(result, label === "Undo" ? "Undone" : "Done");
-    const told = "The user chose " + label + " in the view: " + textOf(result);
-    if (can.updateModelContext) await ask("ui/update-model-context", { content: [{ type: "text", text: told }] });
-  }) : "";
-  const textOf = ({ content = [] }) => content.map(({ text }) => text ?? "").join("\\n");
-
   const about = () => [input.path, input.filename, input.id, input.item, input.table].find((each) => typeof each === "string");
   const entitle = (name) => { title.textContent = about() ? name + ": " + about().slice(0, 200) : name; };
-  const show = (result, done = "Done") => {
-    const own = result._meta?.["portcullis/view"] ?? {};
-    const { data = result.structuredContent ?? {}, change, code = "", waiting } = own;
+
+  // hunks as "@@ -3,2 +3 @@", lines with their signs, and words of ours between
+  const difference = (text, label) => {
+    let next = null;
+    return region("pre", label, ...cut(text).split("\\n").map((line) => {
+      const hunk = /^@@ -(\\d+)\\S* \\+(\\d+)/.exec(line);
+      if (hunk) next = { "-": Number(hunk[1]), "+": Number(hunk[2]) };
+      if (hunk || next?.[line[0]] === undefined) return make("span", { className: "head" }, line || " ");
+      const element = make(line[0] === "+" ? "ins" : "del", { className: "numbered" }, line);
+      element.dataset.line = next[line[0]]++;
+      return element;
+    }));
+  };
+  const table = (caption, columns, rows) => region("div", caption, make("table", {},
+    make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)))),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, at) => {
+      const element = make("td", {}, cell instanceof Node ? cell : String(cell ?? ""));
+      element.dataset.label = columns[at];
+      return element;
+    }))))));
+  const folded = (summary, text, open = false) =>
+    make("details", { open }, make("summary", {}, summary), region("pre", summary, make("span", {}, text)));
+
+  const recordParts = ({ name, title = "", changes, not_taken: notTaken = [], dry_run: isTry, fields = [] }) => [
+    make("h2", {}, title && title !== name ? name + ": " + title : name),
+    changes
+      ? table("Fields that " + (isTry ? "would change" : "changed"), ["Field", "Before", "After"], [
+        ...changes.map(({ label, before, after }) =>
+          [labelOf(label), before && make("del", {}, before), make("ins", {}, after || "(empty)")]),
+        ...notTaken.map(({ name, wanted, now }) => [labelOf(name) + " (not taken)", make("del", {}, wanted), now]),
+      ])
+      : table("Fields", ["Field", "Value"], fields.map(({ name, value }) => [labelOf(name), value])),
+  ];
+  const recordList = (records) => {
+    const told = records.flatMap(({ name: own, fields }) => fields.filter(({ value }) => value !== "" && value !== own));
+    const columns = [...new Set(told.map(({ name }) => name))].slice(0, maxColumns);
+    return table(records.length + " records", ["Record", ...columns.map(labelOf)], records.map(({ name, fields }) =>
+      [name, ...columns.map((column) => fields.find((field) => field.name === column)?.value)]));
+  };
+  const parts = ({ diff, path, filename = path, files = [], records = [], changes }, content = []) => {
+    const shown = [{ diff, path }, ...files].filter((file) => file.diff).flatMap((file) => [
+      ...file.path && file.path !== about() ? [make("h2", {}, file.path)] : [],
+      difference(file.diff, "Difference in " + (file.path ?? filename)),
+    ]);
+    if (records.length > 1 && records[0].fields) shown.push(recordList(records));
+    else shown.push(...records.flatMap(recordParts));
+    if (changes) shown.push(table("Your last changes", ["Time", "Tool", "Files", "Undo"], changes.map((each) => [
+      new Date(each.time).toLocaleString(), each.tool, each.paths.join(", "), each.undone_by ? "undone" : undo(each.change),
+    ])));
+    for (const { mimeType, data } of content.filter((each) => each.type === "image" && each.mimeType.startsWith("image/"))) {
+      shown.push(make("img", { src: "data:" + mimeType + ";base64," + data, alt: filename ?? "Picture" }));
+    }
+    const text = textOf(content);
+    if (shown.length > 0 || text === "") return shown;
+    return [text.length > 300 ? folded(filename ?? "Text", text) : make("p", {}, text)];
+  };
+
+  const undo = (change, label = "Undo") => can.serverTools ? button(label, async () => {
+    repeat = () => undo(change, label);
+    [tool, input, isOver] = [{ name: "file_undo" }, { change }, false];
+    mark("", "Running");
+    watch();
+    const result = await ask("tools/call", { name: tool.name, arguments: input });
+    show(result, label === "Undo" ? "Undone" : "Done");
+    const text = "The user chose " + label + " in the view: " + textOf(result.content);
+    if (can.updateModelContext) await ask("ui/update-model-context", { content: [{ type: "text", text }] });
+  }) : "";
+  const show = ({ isError, content, structuredContent, _meta }, done = "Done") => {
+    const own = _meta?.["portcullis/view"] ?? {};
+    const { data = structuredContent ?? {}, change, code = "", waiting } = own;
+    const { records = [], path, filename = path, paths: [file = filename] = [] } = data;
+    [isOver, held] = [true, null];
     if (own.title) entitle(own.title);
-    isOver = true;
-    say();
     if (waiting) return wait({ ...waiting, state: "waiting" });
-    const isTry = data.changed === false || (data.records ?? []).some((record) => record.dry_run);
-    if (!result.isError) mark("good", isTry ? "Dry run" : done);
-    else mark("bad", code.startsWith("denied") ? "Denied" : "Failed");
-    body.replaceChildren(...result.isError ? [make("p", {}, textOf(result).slice(0, maxText))] : parts(data, result.content ?? []));
-    const file = data.path ?? data.filename ?? data.paths?.[0];
-    const filter = file && change ? "/audit?" + new URLSearchParams({ target: file }) : "";
-    const [record] = data.records ?? [];
+    if (isError) mark("bad", code.startsWith("denied") ? "Denied" : "Failed");
+    else mark("good", data.changed === false || records.some((each) => each.dry_run) ? "Dry run" : done);
+    body.replaceChildren(...isError ? [make("p", {}, textOf(content))] : parts(data, content));
+    const isChange = change || records.some(({ changes }) => changes);
     acts.replaceChildren(
-      ...change ? [undoButton(change, done === "Undone" ? "Redo" : "Undo")] : [],
-      ...data.records?.length === 1 ? link("Open in ServiceNow", record.link) : [],
-      ...change || (data.records ?? []).some(({ changes }) => changes) ? link("Open in the console", main.dataset.console && main.dataset.console + filter) : [],
+      ...change ? [undo(change, done === "Undone" ? "Redo" : "Undo")] : [],
+      ...records.length === 1 ? link("Open in ServiceNow", records[0].link) : [],
+      ...isChange ? link("Open in the console", main.dataset.console + (file ? "/audit?" + new URLSearchParams({ target: file }) : "")) : [],
     );
   };
 
   // a call that waits for a person: what became of it is read until it is decided and made
   const wait = (call) => {
     held = call;
-    const states = {
-      waiting: ["wait", "Waits for your approval", "Nothing is done before you approve it in the console."],
-      approved: ["good", "Approved", isOver ? "The agent has to make the call again." : ""],
-      denied: ["bad", "Denied", call.word ?? ""],
+    const isWaiting = call.state === "waiting", isApproved = call.state === "approved";
+    mark(...{
+      waiting: ["wait", "Waits for your approval", "Nothing is done before you approve it in the console." + (can.openLinks ? "" : " " + call.url)],
+      approved: ["good", "Approved", isOver && !repeat ? "The agent has to make the call again." : ""],
+      denied: ["bad", "Denied", call.word],
       made: ["good", "Done", "The agent made the approved call."],
       gone: ["bad", "Expired", "This call no longer waits."],
-    };
-    const [kind, label, text] = states[call.state];
-    mark(kind, label);
-    say(call.state === "waiting" && !can.openLinks ? text + " " + call.url : text);
-    if (!isOver || call.state === "waiting") body.replaceChildren(folded("Arguments", JSON.stringify(input, null, 2), true));
-    const retry = "Approved in the console: call " + (tool.name ?? "the tool") + " again with the same arguments.";
-    acts.replaceChildren(
-      ...call.state === "waiting" ? link("Decide in the console", call.url) : [],
-      ...call.state === "approved" && isOver && can.message
-        ? [button("Tell the agent", () => ask("ui/message", { role: "user", content: [{ type: "text", text: retry }] }))]
-        : [],
-    );
-    if (call.state === "waiting" || call.state === "approved") watch();
+    }[call.state]);
+    body.replaceChildren(folded("Arguments", cut(JSON.stringify(input, null, 2)), isWaiting));
+    const text = "Approved in the console: call " + (tool.name ?? "the tool") + " again with the same arguments.";
+    const goOn = repeat ? [repeat()]
+      : can.message ? [button("Tell the agent", () => ask("ui/message", { role: "user", content: [{ type: "text", text }] }))] : [];
+    acts.replaceChildren(...isWaiting ? link("Decide in the console", call.url) : isApproved && isOver ? goOn : []);
+    if (isWaiting || isApproved) watch();
   };
-  const watch = (delay = 2000) => {
-    clearTimeout(look);
-    if (!can.serverResources) return;
-    look = setTimeout(async () => {
-      if (isOver && held === null) return;
-      const read = document.hidden ? null : await ask("resources/read", { uri: main.dataset.calls }).catch(() => null);
-      if (read && !(isOver && held === null)) {
-        const calls = JSON.parse(read.contents[0].text);
-        const now = held ? calls.find(({ id }) => id === held.id) : calls.find((call) => call.state === "waiting" && call.tool === (tool.name ?? call.tool));
-        if (now && now.state !== held?.state) return wait(now);
-        if (held && !now && isOver) return wait({ ...held, state: held.state === "approved" ? "made" : "gone" });
-      }
-      watch(Math.min(delay * 1.2, 15000));
-    }, delay);
+  const watch = (pause = firstLook) => {
+    clearTimeout(timer);
+    if (can.serverResources) timer = setTimeout(look, pause, pause);
+  };
+  const look = async (pause) => {
+    const calls = document.hidden ? null : await ask("resources/read", { uri: main.dataset.calls })
+      .then(({ contents: [{ text }] }) => JSON.parse(text)).catch(() => null);
+    if (isOver && held === null) return;
+    const isOurs = ({ id, tool: name, state }) => held ? id === held.id : state === "waiting" && name === (tool.name ?? name);
+    const now = calls?.find(isOurs);
+    if (now && now.state !== held?.state) return wait(now);
+    if (calls && held && !now && isOver) return wait({ ...held, state: held.state === "approved" ? "made" : "gone" });
+    watch(Math.min(pause * 1.2, longestPause));
   };
 
-  const theme = ({ theme: scheme, styles, locale, timeZone }) => {
-    place = { locale: locale ?? place.locale, timeZone: timeZone ?? place.timeZone };
+  const follow = ({ theme, styles: { variables = {} } = {} }) => {
     const { style } = document.documentElement;
-    if (scheme === "light" || scheme === "dark") style.colorScheme = scheme;
-    for (const [name, value] of Object.entries(styles?.variables ?? {})) if (name.startsWith("--") && value) style.setProperty(name, value);
+    if (theme) style.colorScheme = theme;
+    for (const [name, value] of Object.entries(variables)) if (name.startsWith("--") && value) style.setProperty(name, value);
   };
-  const heard = new Map([
-    ["ui/notifications/host-context-changed", theme],
-    ["ui/notifications/tool-input", ({ arguments: given = {} }) => {
+  const end = () => { [isOver, held] = [true, null]; };
+  const heard = new Map(Object.entries({
+    "ui/notifications/host-context-changed": follow,
+    "ui/notifications/tool-input": ({ arguments: given = {} }) => {
       input = given;
       entitle(title.textContent);
-      if (!isOver) { mark("", "Running"); watch(); }
-    }],
-    ["ui/notifications/tool-result", (result) => { held = null; show(result); }],
-    ["ui/notifications/tool-cancelled", () => { isOver = true; held = null; mark("bad", "Cancelled"); acts.replaceChildren(); }],
-  ]);
+      mark("", "Running");
+      watch();
+    },
+    "ui/notifications/tool-result": (result) => show(result),
+    "ui/notifications/tool-cancelled": () => { end(); mark("bad", "Cancelled"); acts.replaceChildren(); },
+    "ui/resource-teardown": end,
+    ping: () => {},
+  }));
   addEventListener("message", ({ source, data }) => {
     if (source !== parent || data?.jsonrpc !== "2.0") return;
-    if (data.method === undefined) {
-      const { resolve, reject } = asked.get(data.id) ?? {};
-      asked.delete(data.id);
-      return data.error ? reject?.(data.error) : resolve?.(data.result);
-    }
-    if (data.id === undefined) return heard.get(data.method)?.(data.params ?? {});
-    if (data.method === "ui/resource-teardown") { isOver = true; held = null; }
-    const isKnown = data.method === "ui/resource-teardown" || data.method === "ping";
-    post({ id: data.id, ...isKnown ? { result: {} } : { error: { code: -32601, message: "Method not found" } } });
+    const { id, method, params = {}, error, result } = data;
+    if (method === undefined) return error ? asked.get(id)?.reject(error) : asked.get(id)?.resolve(result);
+    heard.get(method)?.(params);
+    if (id !== undefined) post(heard.has(method) ? { id, result: {} } : { id, error: { code: -32601, message: "Method not found" } });
   });
-  new ResizeObserver(() => post({
-    method: "ui/notifications/size-changed",
-    params: { width: Math.ceil(main.scrollWidth), height: Math.ceil(main.getBoundingClientRect().height) },
-  })).observe(main);
-  ask("ui/initialize", {
-    appInfo: { name: "portcullis", version: "1" },
-    appCapabilities: { availableDisplayModes: ["inline"] },
-    protocolVersion: "2026-01-26",
-  }).then(({ hostCapabilities = {}, hostContext = {} }) => {
-    can = hostCapabilities;
-    tool = hostContext.toolInfo?.tool ?? {};
-    title.textContent = tool.title ?? tool.annotations?.title ?? tool.name ?? "Portcullis";
-    theme(hostContext);
-    post({ method: "ui/notifications/initialized", params: {} });
-  });
+  new ResizeObserver(() => {
+    const params = { width: main.scrollWidth, height: Math.ceil(main.getBoundingClientRect().height) };
+    post({ method: "ui/notifications/size-changed", params });
+  }).observe(main);
+  const appCapabilities = { availableDisplayModes: ["inline"] };
+  ask("ui/initialize", { appInfo: { name: "portcullis", version: "1" }, appCapabilities, protocolVersion: "2026-01-26" })
+    .then(({ hostCapabilities, hostContext = {} }) => {
+      [can, tool] = [hostCapabilities, hostContext.toolInfo?.tool ?? {}];
+      title.textContent = tool.title ?? "Portcullis";
+      follow(hostContext);
+      post({ method: "ui/notifications/initialized", params: {} });
+    });
 })();
 `;
