@@ -196,6 +196,20 @@ chromiumTest("view: a held call waits, then is done, denied or approved, and nev
   await desk.decide("approve");
   await state(shown, "Done");
   await view.getByText("+one").waitFor();
+  // of two calls that wait, each view shows its own
+  const other = desk.call("file_write", { filename: "other.txt", content: "x" });
+  await until("the other waits", async () => (await desk.page("decisions")).html.includes("other.txt"));
+  await shown.call("file_write", { filename: "mine.txt", content: "y" });
+  await state(shown, "Waits for your approval");
+  assert.match(await view.locator("details").textContent() ?? "", /mine\.txt/);
+  await view.getByRole("button").click();
+  await until("another link was opened", async () => (await shown.seen()).links.length === 2);
+  const id = new URL(await openedLink(shown)).searchParams.get("call") ?? "";
+  assert.match((await desk.page(`decisions?call=${id}`)).html, /mine\.txt/);
+  await desk.decide("approve");
+  await desk.decide("approve");
+  await state(shown, "Done");
+  assert.equal((await other).isError, false);
   // denied, with the person's words; a host that does not say which tool it is
   await shown.call("file_write", { filename: "b.txt", content: "two\n" }, { hasToolInfo: false });
   await state(shown, "Waits for your approval");
@@ -234,7 +248,41 @@ chromiumTest(
   },
 );
 
-chromiumTest("view: pictures, the list of changes, and records of ServiceNow, down to 320 px", async (browser) => {
+chromiumTest("view: an undo that a rule holds is made once it is approved; a picture, a text", async (browser) => {
+  await using desk = await startDesk({ patienceMs: 200 });
+  await using host = await startAppsHost(desk.server, desk.token);
+  const shown = await openHost(browser, host);
+  const { view } = shown;
+  await Deno.writeFile(`${desk.place.workspaceDir}/dot.png`, await shown.page.screenshot());
+  await shown.call("file_read", { filename: "dot.png" });
+  await view.getByRole("img", { name: "dot.png" }).waitFor();
+  assert.equal(
+    await shown.frame().evaluate("document.querySelector('img').decode().then(() => 'a picture')"),
+    "a picture",
+  );
+  await lookAt(shown, "picture");
+  await shown.call("file_write", { filename: "a.txt", content: "one\n".repeat(200) });
+  await state(shown, "Done");
+  await shown.call("file_read", { filename: "a.txt" });
+  await view.locator("summary").getByText("a.txt").click();
+  assert.ok((await view.locator("pre").textContent() ?? "").includes("one\none"));
+  assert.deepEqual(await view.getByRole("button").allTextContents(), []);
+  // the undo waits, too
+  await desk.rule({ tool: "file_undo", verdict: "ask" });
+  await shown.call("file_edit", { path: "a.txt", old_text: "one", new_text: "two", replace_all: true });
+  await state(shown, "Done");
+  await view.getByRole("button", { name: "Undo" }).click();
+  await state(shown, "Waits for your approval");
+  assert.deepEqual(await view.getByRole("button").allTextContents(), ["Decide in the console"]);
+  await desk.decide("approve");
+  await state(shown, "Approved");
+  await view.getByRole("button", { name: "Undo" }).click();
+  await state(shown, "Undone");
+  assert.match((await desk.call("file_read", { filename: "a.txt" })).text, /one\none/);
+  assert.deepEqual(shown.foreign, []);
+});
+
+chromiumTest("view: the list of changes, and records of ServiceNow, down to 320 px", async (browser) => {
   await using place = await startServicenowServer();
   const token = await place.signIn("ada", "files:read files:write servicenow:read servicenow:write");
   await using host = await startAppsHost(place.server, token);

@@ -219,13 +219,14 @@ Deno.test("view: what became of a held call is told to its own client alone", as
   const input = { filename: "a.txt", content: "secret" };
   const { code, waiting, data } = viewOf(await call(chat, "file_write", input));
   assert.deepEqual([code, data], ["approval_pending", undefined]);
+  const mine = { id: waiting.id, tool: "file_write", places: ["a.txt"] };
   assert.equal(waiting.url, `${desk.server.url}/console/decisions?call=${waiting.id}`);
-  assert.deepEqual(await calls(chat), [{ id: waiting.id, tool: "file_write", state: "waiting", url: waiting.url }]);
+  assert.deepEqual(await calls(chat), [{ ...mine, state: "waiting", url: waiting.url }]);
   const other = await clientOf(desk.server, await createToken(desk.place, "owner"), { capabilities: showsViews });
   assert.deepEqual(await calls(other), []);
   await desk.decide("deny", { word: "Not <today>" });
   assert.deepEqual(await calls(chat), [
-    { id: waiting.id, tool: "file_write", state: "denied", word: "Not <today>", url: waiting.url },
+    { ...mine, state: "denied", word: "Not <today>", url: waiting.url },
   ]);
   const denied = await call(chat, "file_write", input);
   assert.equal(viewOf(denied).code, "denied_by_person");

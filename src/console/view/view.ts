@@ -37,7 +37,7 @@ export function viewResource(
       const held = pageUrl === null ? [] : await listHeldCalls(storage);
       const own = held.filter((call) =>
         call.person === subject && call.clientId === clientId && call.grantId === grantId
-      ).map(({ id, tool, state, word }) => ({ id, tool, state, word, url: pageOf(pageUrl ?? "", id) }));
+      ).map(({ id, tool, places, state, word }) => ({ id, tool, places, state, word, url: pageOf(pageUrl ?? "", id) }));
       return { contents: [{ uri, mimeType: "application/json", text: JSON.stringify(own) }] };
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
@@ -46,26 +46,18 @@ export function viewResource(
 
 /** Its policy is inside, should a client set none: its own style and script, pictures from its data, and no network. */
 function viewPage(consoleUrl: string | null): string {
-  const policy = `default-src 'none'; style-src ${inlineSource(viewStylesheet)}; script-src ${
-    inlineSource(viewScript)
-  }; img-src data:; base-uri 'none'; form-action 'none'`;
+  const own = `style-src ${inlineSource(viewStylesheet)}; script-src ${inlineSource(viewScript)}; img-src data:`;
   const page = html`
     <html lang="en">
-      <head>
-        <meta charset="utf-8">
-        <meta http-equiv="Content-Security-Policy" content="${policy}">
-        <title>Portcullis</title>
-        ${styleElement(viewStylesheet)}
-      </head>
+      <head><meta charset="utf-8"><title>Portcullis</title>
+        <meta http-equiv="Content-Security-Policy"
+          content="default-src 'none'; ${own}; base-uri 'none'; form-action 'none'">
+        ${styleElement(viewStylesheet)}</head>
       <body>
         <main data-console="${consoleUrl ?? ""}" data-calls="${callsUri}">
-          <header><h1>Portcullis</h1><span role="status"></span></header>
-          <p hidden></p>
-          <div></div>
-          <footer></footer>
+          <header><h1>Portcullis</h1><span role="status"></span></header><p hidden></p><div></div><footer></footer>
         </main>
-        ${scriptElement(viewScript)}
-      </body>
+        ${scriptElement(viewScript)}</body>
     </html>
   `;
   return `<!DOCTYPE html>${page.markup.trimStart()}`;

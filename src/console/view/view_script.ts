@@ -116,20 +116,20 @@ export const viewScript = `
     if (isError) mark("bad", code.startsWith("denied") ? "Denied" : "Failed");
     else mark("good", data.changed === false || records.some((each) => each.dry_run) ? "Dry run" : done);
     body.replaceChildren(...isError ? [make("p", {}, textOf(content))] : parts(data, content));
-    const isChange = change || records.some(({ changes }) => changes);
+    const isChange = change || records.some(({ changes }) => changes), ofFile = file ? "/audit?" + new URLSearchParams({ target: file }) : "";
     acts.replaceChildren(
       ...change ? [undo(change, done === "Undone" ? "Redo" : "Undo")] : [],
       ...records.length === 1 ? link("Open in ServiceNow", records[0].link) : [],
-      ...isChange ? link("Open in the console", main.dataset.console + (file ? "/audit?" + new URLSearchParams({ target: file }) : "")) : [],
+      ...isChange ? link("Open in the console", main.dataset.console + ofFile) : [],
     );
   };
 
   // a call that waits for a person: what became of it is read until it is decided and made
   const wait = (call) => {
     held = call;
-    const isWaiting = call.state === "waiting", isApproved = call.state === "approved";
+    const isWaiting = call.state === "waiting", isApproved = call.state === "approved", where = can.openLinks ? "" : " " + call.url;
     mark(...{
-      waiting: ["wait", "Waits for your approval", "Nothing is done before you approve it in the console." + (can.openLinks ? "" : " " + call.url)],
+      waiting: ["wait", "Waits for your approval", "Nothing is done before you approve it in the console." + where],
       approved: ["good", "Approved", isOver && !repeat ? "The agent has to make the call again." : ""],
       denied: ["bad", "Denied", call.word],
       made: ["good", "Done", "The agent made the approved call."],
@@ -150,8 +150,10 @@ export const viewScript = `
     const calls = document.hidden ? null : await ask("resources/read", { uri: main.dataset.calls })
       .then(({ contents: [{ text }] }) => JSON.parse(text)).catch(() => null);
     if (isOver && held === null) return;
-    const isOurs = ({ id, tool: name, state }) => held ? id === held.id : state === "waiting" && name === (tool.name ?? name);
-    const now = calls?.find(isOurs);
+    const waiting = (calls ?? []).filter((call) => call.state === "waiting" && call.tool === (tool.name ?? call.tool));
+    const ofInput = waiting.filter(({ places }) => places.includes(about()));
+    const [call, ...others] = ofInput.length > 0 ? ofInput : waiting;
+    const now = held ? calls?.find(({ id }) => id === held.id) : others.length > 0 ? undefined : call; // in doubt none
     if (now && now.state !== held?.state) return wait(now);
     if (calls && held && !now && isOver) return wait({ ...held, state: held.state === "approved" ? "made" : "gone" });
     watch(Math.min(pause * 1.2, longestPause));
