@@ -297,9 +297,15 @@ Deno.test("each person sees their own workspace and their own history", async ()
     content: "of ada\n",
   });
   assert.ok(linksOf(await desk.page("files"), "mine.txt").length === 1);
+  await callTool(desk.server, await createToken(desk.place, "ada"), "file_read", { filename: "mine.txt" });
   const hers = await pageOf(ada, desk.server, {});
   assert.ok(linksOf(hers, "hers.txt").length === 1 && !hers.html.includes("mine.txt"));
+  await until("her call of a file of that name has its line", async () => {
+    const { html } = await desk.page("audit?person=ada&target=mine.txt");
+    return html.includes("file_read</td>") ? html : null;
+  });
   const history = await desk.page(addressOf({ path: "mine.txt", view: "history" }));
+  assert.ok(!/>ada</.test(history.html) && history.html.includes("replaced"), "her file of this name is another");
   const version = linkOf(history, "Version before").searchParams.get("version") ?? "";
   for (
     const query of [{ path: "mine.txt" }, { path: "../owner/mine.txt" }, { path: "hers.txt", version }, {
@@ -345,4 +351,44 @@ Deno.test("acts need the form's token, and a person who is signed in", async () 
   const stranger = createPerson(desk.server.url);
   const asked = await stranger.open(`${desk.server.url}/console/${addressOf({ path: "a.txt", download: "1" })}`);
   assert.match(asked.html, /passphrase/i);
+});
+
+Deno.test("a workspace in the database has the same pages", async () => {
+  await using desk = await startDesk({ env: { WORKSPACE_STORE: "storage" } });
+  await desk.call("file_write", { filename: "a/one.txt", content: "before\n" });
+  await desk.call("file_write", { filename: "a/one.txt", content: "after\n" });
+  const page = await desk.owner.open(linkOf(await desk.page("files?path=a"), "one.txt"));
+  assert.deepEqual(textLines(page), ["after"]);
+  assert.equal((await desk.owner.open(linkOf(page, "Download"))).html, "after\n");
+  const version = await desk.owner.open(linkOf(await desk.owner.open(linkOf(page, "History")), "Version before"));
+  assert.match((await desk.owner.submit(version, {}, 'value="restore"')).html, /Restored a\/one\.txt\./);
+  assert.deepEqual(textLines(await desk.page(addressOf({ path: "a/one.txt" }))), ["before"]);
+});
+
+Deno.test("whatever an address asks for, the answer is a page in words", async () => {
+  await using desk = await startDesk();
+  await desk.call("file_write", { filename: "a.txt", content: "one\n" });
+  const odd = [
+    "",
+    "0",
+    "-1",
+    "1e300",
+    "Infinity",
+    "NaN",
+    "x".repeat(5_000),
+    "\0",
+    "\u{10ffff}",
+    "{a,{b",
+    "*".repeat(150),
+    "[",
+    "a\nb",
+  ];
+  for (const field of ["path", "line", "cursor", "after", "find", "version", "view", "download"]) {
+    for (const value of odd) {
+      for (const path of ["a.txt", ""]) {
+        const page = await desk.page(addressOf({ path, [field]: value }));
+        assert.equal(page.status, 200, `${field}=${value}`);
+      }
+    }
+  }
 });

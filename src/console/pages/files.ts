@@ -30,6 +30,7 @@ const rowsOfHistory = 50;
 /** Changes of all files that are looked at for those of one. */
 const maxLookedAt = 5_000;
 const maxPathCharacters = 4_096;
+const maxLine = 1_000_000_000;
 const maxWordsCharacters = 200;
 
 /** What the pages read of the answers of `file_read` and `file_search`. */
@@ -97,7 +98,7 @@ export function filesSection(
       },
       async file({ info }: OpenedPath): Promise<Html> {
         if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
-        const [cursor, line] = [query.get("cursor"), Math.trunc(Number(query.get("line")))];
+        const [cursor, line] = [query.get("cursor"), Math.min(Math.trunc(Number(query.get("line"))), maxLine)];
         const from = cursor !== null ? { cursor } : line > 0 ? { start_line: line } : {};
         const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
         files.note(viewed, visitor, path);
@@ -164,7 +165,9 @@ export function filesSection(
           const isOpen = maySee(visitor, each.person) && await files.ruledOut(visitor, "file_read", each.path) === null;
           if (isOpen && kept.push(each) === rowsOfHistory) break;
         }
-        const filter = { target: [own], ...visitor.isAdministrator ? {} : { person: visitor.userId } };
+        // a path names another file for each person, where each has a workspace
+        const isForAll = visitor.isAdministrator && typeof sources.workspace !== "function";
+        const filter = { target: [own], ...isForAll ? {} : { person: visitor.userId } };
         const { lines } = isDirectory ? { lines: [] } : await sources.search(filter, { limit: rowsOfHistory });
         const isOther = ({ target, event, person, change }: FoundLine): boolean =>
           namesIn(target).includes(own) && (event !== viewed || person !== visitor.userId) &&
