@@ -1,0 +1,36 @@
+/** What a document holds, as text that a model reads. It is made in the thread without rights. */
+export interface DocumentText {
+  /** `pdf`, `docx`, `xlsx`, … */
+  kind: string;
+  title?: string;
+  /** What there is, in one line: "12 pages", "3 sheets: Q1 (40 rows, 8 columns), …". */
+  summary: string;
+  /** What should be known before reading: "contains macros, which were not run", "page 3 is a scanned picture". */
+  remarks: string[];
+  /** In order. `name` is what is asked for after the colon ("p3", "Q3", "slide 2", "cell 4"); `text` is Markdown. */
+  parts: { name: string; text: string }[];
+}
+
+/** Why a document cannot be read, in words for the model that complete "cannot read file: ". */
+export class DocumentRefusal extends Error {}
+
+/** What one document may become: decompressed bytes are taken from it before they are allocated. */
+export class DocumentBudget {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  get left(): number {
+    return this.#left;
+  }
+
+  take(bytes: number): void {
+    if (bytes > this.#left) throw new DocumentRefusal("its contents are too large when unpacked");
+    this.#left -= bytes;
+  }
+}
+
+/** Reads one kind. Throws a {@link DocumentRefusal} for what cannot be read. */
+export type DocumentReader = (bytes: Uint8Array, budget: DocumentBudget) => Promise<DocumentText>;
