@@ -98,7 +98,7 @@ async function runScene(base: string, milliseconds: number, mode: Mode, variant:
 
 async function measure(base: string, milliseconds: number, mode: Mode, variant: Variant): Promise<void> {
   const kernel = mode === "kernel" ? loadKernel() : null;
-  const confined = kernel?.available ? { kernel: confineRoots(kernel.roots, `${base}/ws`) } : {};
+  const confined = kernel?.available ? { kernel: confineRoots(kernel.roots, [`${base}/ws`]) } : {};
   const scene = { root: rootOf(base, variant), ...confined };
   await measureRaces(base, milliseconds, scene, tell);
 }

@@ -14,6 +14,7 @@ import {
   showName,
   stateOf,
   toPathText,
+  type Workspace,
   workspaceOf,
   type WorkspaceSource,
 } from "../files/mod.ts";
@@ -214,10 +215,10 @@ const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): Tool {
   const { run, preview } = tool;
   const own = (input: never, principal: Principal): never => {
-    let directories: readonly string[] | undefined; // looked for once a path needs it
+    let directories: Workspace["directories"]; // looked for once a path needs it
     const below = (text: string): string | null => {
       if (!absolute.test(text)) return null;
-      directories ??= workspaceOf(source(), principal).directories ?? [];
+      directories ??= workspaceOf(source(), principal).directories ?? {};
       return belowOne(text, directories);
     };
     const path = (written: string): string => {
@@ -265,11 +266,13 @@ function withSlashes(text: string): string {
   return parseDirectoryPath(path).ok ? path : text;
 }
 
-function belowOne(text: string, directories: readonly string[]): string | null {
+function belowOne(text: string, directories: Readonly<Record<string, string>>): string | null {
   const given = text.replaceAll("\\", "/");
-  for (const directory of directories.map((each) => each.replaceAll("\\", "/"))) {
-    if (given === directory) return ".";
-    if (given.startsWith(`${directory}/`)) return given.slice(directory.length).replace(/^\/+/, "") || ".";
+  for (const [path, name] of Object.entries(directories)) {
+    const directory = path.replaceAll("\\", "/");
+    if (given !== directory && !given.startsWith(`${directory}/`)) continue;
+    const rest = given.slice(directory.length).replace(/^\/+/, "");
+    return [name, rest].filter((each) => each !== "").join("/") || ".";
   }
   return null;
 }

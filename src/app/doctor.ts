@@ -195,7 +195,9 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
 }
 
 function* examineWall(config: Config, verbose: boolean): Generator<Check> {
-  const raceFreedom = raceFreedomOf(realPathBelow(config.workspace.dir), loadKernel());
+  const kernel = loadKernel();
+  const freedoms = config.workspace.directories.map(({ path }) => raceFreedomOf(realPathBelow(path), kernel));
+  const raceFreedom = freedoms.find(({ raceFree }) => !raceFree) ?? freedoms[0] ?? raceFreedomOf("/", kernel);
   const sentences = describeWall({
     permissions: serverPermissions(config, realPathBelow, permittedLibraries()),
     listenAddresses: listenAddresses(config),

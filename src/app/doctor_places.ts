@@ -5,6 +5,7 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
+import type { WorkspaceDirectory } from "./config/directories.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
 import { requirePrivate } from "../storage/mod.ts";
@@ -66,8 +67,13 @@ async function examinePrivacy(name: string, path: string, mode: "600" | "700", a
 }
 
 /** The workspace, where it is on the disk. */
-export async function* examineWorkspace(
-  { workspace: { dir: workspaceDir }, storage: { dataDir } }: Config,
+export async function* examineWorkspace({ workspace, storage }: Config): AsyncGenerator<Check> {
+  for (const directory of workspace.directories) yield* examineDirectory(directory, storage.dataDir);
+}
+
+async function* examineDirectory(
+  { name: folder, path: workspaceDir, isReadOnly }: WorkspaceDirectory,
+  dataDir: string,
 ): AsyncGenerator<Check> {
   const name = "workspace";
   const { well, warning } = checksOf(name);
@@ -78,6 +84,9 @@ export async function* examineWorkspace(
       "choose another with --workspace: sharing one would expose the keys too",
     );
   }
+  if (folder !== "" && await stat(workspaceDir).then(() => false, (error) => systemCode(error) === "ENOENT")) {
+    return void (yield warning(`${workspaceDir} is away`, `mount or make it; ${folder} works again once it is there`));
+  }
   const problem = await directoryProblem(name, workspaceDir, another);
   if (problem !== null) return void (yield problem);
   try {
@@ -85,6 +94,7 @@ export async function* examineWorkspace(
   } catch (error) {
     return void (yield unusable(name, workspaceDir, error, another));
   }
+  if (isReadOnly) return void (yield well(`${workspaceDir} can be read, and is read-only for agents`));
   const isWritable = await access(workspaceDir, constants.W_OK).then(() => true, () => false);
   yield isWritable
     ? well(`${workspaceDir} can be read and written`)
@@ -138,15 +148,16 @@ export function examineDisks(
 ): readonly Check[] {
   if (!kernel?.available) return [];
   const places = [
-    ...workspace.store === "disk" ? [{ what: "workspace", path: workspace.dir }] : [],
+    ...workspace.store === "disk" ? workspace.directories.map(({ path }) => ({ what: "workspace", path })) : [],
     ...database === undefined ? [{ what: "data", path: dataDir }] : [],
   ];
   const checks = places.flatMap(({ what, path }) => {
     const space = kernel.freeSpace(path);
     return space === null || space.total === 0 ? [] : [examineSpace(`disk of the ${what}`, space)];
   });
-  const [first, second] = checks;
-  return first !== undefined && first.text === second?.text ? [{ ...first, name: "disk" }] : checks;
+  const [first] = checks;
+  const isOne = first !== undefined && checks.length > 1 && checks.every(({ text }) => text === first.text);
+  return isOne ? [{ ...first, name: "disk" }] : checks;
 }
 
 function examineSpace(name: string, { free, total }: FreeSpace): Check {

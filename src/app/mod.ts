@@ -17,6 +17,8 @@ export {
   readConfigFile,
 } from "./config/config_file.ts";
 export { type ConfigSources, findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
+export { readAdded } from "./config/directories.ts";
+export { formatDirectory } from "./config/named_directories.ts";
 export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
 export type { Installation } from "./installation.ts";

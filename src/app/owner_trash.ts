@@ -39,8 +39,9 @@ export async function openOwnerTrash(
     throw new UnusableError("each user has a workspace here", "name one with --user");
   }
   const directory = isShared || user === undefined ? null : userDirectoryName(user);
-  const root = join(settings.dir, directory ?? "");
-  if (settings.store === "disk" && !isDirectory(root)) {
+  const [only] = settings.directories;
+  const root = join(only?.path ?? "", directory ?? "");
+  if (settings.store === "disk" && only?.name === "" && !isDirectory(root)) {
     const remedy = isShared
       ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
       : "see `portcullis users list`";

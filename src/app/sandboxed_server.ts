@@ -51,7 +51,7 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
   const askProvider = company === null ? null : createProviderGateway(company.issuer);
   const worker = new Worker(entry, {
     type: "module",
-    name: ffi.length > 0 ? realPathBelow(config.workspace.dir) : "server", // the directory that the kernel confines it to
+    name: ffi.length > 0 ? kernelPlaces(config.workspace.directories) : "server",
     deno: { permissions },
   });
   const send = (message: ToWorker): void => worker.postMessage(message);
@@ -95,6 +95,11 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
     connected: connected.promise,
     stop: () => send({ kind: "stop" }),
   };
+}
+
+/** The directories that the kernel confines the worker to, as its name. */
+function kernelPlaces(directories: Config["workspace"]["directories"]): string {
+  return JSON.stringify(directories.map(({ path }) => realPathBelow(path)));
 }
 
 /** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */

@@ -1,10 +1,14 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import {
   type AccessPatterns,
+  createAccessRules,
   createDiskWatch,
   createUserWorkspaces,
   createWorkspaceWatches,
   defaultWorkspaceLimits,
+  type JoinedDirectory,
+  joinWatches,
+  joinWorkspaces,
   type KernelAccess,
   type KernelRoots,
   loadStoreWorkspace,
@@ -19,8 +23,13 @@ import {
   type WorkspaceWatchesOptions,
 } from "../files/mod.ts";
 import { pathBelow } from "../lib/system_path.ts";
-import type { WorkspaceSettings } from "../files/mod_settings.ts";
+import type { Config } from "./config/config.ts";
+import type { WorkspaceDirectory } from "./config/directories.ts";
+import { UnusableError } from "../lib/result.ts";
+import { systemCode } from "../lib/system_fault.ts";
 import type { Parts } from "./installation.ts";
+
+type WorkspaceSettings = Config["workspace"];
 
 /** One workspace for all, or one for each user, opened at the first use. */
 export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) {
@@ -68,15 +77,87 @@ export async function workspaceOpener(
     const { openStoreWorkspace } = await loadStoreWorkspace();
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
-  const options = { limits, access, clock, trash, ...kernelOf(kernel) };
-  return (directory) => openDiskWorkspace({ root: pathBelow(settings.dir, directory ?? ""), ...options });
+  const options = { limits, clock, ...kernelOf(kernel) };
+  const [only] = settings.directories;
+  if (only?.name === "") {
+    return (directory) => openDiskWorkspace({ root: pathBelow(only.path, directory ?? ""), access, trash, ...options });
+  }
+  const shared = new Map<string, JoinedDirectory>(); // what all users read
+  return (user) =>
+    joinWorkspaces(
+      settings.directories.map((directory) => {
+        const { name, path, isReadOnly } = directory;
+        const own = { root: rootOf(directory, user), access: patternsBelow(name, access), isReadOnly, ...options };
+        const open = () => openDiskWorkspace({ ...own, ...isReadOnly ? {} : { trash } });
+        const joined = shared.get(name) ?? { name, isReadOnly, ...openWhileThere(path, open) };
+        if (isReadOnly) shared.set(name, joined);
+        return joined;
+      }),
+      { limits, clock },
+    );
+}
+
+/** Where a user's part of a directory is: of a read-only one, which all users share, the whole. */
+function rootOf({ path, isReadOnly }: WorkspaceDirectory, user: string | null): string {
+  return isReadOnly ? path : pathBelow(path, user ?? "");
+}
+
+/**
+ * Opens the workspace of a directory that may be away, and come back. On another file system than before and empty it
+ * is taken for the place where its disk is to be mounted.
+ */
+function openWhileThere(path: string, open: () => Workspace): Pick<JoinedDirectory, "open" | "lose"> {
+  let opened: Workspace | null = null;
+  let device: number | undefined;
+  return {
+    open() {
+      if (opened !== null) return opened;
+      try {
+        const { dev } = Deno.statSync(path);
+        if (dev !== (device ?? dev) && Deno.readDirSync(path)[Symbol.iterator]().next().done === true) return null;
+        opened = open();
+        device = dev;
+        return opened;
+      } catch (error) {
+        if (error instanceof UnusableError || systemCode(error) !== undefined) return null;
+        throw error;
+      }
+    },
+    lose() {
+      void opened?.close();
+      opened = null;
+    },
+  };
+}
+
+/** Differs where another directory is at the path than before; `null` where there is none. */
+function identityOf(path: string): string | null {
+  try {
+    const { dev, ino } = Deno.statSync(path);
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
+}
+
+/** The patterns as they hold in a directory of the workspace, whose name they may begin with. */
+function patternsBelow(directory: string, { denied = [] }: AccessPatterns): AccessPatterns {
+  const below = denied.flatMap((pattern) => {
+    const [first = "", ...names] = pattern.split("/").filter((name) => name !== "");
+    const isHere = createAccessRules({ denied: [first] }).isDenied([directory]);
+    return [
+      ...pattern.startsWith("/") ? [] : [pattern],
+      ...isHere ? [names.length === 0 ? "*" : `/${names.join("/")}`] : [],
+    ];
+  });
+  return { denied: below };
 }
 
 /** Where a user's files are, for people. */
-export function placeOfFiles({ store, sharing, dir }: WorkspaceSettings, userId: string): string {
+export function placeOfFiles({ store, sharing, directories }: WorkspaceSettings, userId: string): string {
   const isShared = sharing === "shared";
   if (store === "storage") return isShared ? "in the database, shared" : "in the database, your own";
-  return isShared ? dir : pathBelow(dir, userDirectoryName(userId));
+  return directories.map((each) => rootOf(each, isShared ? null : userDirectoryName(userId))).join(", ");
 }
 
 /** Whether changes can be undone. */
@@ -105,8 +186,17 @@ async function watchWorkspaces(
     return createWorkspaceWatches({ nameOf, open, onFailure });
   }
   const confined = kernelOf(kernel);
-  const open = (name: string) =>
-    createDiskWatch({ access, onFailure, root: pathBelow(settings.dir, name), ...confined });
+  const open = (user: string) =>
+    joinWatches(settings.directories.map((directory) => {
+      const { name } = directory;
+      const root = rootOf(directory, user);
+      const patterns = name === "" ? access : patternsBelow(name, access);
+      return {
+        name,
+        identity: () => identityOf(root),
+        watch: createDiskWatch({ access: patterns, onFailure, root, ...confined }),
+      };
+    }));
   return createWorkspaceWatches({ nameOf, open, onFailure });
 }
 

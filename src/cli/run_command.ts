@@ -11,6 +11,7 @@ import {
   isDeploy,
   loadConfig,
   lookAtPath,
+  readAdded,
   readConfigFile,
   variableNames,
   warnOfMistypedNames,
@@ -39,6 +40,7 @@ function readSettings(flags: CommandContext["flags"], say: CommandContext["say"]
     env: environment,
     readFile: Deno.readTextFileSync,
     lookAt: lookAtPath,
+    readAdded,
     listens,
   };
   let file: ConfigFile | null = null;

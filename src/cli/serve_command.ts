@@ -79,9 +79,9 @@ interface Parts {
 function lookForParts(config: Config): () => Promise<Parts> {
   const { workspace, servicenow: { access, missing } } = config;
   const models = lookForModels(config.ollama);
-  const readOnly = workspace.store === "disk" && isReadOnly(workspace.dir)
-    ? [`changing files: this user cannot write to ${workspace.dir}`]
-    : [];
+  const readOnly = (workspace.store === "disk" ? workspace.directories : [])
+    .filter((each) => !each.isReadOnly && isReadOnly(each.path))
+    .map(({ path }) => `changing files: this user cannot write to ${path}`);
   const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
   return async () => {
     const { names, problem } = await models();

@@ -25,7 +25,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const log = stderrLog(config.value.server, say);
   const installation = await openInstallation(config.value.storage, systemClock, { log });
   const { loadWorkspaceKernel } = await loadKernelBinding();
-  const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
+  const kernel = loadWorkspaceKernel(config.value.workspace.directories.map(({ path }) => realPathBelow(path)));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) {

@@ -1,5 +1,5 @@
 /** The text on the console when the server starts. */
-import { type Config, registryAdvice, serverUrlFor } from "../app/mod.ts";
+import { type Config, formatDirectory, registryAdvice, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
 import { waitingWords } from "../lib/program_name.ts";
 import type { Clock } from "../lib/time.ts";
@@ -26,7 +26,7 @@ export function welcomeText(options: {
     "",
     `Portcullis ${version}`,
     ...(local === serverUrl ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
-    `  workspace   ${config.workspace.store === "disk" ? config.workspace.dir : "in the database"}`,
+    `  workspace   ${placeOfWorkspace(config.workspace)}`,
     `  data        ${dataPlace(config.storage)}`,
     ...(models.length === 0 ? [] : [`  models      ${models.join(", ")}`]),
     ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
@@ -87,4 +87,8 @@ export function stopRequested(elapsed: Clock, isWatched = false) {
     /** A later signal: end at once. */
     insisted: insisted.promise,
   };
+}
+
+function placeOfWorkspace({ store, directories }: Config["workspace"]): string {
+  return store === "disk" ? directories.map(formatDirectory).join(", ") : "in the database";
 }

@@ -35,11 +35,13 @@ export { type TransferLinks, transferPath } from "./transfer/port.ts";
 export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
+export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
+export { joinWatches } from "./workspace/joined_watch.ts";
 export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { showText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
-export type { AccessPatterns } from "./workspace/access_rules.ts";
+export { type AccessPatterns, createAccessRules } from "./workspace/access_rules.ts";
 export { foldedForms } from "./workspace/path.ts";
 export {
   entryPath,

@@ -21,7 +21,7 @@ export const workspaceSettings = {
     flag: "workspace",
     default: "~/mcp-workspace",
     parse: parseText,
-    help: "directory that the file tools work in",
+    help: "directory that the file tools work in; several: NAME=PATH,NAME=PATH:ro, each a folder of the workspace",
   }),
   store: required({
     env: "WORKSPACE_STORE",

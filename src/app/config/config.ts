@@ -22,7 +22,9 @@ import {
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
+import { directoriesOfSetting, withAdded, type WorkspaceDirectory } from "./directories.ts";
 import { leadsInto } from "./overlap.ts";
+import { formatDirectory, parseNamedDirectories } from "./named_directories.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
 /** What is wrong with a setting that is no secret; `undefined`: it is not set. */
@@ -136,7 +138,7 @@ interface ServicenowAccess {
 }
 
 /** The whole configuration, by part. Paths are absolute. */
-export interface Config extends Omit<SettingValues, "authorizationServer" | "http" | "servicenow"> {
+export interface Config extends Omit<SettingValues, "authorizationServer" | "http" | "servicenow" | "workspace"> {
   readonly authorizationServer: Omit<SettingValues["authorizationServer"], "registration"> & {
     readonly registration: RegistrationMode;
     /** The company's identity provider, where people sign in with it. */
@@ -154,6 +156,10 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     readonly access?: ServicenowAccess;
     /** The settings without which SERVICENOW_INSTANCE offers nothing; empty where nothing is missing. */
     readonly missing: readonly string[];
+  };
+  readonly workspace: SettingValues["workspace"] & {
+    /** In the database: the path that is not used. */
+    readonly directories: readonly WorkspaceDirectory[];
   };
   /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
   readonly telemetry: SettingValues["telemetry"] & {
@@ -233,10 +239,15 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     problems.push(wrong("SERVER_URL", undefined, hint));
   }
   const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
-  const dir = placeOf("WORKSPACE_DIR", values.workspace.dir, sources, problems);
-  const workspace = { ...values.workspace, dir };
+  const directories = workspaceDirectories(values.workspace, storage.dataDir, sources, problems);
+  const own = directories.filter(({ isAdded }) => !isAdded);
+  const isNamed = parseNamedDirectories(values.workspace.dir) !== null;
+  const dir = isNamed ? own.map(formatDirectory).join() : own[0]?.path ?? "";
+  const workspace = { ...values.workspace, dir, directories };
   const variables = layeredVariables({ env, file: file ?? null }, variableNames);
-  requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
+  for (const { path } of directories) {
+    requireSeparatePaths({ ...values, storage, workspace: { ...workspace, dir: path } }, variables, sources, problems);
+  }
   return {
     ...values,
     authorizationServer: {
@@ -301,6 +312,30 @@ function placeOf(
     : null;
   if (hint !== null) problems.push(wrong(field, path, hint));
   return expanded === null ? pathBelow("/", path.replace(/^[^/]+/, "")) : absolutePath(expanded);
+}
+
+/** The directories of the workspace, with those that were added; none where there is a problem. */
+function workspaceDirectories(
+  { dir, store }: SettingValues["workspace"],
+  dataDir: string,
+  sources: ConfigSources,
+  problems: ConfigProblem[],
+): readonly WorkspaceDirectory[] {
+  const { lookAt = () => null, readAdded } = sources;
+  const refuse = (field: string, value: string, hint: string) => {
+    problems.push(wrong(field, value, hint));
+    return [];
+  };
+  const own = directoriesOfSetting(dir, (path) => placeOf("WORKSPACE_DIR", path, sources, problems));
+  if (!own.ok) return refuse("WORKSPACE_DIR", dir, own.error);
+  if (store === "storage") {
+    const hint = "names directories of the disk, which WORKSPACE_STORE=storage does not use";
+    return own.value[0]?.name === "" ? own.value : refuse("WORKSPACE_DIR", dir, hint);
+  }
+  const added = readAdded?.(dataDir) ?? success([]);
+  if (!added.ok) return refuse("DATA_DIR", dataDir, added.error);
+  const all = withAdded(own.value, added.value, dataDir, lookAt);
+  return all.ok ? all.value : refuse("WORKSPACE_DIR", all.error.path, all.error.hint);
 }
 
 /** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */

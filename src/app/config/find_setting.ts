@@ -3,6 +3,8 @@ import { faultWords } from "../../lib/system_fault.ts";
 import { expandHome } from "../../lib/system_path.ts";
 import type { ConfigFile, ConfigProblem } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
+import type { NamedDirectory } from "./named_directories.ts";
+import type { Result } from "../../lib/result.ts";
 import type { Setting } from "../../lib/settings.ts";
 import { httpSettings } from "../../http/mod_settings.ts";
 import { settingSections } from "./settings.ts";
@@ -22,6 +24,8 @@ export interface ConfigSources {
   readonly listens?: boolean;
   /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
   readonly lookAt?: LookAt;
+  /** Reads which directories were added to the workspace; none unless given. */
+  readonly readAdded?: (dataDir: string) => Result<readonly NamedDirectory[], string>;
 }
 
 type SettingSource = "flag" | "environment" | "file" | "default";

@@ -26,8 +26,12 @@ export function serverPermissions(
   const spellings = (paths: readonly string[]): string[] => [
     ...new Set(paths.flatMap((path) => [path, realPath(path)])),
   ];
-  const both = workspace.store === "disk" ? [workspace.dir, dataDir] : [dataDir];
-  const readOnly: string[] = [];
+  const places = (isReadOnly: boolean): string[] =>
+    workspace.store === "disk"
+      ? workspace.directories.filter((each) => each.isReadOnly === isReadOnly).map(({ path }) => path)
+      : [];
+  const both = [...places(false), dataDir];
+  const readOnly = places(true);
   if (database?.kind === "postgres") {
     if (database.host.startsWith("/")) both.push(pathBelow(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);

@@ -1,15 +1,15 @@
 /**
  * The worker's way to the kernel. It is the first module that the worker evaluates: when any other code runs, the
- * library is loaded, the permission is given up, and what is left opens nothing but the workspace's directory, whose
- * path the main thread gave the worker as its name.
+ * library is loaded, the permission is given up, and what is left opens nothing but the workspace's directories, whose
+ * paths the main thread gave the worker as its name.
  */
 import type { KernelAccess } from "../../files/kernel/kernel.ts";
 import { loadWorkspaceKernel } from "./load_workspace_kernel.ts";
 
 const name: unknown = Reflect.get(globalThis, "name");
-const directory = typeof name === "string" && name.startsWith("/") ? name : null;
+const directories = typeof name === "string" && name.startsWith("[") ? JSON.parse(name) as string[] : null;
 
 /** Whether the worker's workspace is confined by the kernel, or why not. */
-export const workspaceKernel: KernelAccess = directory === null
+export const workspaceKernel: KernelAccess = directories === null
   ? { available: false, reason: "foreign functions are not permitted (--allow-ffi)" }
-  : loadWorkspaceKernel(directory);
+  : loadWorkspaceKernel(directories);

@@ -99,11 +99,11 @@ export function createDiskTrash(
   return {
     ...limits,
     /** Begins a change, whose id `onChange` gets before its first step. */
-    begin(by: ChangeAuthor | null, onChange?: (id: string) => void) {
+    begin(by: ChangeAuthor | null, onChange?: (id: string) => void, newId = nextId) {
       let id: string | null = null;
       let last = 0;
       let isNoted = false;
-      const ownId = (): string => id ??= nextId();
+      const ownId = (): string => id ??= newId();
       return {
         get id(): string {
           return ownId();

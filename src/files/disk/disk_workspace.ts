@@ -54,6 +54,8 @@ export interface DiskWorkspaceOptions {
   readonly recountLinksAfter?: number;
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
   readonly kernel?: KernelRoots | undefined;
+  /** Nothing is written below it, not even what is swept. Such a directory is not made. */
+  readonly isReadOnly?: boolean;
   /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
   readonly trash?: TrashLimits;
   /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
@@ -69,7 +71,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   const randomId = options.randomId ?? (() => crypto.randomUUID());
   const staging = createStaging(access, randomId);
   try {
-    sweepStaging(access);
+    if (options.isReadOnly !== true) sweepStaging(access);
   } catch (error) {
     toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
   }
@@ -98,11 +100,15 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     staging.close();
     access.close();
   };
-  return workspaceWith(disk, close, [...new Set([path, resolve(options.root)])]);
+  return workspaceWith(disk, close, { [path]: "", [resolve(options.root)]: "" });
 }
 
 /** The workspace whose operations are steps of the disk's current change, or else separate changes. */
-function workspaceWith(disk: Disk, close: () => Promise<void>, directories: readonly string[]): Workspace {
+function workspaceWith(
+  disk: Disk,
+  close: () => Promise<void>,
+  directories: Readonly<Record<string, string>>,
+): Workspace {
   const { trash, limits, innerLinks: { settle } } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
@@ -127,19 +133,19 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
     remove: (path, removeOptions) => settled(rearrangingOf(changing()).remove(path, removeOptions)),
     makeDirectory: (path, makeOptions) => made((own) => rearrangingOf(own).makeDirectory(path, makeOptions)),
     trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
-    begin: (by, onChange) =>
-      workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve(), directories),
+    begin: (...change) =>
+      workspaceWith({ ...disk, change: trash?.begin(...change) ?? null }, () => Promise.resolve(), directories),
     close,
   };
 }
 
 function openRoot(
-  { root: directory, kernel }: DiskWorkspaceOptions,
+  { root: directory, kernel, isReadOnly = false }: DiskWorkspaceOptions,
   rules: AccessRules,
 ): { readonly path: string; readonly access: DiskAccess } {
   try {
     // asked for only when it is needed: a server that may not write can still read
-    if (!exists(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (!isReadOnly && !exists(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
     const path = realPathOf(directory);
     if (!Deno.lstatSync(path).isDirectory) {
       throw new UnusableError(`the workspace ${path} is not a directory`, another);

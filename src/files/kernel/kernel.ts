@@ -56,10 +56,17 @@ function unavailable(reason: string): KernelAccess {
   return { available: false, reason };
 }
 
-/** Opens `directory`, wherever it leads, and the directories in it, which links do not replace. */
-export function confineRoots(roots: KernelRoots, directory: string): KernelRoots {
+/** Opens each of `directories`, wherever it leads, and the directories in it, which links do not replace. */
+export function confineRoots(roots: KernelRoots, directories: readonly string[]): KernelRoots {
+  const own = Object.freeze([...directories]);
+  /** Always one of them, whatever later code replaces. */
+  const find = (isIt: (directory: string) => boolean): string | undefined => {
+    for (let at = 0; at < own.length; at++) if (isIt(own[at] ?? "")) return own[at];
+    return undefined;
+  };
   const within = <T>(path: string, use: (base: Descriptor, name: string) => T): T => {
-    if (!path.startsWith(`${directory}/`)) throw new KernelError("EACCES");
+    const directory = find((each) => path.startsWith(`${each}/`));
+    if (directory === undefined) throw new KernelError("EACCES");
     const base = roots.open(directory);
     try {
       return use(base, path.slice(directory.length + 1));
@@ -68,9 +75,14 @@ export function confineRoots(roots: KernelRoots, directory: string): KernelRoots
     }
   };
   return Object.freeze<KernelRoots>({
-    open: (path) => path === directory ? roots.open(path) : within(path, (base, name) => base.open(name, "directory")),
+    open: (path) =>
+      find((each) => path === each) !== undefined
+        ? roots.open(path)
+        : within(path, (base, name) => base.open(name, "directory")),
     statusOf: (path): EntryStatus | null =>
-      path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
+      find((each) => path === each) !== undefined
+        ? roots.statusOf(path)
+        : within(path, (base, name) => base.statusOf(name)),
   });
 }
 

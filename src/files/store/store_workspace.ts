@@ -60,7 +60,7 @@ function workspaceWith(
     trash: trash === null || trashLimits === null
       ? null
       : createStoredTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),
-    begin: (by, onChange) => workspaceWith(store, opened, trash, trash?.begin(by, onChange) ?? null),
+    begin: (...change) => workspaceWith(store, opened, trash, trash?.begin(...change) ?? null),
     close: () => Promise.resolve(),
   };
 }

@@ -82,8 +82,8 @@ export function createStoreTrash(
   const nextId = createChangeIds(clock, randomId);
   let used = 0;
   return {
-    begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void): RecordedChange => ({
-      id: nextId(),
+    begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void, newId = nextId): RecordedChange => ({
+      id: newId(),
       by,
       onBegin,
       plannedSteps: 0,

@@ -103,6 +103,8 @@ const pathRuleWords: Readonly<Record<Exclude<PathRule, "empty">, string>> = {
 const plainWords = {
   not_found: "no such file or directory",
   is_root: "it is the workspace itself",
+  away: "its directory is away, as a disk that is not mounted; try again later, or ask the server's operator",
+  across: "a directory or link cannot be moved into another of the workspace's directories; copy it, then delete it",
   already_exists: "there is something of this name already",
   not_empty: "the directory is not empty; set recursive to delete it with all that is in it",
   into_itself: "a directory cannot be moved into itself",
@@ -147,6 +149,7 @@ const denialWords: Readonly<Record<DenialCause, string>> = {
     "access denied - its name is not UTF-8, and this server's system cannot reach such names; rename it there",
   denied_name: "access denied - the server's settings deny this name",
   protected_name: "access denied - the server's settings protect this name from changes",
+  top_level: "access denied - the directories at the top level are the operator's to change; work in one of them",
   permission: "access denied - the server lacks permission for it",
   read_only: "access denied - it is read-only; ask the server's operator",
   changed_while_opening: "access denied - the path was changed during the access; try again",

@@ -96,6 +96,7 @@ const statuses: Readonly<Record<WorkspaceRefusal["reason"], number>> = {
   already_exists: 409,
   not_empty: 409,
   into_itself: 409,
+  across: 409,
   conflict: 409,
   denied: 403,
   bad_name: 422,
@@ -105,6 +106,7 @@ const statuses: Readonly<Record<WorkspaceRefusal["reason"], number>> = {
   no_space: 507,
   quota: 507,
   io: 500,
+  away: 503,
 };
 
 /** The status of a refusal by the workspace. */

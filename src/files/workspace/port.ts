@@ -91,6 +91,7 @@ export type DenialCause =
   | "name_not_unicode"
   | "denied_name"
   | "protected_name"
+  | "top_level"
   | "permission"
   | "read_only"
   | "changed_while_opening"
@@ -109,6 +110,10 @@ export type WorkspaceRefusal =
   | { readonly reason: "not_a_file" }
   | { readonly reason: "already_exists" }
   | { readonly reason: "not_empty" }
+  /** The directory of a joined workspace is not there now, as that of a disk that was taken out. */
+  | { readonly reason: "away" }
+  /** A directory or a link cannot be moved into another directory of a joined workspace. */
+  | { readonly reason: "across" }
   /** A directory cannot be moved into itself. */
   | { readonly reason: "into_itself" }
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number }
@@ -202,8 +207,11 @@ export interface WrittenFile {
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
-  /** Absolute paths of the directory, where it is one of the machine's: as the owner named it, and as links lead to it. */
-  readonly directories?: readonly string[];
+  /**
+   * Absolute paths of the machine's directories, as the owner named them and as links lead to them, each with the path
+   * in the workspace that it is: empty for the whole.
+   */
+  readonly directories?: Readonly<Record<string, string>>;
   /**
    * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
    * are answered without a promise. Where a small file's bytes and time are those of `known`, that itself is given.
@@ -262,9 +270,9 @@ export interface Workspace {
   readonly trash: Trash | null;
   /**
    * The same workspace for one call of a tool: what is changed through it is one change, of which `onChange` gets the
-   * id before its first step.
+   * id before its first step. `newId`: where its id comes from, for a change that is a part of a larger one.
    */
-  begin(author: ChangeAuthor, onChange?: (id: string) => void): Workspace;
+  begin(author: ChangeAuthor | null, onChange?: (id: string) => void, newId?: () => string): Workspace;
   /** Closes what the workspace holds open; it is not used afterwards. */
   close(): Promise<void>;
 }

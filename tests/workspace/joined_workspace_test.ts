@@ -1,0 +1,266 @@
+/** Several directories as one workspace: what is refused, what moves between them, undo, and a directory that is away. */
+import assert from "node:assert/strict";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { workspaceOpener } from "../../src/app/workspaces.ts";
+import type { Change } from "../../src/files/workspace/change.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { currentKernel, testInEachMode } from "./disk_modes.ts";
+import { at, encode, fillFile, reason, text, tree, value } from "./contract.ts";
+import { makeChange, trashOf, undo } from "./trash_contract.ts";
+
+interface Scene {
+  readonly base: string;
+  readonly workspace: Workspace;
+  open(user: string | null): Workspace;
+}
+
+/** `notes` and `code` can be written, `library` only be read. */
+async function withScene(body: (scene: Scene) => Promise<void>, env: Record<string, string> = {}): Promise<void> {
+  const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+  for (const name of ["notes", "code", "library"]) Deno.mkdirSync(`${base}/${name}`);
+  Deno.writeTextFileSync(`${base}/library/book.txt`, "book");
+  const dir = `notes=${base}/notes,code=${base}/code,library=${base}/library:ro`;
+  const loaded = loadConfig({
+    flags: {},
+    env: { WORKSPACE_DIR: dir, DATA_DIR: `${base}/data`, ...env },
+    readFile: () => "",
+  });
+  assert.ok(loaded.ok, JSON.stringify(loaded));
+  const roots = currentKernel();
+  const kernel = roots === undefined ? undefined : { available: true, roots };
+  const parts = { clock: Date.now, kernel } as unknown as Parameters<typeof workspaceOpener>[1];
+  const opened: Workspace[] = [];
+  const opener = await workspaceOpener(loaded.value.workspace, parts);
+  const open = (user: string | null): Workspace => {
+    const workspace = opener(user);
+    opened.push(workspace);
+    return workspace;
+  };
+  try {
+    await body({ base, workspace: open(null), open });
+  } finally {
+    for (const each of opened) await each.close();
+    Deno.removeSync(base, { recursive: true });
+  }
+}
+
+async function newest(workspace: Workspace): Promise<Change> {
+  for await (const change of trashOf(workspace).changes()) return change;
+  throw new assert.AssertionError({ message: "nothing was changed" });
+}
+
+testInEachMode(
+  "the top level lists the directories, and belongs to the operator",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      const { entries, hasMore } = value(await workspace.list(at("")));
+      assert.deepEqual([entries.map(({ name, kind }) => `${name} ${kind}`), hasMore], [
+        ["code directory", "library directory", "notes directory"],
+        false,
+      ]);
+      const two = value(await workspace.list(at(""), { limit: 1, after: "code" }));
+      assert.deepEqual([two.entries.map(({ name }) => name), two.hasMore], [["library"], true]);
+      assert.equal(value(await workspace.stat(at(""))).kind, "directory");
+      assert.equal(reason(await workspace.read(at("absent/f"))), "not_found");
+      assert.equal(reason(await workspace.read(at("NOTES/f"))), "not_found");
+      await fillFile(workspace, "notes/f", "f");
+      const refusals = [
+        await workspace.write(at("f"), encode("x")),
+        await workspace.write(at("other/f"), encode("x")),
+        await workspace.makeDirectory(at("other")),
+        await workspace.remove(at("notes"), { recursive: true }),
+        await workspace.move(at("notes"), at("code/notes")),
+        await workspace.move(at("notes/f"), at("f")),
+        await workspace.copy(at("notes/f"), at("f")),
+      ];
+      for (const refusal of refusals) assert.deepEqual(because(refusal), "top_level");
+      assert.equal(reason(await workspace.remove(at(""), { recursive: true })), "is_root");
+      assert.deepEqual(Array.from(Deno.readDirSync(base), ({ name }) => name).sort(), ["code", "library", "notes"]);
+    }),
+);
+
+testInEachMode(
+  "a read-only directory is read and left as it is, by whatever operation",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      await fillFile(workspace, "notes/f", "f");
+      assert.equal(await text(workspace, "library/book.txt"), "book");
+      const own = workspace.begin({ subject: "a", clientId: "b", grantId: "c", tool: "d" });
+      const refusals = [
+        await own.write(at("library/new"), encode("x")),
+        await own.write(at("library/book.txt"), encode("x"), { mode: "append" }),
+        await own.receive(at("library/new"), pieces("x")),
+        await own.copy(at("notes/f"), at("library/f")),
+        await own.copy(at("library/book.txt"), at("library/copy.txt")),
+        await own.move(at("library/book.txt"), at("library/b.txt")),
+        await own.move(at("library/book.txt"), at("notes/b.txt")),
+        await own.move(at("notes/f"), at("library/f")),
+        await own.remove(at("library/book.txt")),
+        await own.makeDirectory(at("library/d")),
+      ];
+      for (const refusal of refusals) assert.equal(because(refusal), "read_only");
+      assert.equal(value(await workspace.copy(at("library/book.txt"), at("notes/b.txt"))).sizeBytes, 4);
+      assert.deepEqual(Array.from(Deno.readDirSync(`${base}/library`), ({ name }) => name), ["book.txt"]);
+      assert.equal(Deno.readTextFileSync(`${base}/library/book.txt`), "book");
+    }),
+);
+
+testInEachMode(
+  "a file is copied and moved to another directory, and undone as one change",
+  () =>
+    withScene(async ({ workspace }) => {
+      const part = "0123456789".repeat(100_000); // three take more than one read
+      for (let times = 0; times < 3; times++) {
+        value(await workspace.write(at("notes/a"), encode(part), { mode: "append" }));
+      }
+      const isWhole = async (path: string): Promise<boolean> => {
+        const ranges = [0, 1, 2].map((index) => ({ offsetBytes: index * part.length, lengthBytes: part.length }));
+        const parts = await Promise.all(
+          ranges.map(async (range) => value(await workspace.read(at(path), range)).bytes),
+        );
+        return parts.every((bytes) => new TextDecoder().decode(bytes) === part);
+      };
+      value(await workspace.copy(at("notes/a"), at("code/x/a")));
+      assert.ok(await isWhole("code/x/a"));
+      assert.equal(reason(await workspace.copy(at("notes/a"), at("code/x/a"))), "already_exists");
+      const id = await makeChange(workspace, async (own) => {
+        value(await own.move(at("notes/a"), at("code/y/a")));
+        value(await own.write(at("notes/b"), encode("b")));
+      });
+      const others = ["code/", "code/x/", "code/x/a", "library/", "library/book.txt", "notes/"];
+      assert.deepEqual((await tree(workspace)).sort(), [...others, "code/y/", "code/y/a", "notes/b"].sort());
+      const steps = (await trashOf(workspace).find(id))?.steps.map(({ step }) => `${step.op} ${step.path}`);
+      assert.deepEqual(steps, ["put code/y/a", "remove notes/a", "put notes/b"]);
+      assert.equal((await newest(workspace)).id, id);
+      const by = await undo(workspace, id);
+      assert.deepEqual((await tree(workspace)).sort(), [...others, "notes/a"].sort());
+      assert.ok(await isWhole("notes/a"));
+      assert.equal((await trashOf(workspace).find(id))?.undoneBy, by);
+      await undo(workspace, by);
+      assert.ok(await isWhole("code/y/a"));
+    }),
+);
+
+testInEachMode(
+  "a directory or a link is not moved to another directory, and says so",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      await fillFile(workspace, "notes/d/f", "f");
+      Deno.symlinkSync("d/f", `${base}/notes/link`);
+      assert.equal(reason(await workspace.move(at("notes/d"), at("code/d"))), "across");
+      assert.equal(reason(await workspace.move(at("notes/link"), at("code/link"))), "across");
+      value(await workspace.move(at("notes/d"), at("notes/e")));
+      Deno.symlinkSync(`${base}/code`, `${base}/notes/out`);
+      await fillFile(workspace, "code/f", "f");
+      assert.equal(because(await workspace.read(at("notes/out/f"))), "outside_link");
+      assert.equal(because(await workspace.write(at("notes/out/g"), encode("g"))), "outside_link");
+    }),
+);
+
+testInEachMode("what was deleted is restored in its own directory only", () =>
+  withScene(async ({ workspace }) => {
+    await fillFile(workspace, "notes/f", "f");
+    const id = await makeChange(workspace, (own) => own.remove(at("notes/f")));
+    const trash = trashOf(workspace);
+    const item = { change: id, number: (await trash.find(id))?.steps[0]?.number ?? 0 };
+    assert.equal(reason(await trash.restore(item, at("code/f"))), "across");
+    assert.equal(because(await trash.restore(item, at("library/f"))), "read_only");
+    value(await trash.restore(item, at("notes/g")));
+    assert.equal(await text(workspace, "notes/g"), "f");
+  }));
+
+testInEachMode(
+  "a directory that goes away is said to be away, harms nothing, and works again when it is back",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      await fillFile(workspace, "notes/f", "f");
+      await fillFile(workspace, "code/g", "g");
+      Deno.renameSync(`${base}/notes`, `${base}/aside`);
+      for (
+        const operation of [
+          () => workspace.read(at("notes/f")),
+          () => workspace.list(at("notes")),
+          () => workspace.write(at("notes/f"), encode("x")),
+          () => workspace.remove(at("notes/f")),
+          () => workspace.move(at("notes/f"), at("notes/h")),
+          () => workspace.copy(at("code/g"), at("notes/g")),
+          () => workspace.read(at("notes/f")),
+        ]
+      ) assert.equal(reason(await operation()), "away");
+      assert.equal(await text(workspace, "code/g"), "g");
+      assert.deepEqual(Array.from(Deno.readDirSync(base), ({ name }) => name).sort(), ["aside", "code", "library"]);
+      Deno.renameSync(`${base}/aside`, `${base}/notes`);
+      assert.equal(await text(workspace, "notes/f"), "f");
+      await fillFile(workspace, "notes/f", "again");
+      Deno.renameSync(`${base}/notes`, `${base}/aside`);
+      Deno.mkdirSync(`${base}/notes`);
+      Deno.writeTextFileSync(`${base}/notes/other`, "o");
+      assert.equal(reason(await workspace.read(at("notes/f"))), "away");
+      assert.equal(await text(workspace, "notes/other"), "o");
+    }),
+);
+
+testInEachMode(
+  "a directory that was away at the start works once it is there",
+  () =>
+    withScene(async ({ base, open }) => {
+      Deno.renameSync(`${base}/library`, `${base}/aside`);
+      const workspace = open(null);
+      assert.equal(reason(await workspace.read(at("library/book.txt"))), "away");
+      Deno.renameSync(`${base}/aside`, `${base}/library`);
+      assert.equal(await text(workspace, "library/book.txt"), "book");
+    }),
+);
+
+testInEachMode(
+  "each person has a directory in each that can be written, and reads the others",
+  () =>
+    withScene(async ({ base, open }) => {
+      const [anna, ben] = [open("anna"), open("ben")];
+      await fillFile(anna, "notes/f", "anna");
+      await fillFile(ben, "notes/f", "ben");
+      assert.deepEqual([await text(anna, "notes/f"), await text(ben, "notes/f")], ["anna", "ben"]);
+      assert.equal(Deno.readTextFileSync(`${base}/notes/anna/f`), "anna");
+      assert.equal(await text(ben, "library/book.txt"), "book");
+      Deno.renameSync(`${base}/notes`, `${base}/aside`);
+      assert.equal(reason(await anna.write(at("notes/f"), encode("x"))), "away");
+      assert.ok(
+        !Array.from(Deno.readDirSync(base)).some(({ name }) => name === "notes"),
+        "nothing was made in its place",
+      );
+    }, { WORKSPACES: "per-user" }),
+);
+
+testInEachMode(
+  "WORKSPACE_DENY names directories of the workspace, too",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      for (const directory of ["notes", "code"]) {
+        for (const name of ["private", "open", "x.pem"]) Deno.writeTextFileSync(`${base}/${directory}/${name}`, name);
+      }
+      const read = async (path: string): Promise<string> => because(await workspace.read(at(path)));
+      assert.equal(await read("notes/private"), "denied_name");
+      assert.equal(await read("code/private"), "");
+      assert.equal(await read("code/open"), "denied_name");
+      assert.equal(await read("notes/open"), "");
+      assert.equal(await read("code/x.pem"), "denied_name");
+      assert.equal(await read("library/book.txt"), "denied_name");
+    }, { WORKSPACE_DENY: "/notes/private,code/open,*.pem,/libr*" }),
+);
+
+testInEachMode("the quota of each directory is its own", () =>
+  withScene(async ({ workspace }) => {
+    await fillFile(workspace, "notes/f", "x".repeat(90));
+    await fillFile(workspace, "code/f", "x".repeat(90));
+    assert.equal(reason(await workspace.write(at("code/g"), encode("x".repeat(20)))), "quota");
+    assert.equal(reason(await workspace.move(at("notes/f"), at("code/h"))), "quota");
+    assert.equal(await text(workspace, "notes/f"), "x".repeat(90));
+  }, { WORKSPACE_QUOTA_BYTES: "100" }));
+
+function because(outcome: { readonly ok: boolean; readonly error?: unknown }): string {
+  return outcome.ok ? "" : (outcome.error as { readonly because?: string }).because ?? "";
+}
+
+async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const each of texts) yield await Promise.resolve(encode(each));
+}
