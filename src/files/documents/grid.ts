@@ -1,0 +1,65 @@
+/** Sheets as Markdown tables with the coordinates by which cells are asked for. */
+import type { DocumentBudget, DocumentText } from "./document.ts";
+import { countOf, toTable } from "./flow.ts";
+
+/** Merged ranges that are named. */
+const maxMerged = 100;
+
+export interface SheetRow {
+  readonly number: number;
+  readonly isHidden: boolean;
+  /** By column, from 1; only those with text. */
+  readonly cells: Map<number, string>;
+}
+
+export interface Sheet {
+  readonly name: string;
+  readonly isHidden: boolean;
+  readonly rows: readonly SheetRow[];
+  readonly hiddenColumns: ReadonlySet<number>;
+  readonly merged: readonly string[];
+}
+
+/** A workbook's sheets: rows and columns without text are left out, their numbers and letters tell. */
+export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick<DocumentText, "summary" | "parts"> {
+  const told: string[] = [];
+  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged }) => {
+    const filled = rows.filter(({ cells }) => cells.size > 0);
+    const columns = [...new Set(filled.flatMap(({ cells }) => [...cells.keys()]))].sort((one, other) => one - other);
+    const size = `${countOf(filled.length, "row")}, ${countOf(columns.length, "column")}`;
+    told.push(`${name} (${isHidden ? "hidden, " : ""}${size})`);
+    budget.take(filled.length * columns.length * 3);
+    const hidden = (is: boolean) => is ? " (hidden)" : "";
+    const table = toTable([
+      ["", ...columns.map((column) => `${columnName(column)}${hidden(hiddenColumns.has(column))}`)],
+      ...filled.map((row) => [
+        `${row.number}${hidden(row.isHidden)}`,
+        ...columns.map((column) => row.cells.get(column) ?? ""),
+      ]),
+    ]);
+    const tail = merged.length === 0 ? "" : `\n\nMerged cells: ${merged.slice(0, maxMerged).join(", ")}`;
+    return { name, text: `${filled.length === 0 ? "(empty)" : table}${tail}` };
+  });
+  return { summary: `${countOf(sheets.length, "sheet")}: ${told.join(", ")}`, parts };
+}
+
+/** A value with the formula that it is counted by. */
+export function withFormula(value: string, formula: string): string {
+  return formula === "" ? value : `=${formula} → ${value === "" ? "(no value kept)" : value}`;
+}
+
+export function columnName(column: number): string {
+  return column < 1 ? "" : columnName(Math.floor((column - 1) / 26)) + String.fromCharCode(65 + (column - 1) % 26);
+}
+
+/** The column and row of "B7", from 1, or `null`. */
+export function parseCell(name: string): { column: number; row: number } | null {
+  const [, letters, digits] = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/.exec(name) ?? [];
+  if (letters === undefined) return null;
+  return { column: [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0), row: Number(digits) };
+}
+
+/** A number as it was typed, without the noise of its 17th digit. */
+export function toNumberText(number: number): string {
+  return String(Number(number.toPrecision(15)));
+}

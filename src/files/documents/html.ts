@@ -1,0 +1,110 @@
+/** HTML pages and the chapters of EPUB books, as the Markdown of what they show. */
+import { openContainer } from "./container.ts";
+import { type DocumentBudget, type DocumentReader, DocumentRefusal } from "./document.ts";
+import {
+  block,
+  countOf,
+  type Dialect,
+  heading,
+  image,
+  inline,
+  oneLine,
+  pre,
+  renderFlow,
+  type Role,
+  row,
+  say,
+  skip,
+  table,
+  through,
+  wordsOf,
+} from "./flow.ts";
+import { allOf, childOf, decodeMarkup, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
+import { formatNumber } from "./numerals.ts";
+
+const blocks = "address article aside body center dd details div dl dt fieldset figcaption figure footer form header " +
+  "hgroup hr legend li main nav ol p section summary table ul h1 h2 h3 h4 h5 h6 pre blockquote";
+const blockNames = new Set(blocks.split(" "));
+const leftOut = "title script style template noscript head svg canvas iframe object video audio select".split(" ");
+const hiding = /display:\s*none|visibility:\s*hidden|font-size:\s*0(?![.\d])/i;
+
+export const readHtml: DocumentReader = (bytes, budget) => {
+  const { text, title, remarks } = renderHtml(decodeMarkup(bytes), budget);
+  return Promise.resolve({ kind: "html", ...title, summary: wordsOf(text), remarks, parts: [{ name: "text", text }] });
+};
+
+/** The Markdown of a page: what it hides is left out, and said to be. */
+export function renderHtml(source: string, budget: DocumentBudget) {
+  const root = parseMarkup(source, budget, { html: true });
+  let hidden = 0;
+  const labels = new Map<Element, string>();
+  const wrap = (mark: string) => (element: Element) => isInline(element) ? inline(mark) : through;
+  const roles: Dialect["roles"] = {
+    ...Object.fromEntries([...blockNames].map((name) => [name, block])),
+    ...Object.fromEntries(leftOut.map((name) => [name, skip])),
+    ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, heading(level)])),
+    ...{ b: wrap("**"), strong: wrap("**"), s: wrap("~~"), del: wrap("~~"), strike: wrap("~~"), code: inline("`") },
+    ...{ br: say("\n"), pre, tr: row, sup: inline("^"), blockquote: { as: "block", mark: "> ", indent: "> " } },
+    ol: (element) => {
+      const { start, type } = element.attributes;
+      let number = Number(start ?? 1) || 1;
+      for (const item of elementsOf(element, "li")) labels.set(item, `${formatNumber(number++, type)}. `);
+      return block;
+    },
+    li: (element) => {
+      const mark = labels.get(element) ?? "- ";
+      return { as: "block", mark, indent: " ".repeat(mark.length) };
+    },
+    img: ({ attributes: { alt } }) => alt === "" ? skip : image(alt),
+    a: (element) => {
+      const link = element.attributes["href"] ?? "";
+      if (/^(?:#|javascript:|data:|$)/i.test(link)) return through;
+      return isInline(element) ? inline("[", `](${link})`) : say(`[${oneLine(textOf(element))}](${link})`);
+    },
+    table: (element) => allOf(element, "table").length === 0 ? table : block, // one that holds others lays a page out
+    ...{ td: cellOf, th: cellOf },
+  };
+  const roleOf = (element: Element): Role => {
+    const { attributes: { hidden: isHidden, style = "" }, name } = element;
+    const role = (Object.hasOwn(roles, name) ? roles[name] : undefined) ?? through;
+    if (isHidden === undefined && !hiding.test(style)) return typeof role === "function" ? role(element) : role;
+    hidden++;
+    return skip;
+  };
+  const dialect: Dialect = { hasLooseText: true, roles: {}, other: roleOf };
+  const text = renderFlow(root, dialect, budget);
+  const title = oneLine(textOf(allOf(root, "title")[0]));
+  const remarks = hidden === 0 ? [] : [`${countOf(hidden, "hidden element")} left out; the source has the text`];
+  return { text, title: title === "" ? {} : { title }, remarks };
+}
+
+const cellOf = ({ attributes: { colspan, rowspan } }: Element): Role => ({
+  ...{ as: "cell", columns: Number(colspan), rows: Number(rowspan) },
+});
+
+function isInline(element: Element): boolean {
+  return allOf(element, ...blockNames).length === 0;
+}
+
+/** EPUB 3.3 §4 and §5: the chapters in the order of the spine. */
+export const readEpub: DocumentReader = (bytes, budget) => {
+  const container = openContainer(bytes, budget);
+  const textIn = (name: string) => decodeMarkup(container.read(name) ?? new Uint8Array());
+  if (container.names.includes("meta-inf/encryption.xml") && container.names.includes("meta-inf/rights.xml")) {
+    throw new DocumentRefusal("it is encrypted against copying");
+  }
+  const opf = allOf(parseMarkup(textIn("META-INF/container.xml"), budget), "rootfile")[0]?.attributes["full-path"] ??
+    "";
+  const book = childOf(parseMarkup(textIn(opf), budget), "package");
+  const files = new Map(allOf(book, "item").map(({ attributes }) => [attributes["id"], attributes["href"] ?? ""]));
+  const remarks = new Set<string>();
+  const parts = allOf(book, "itemref").map(({ attributes }, index) => {
+    const path = new URL(files.get(attributes["idref"]) ?? "", `x:/${opf}`).pathname.slice(1);
+    const page = renderHtml(textIn(decodeURIComponent(path)), budget);
+    page.remarks.forEach((remark) => remarks.add(remark));
+    return { name: `chapter ${index + 1}`, text: page.text };
+  });
+  const title = textOf(allOf(childOf(book, "metadata"), "title")[0]).trim();
+  const summary = countOf(parts.length, "chapter");
+  return Promise.resolve({ kind: "epub", ...(title === "" ? {} : { title }), summary, remarks: [...remarks], parts });
+};

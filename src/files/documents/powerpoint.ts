@@ -1,0 +1,72 @@
+/** PowerPoint presentations (ECMA-376, part 1, §19): a part for each slide, with its tables, charts, notes and comments. */
+import type { DocumentReader, DocumentText } from "./document.ts";
+import { block, countOf, type Dialect, heading, inline, paragraphs, renderFlow, skip, through } from "./flow.ts";
+import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
+import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
+
+export const readPowerPoint: DocumentReader = (bytes, budget) => {
+  const office = openOffice(bytes, budget);
+  const { main, part, relations, related, title, remarks } = office;
+  const slides = elementsOf(childOf(part(main), "presentation", "sldIdLst"), "sldId");
+  const render = (name: string | undefined, element: Element) =>
+    renderFlow(element, slideDialect(office, name ?? ""), budget);
+  const parts = slides.flatMap(({ attributes }, index) => {
+    const name = relations(main).get(attributes["r:id"] ?? "")?.target;
+    if (name === undefined) return [];
+    const slide = part(name);
+    const isHidden = ["0", "false"].includes(childOf(slide, "sld")?.attributes["show"] ?? "");
+    const notesName = related(name, "/notesSlide");
+    const notes = render(notesName, part(notesName));
+    const comments = allOf(part(related(name, "/comments")), "cm").map((comment) =>
+      `[comment: ${allOf(comment, "text", "t").map(textOf).join(" ")}]`
+    );
+    const said = notes === "" ? "" : `Notes: ${notes}`;
+    const text = paragraphs(isHidden ? "(hidden slide)" : "", render(name, slide), said, ...comments);
+    return [{ name: `slide ${index + 1}`, text }];
+  });
+  return Promise.resolve<DocumentText>({
+    kind: "pptx",
+    ...title,
+    summary: countOf(parts.length, "slide"),
+    remarks,
+    parts,
+  });
+};
+
+function slideDialect(office: OfficePackage, name: string): Dialect {
+  const shared = officeDialect(office, name);
+  const isNotes = name.includes("notesSlide");
+  let isTitle = false;
+  let isBody = false;
+  return {
+    ...shared,
+    roles: {
+      ...shared.roles,
+      sp: (element) => {
+        const placeholder = childOf(element, "nvSpPr", "nvPr", "ph");
+        const type = placeholder?.attributes["type"] ?? "";
+        isBody = placeholder !== undefined && ["", "body", "obj"].includes(type) && !isNotes;
+        isTitle = type === "title" || type === "ctrTitle";
+        return ["sldImg", "sldNum", "dt", "ftr", "hdr"].includes(type) ? skip : block;
+      },
+      graphicFrame: () => {
+        isTitle = isBody = false;
+        return block;
+      },
+      p: (element) => {
+        const properties = childOf(element, "pPr");
+        const level = Number(properties?.attributes["lvl"] ?? 0) || 0;
+        if (isTitle) return heading(1);
+        const has = (bullet: string) => childOf(properties, bullet) !== undefined;
+        if (has("buNone") || !(isBody || level > 0 || has("buChar") || has("buAutoNum"))) return block;
+        return { as: "block", mark: `${"  ".repeat(Math.min(level, 8))}- ` };
+      },
+      r: (element) => {
+        const [click] = allOf(element, "hlinkClick");
+        const link = office.relations(name).get(click?.attributes["r:id"] ?? "");
+        return link?.isExternal === true ? inline("[", `](${link.target})`) : through;
+      },
+      pic: (element) => imageOf(childOf(element, "nvPicPr", "cNvPr")),
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** Which reader a document needs: by its first bytes where they tell, else by its name. */
+import { openContainer } from "./container.ts";
+import { type DocumentBudget, type DocumentReader, DocumentRefusal, type DocumentText } from "./document.ts";
+
+const readers: Readonly<Record<string, () => Promise<DocumentReader>>> = {
+  docx: () => import("./word.ts").then(({ readWord }) => readWord),
+  xlsx: () => import("./excel.ts").then(({ readExcel }) => readExcel),
+  pptx: () => import("./powerpoint.ts").then(({ readPowerPoint }) => readPowerPoint),
+  odf: () => import("./open_document.ts").then(({ readOpenDocument }) => readOpenDocument),
+  epub: () => import("./html.ts").then(({ readEpub }) => readEpub),
+  html: () => import("./html.ts").then(({ readHtml }) => readHtml),
+  eml: () => import("./mail.ts").then(({ readMail }) => readMail),
+  ipynb: () => import("./notebook.ts").then(({ readNotebook }) => readNotebook),
+};
+
+/** Reads a document of any kind but PDF. What its reader cannot make sense of is refused as damaged. */
+export async function readDocument(bytes: Uint8Array, name: string, budget: DocumentBudget): Promise<DocumentText> {
+  try {
+    const read = await readers[kindOf(bytes, name, budget)]?.();
+    if (read === undefined) throw new DocumentRefusal("it is no document of a known kind");
+    return await read(bytes, budget);
+  } catch (error) {
+    if (error instanceof DocumentRefusal) throw error;
+    throw new DocumentRefusal("it is damaged: its content is not what its kind prescribes");
+  }
+}
+
+function kindOf(bytes: Uint8Array, name: string, budget: DocumentBudget): string {
+  const head = new TextDecoder("latin1").decode(bytes.subarray(0, 16));
+  if (head.startsWith("\xd0\xcf\x11\xe0")) {
+    // [MS-CFB]: names of streams are in UTF-16. An encrypted file of Office lies in such a one ([MS-OFFCRYPTO] §1.3.3).
+    const isEncrypted = new TextDecoder("utf-16le").decode(bytes).includes("EncryptedPackage");
+    throw new DocumentRefusal(
+      isEncrypted
+        ? "it is encrypted with a password"
+        : "it is in Office's old binary format; save it as docx, xlsx or pptx",
+    );
+  }
+  const end = /\.(\w{1,8})$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  if (!head.startsWith("PK")) return end === "htm" || end === "xhtml" ? "html" : end;
+  const { names } = openContainer(bytes, budget);
+  if (names.includes("xl/workbook.bin")) throw new DocumentRefusal("it is a binary workbook; save it as xlsx");
+  const folder = names.map((entry) => /^(word|xl|ppt)\//.exec(entry)?.[1]).find((found) => found !== undefined);
+  if (folder !== undefined) return { word: "docx", xl: "xlsx", ppt: "pptx" }[folder] ?? "";
+  return names.includes("meta-inf/container.xml") ? "epub" : names.includes("content.xml") ? "odf" : "";
+}

@@ -1,0 +1,186 @@
+/** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
+import type { DocumentReader, DocumentText } from "./document.ts";
+import {
+  block,
+  cell,
+  countOf,
+  type Dialect,
+  heading,
+  image,
+  inline,
+  oneLine,
+  renderFlow,
+  say,
+  skip,
+  through,
+  wordsOf,
+} from "./flow.ts";
+import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
+import { formatNumber } from "./numerals.ts";
+import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
+
+export const readWord: DocumentReader = (bytes, budget) => {
+  const office = openOffice(bytes, budget);
+  const { main, part, relations, title, remarks } = office;
+  const changes = new Map<string, number>();
+  const render = (element: Element, partName: string): string =>
+    renderFlow(element, wordDialect(office, partName, changes, render), budget);
+  const body = part(main);
+  const text = render(body, main);
+  const margins = [...relations(main).values()].filter(({ type }) => /\/(header|footer)$/.test(type));
+  const margin = [...new Set(margins.map(({ target }) => render(part(target), target)))].filter((one) =>
+    !/^\d*$/.test(one)
+  );
+  if (changes.size > 0) {
+    const told = [...changes].slice(0, 20).map(([change, count]) => `${count} ${change}`).join(", ");
+    remarks.push(`has tracked changes, marked in the text: ${told}`);
+  }
+  return Promise.resolve<DocumentText>({
+    kind: "docx",
+    ...title,
+    summary: `${wordsOf(text)}, ${countOf(allOf(body, "tbl").length, "table")}`,
+    remarks,
+    parts: [{ name: "text", text }, ...(margin.length === 0 ? [] : [{ name: "headers", text: margin.join("\n\n") }])],
+  });
+};
+
+type Render = (element: Element, partName: string) => string;
+
+function wordDialect(office: OfficePackage, partName: string, changes: Map<string, number>, render: Render): Dialect {
+  const { main, part, relations, related } = office;
+  const styles = readStyles(part(related(main, "/styles")));
+  const numberOf = createNumbering(part(related(main, "/numbering")));
+  const notes = new Map<string, () => string>();
+  for (const kind of partName === main ? ["comment", "footnote", "endnote"] : []) {
+    const name = related(main, `/${kind}s`) ?? "";
+    for (const note of allOf(part(name), kind)) {
+      const { id, author, date } = note.attributes;
+      const by = `${author === undefined ? "" : ` by ${author}`}${date === undefined ? "" : `, ${date.slice(0, 10)}`}`;
+      notes.set(`${kind}Reference ${id}`, () => `[${kind}${by}: ${oneLine(render(note, name))}]`);
+    }
+  }
+  const takeNote = ({ name, attributes }: Element) => {
+    const key = `${name} ${attributes["id"]}`;
+    const note = notes.get(key);
+    notes.delete(key); // once each: a note may refer to itself
+    return say(note?.() ?? "");
+  };
+  const change = (done: string) => ({ attributes }: Element) => {
+    const by = `${done} by ${attributes["author"] ?? "someone"}`;
+    changes.set(by, (changes.get(by) ?? 0) + 1);
+    return inline(`[${by}: `, "]");
+  };
+  const pictureOrText = (element: Element) =>
+    allOf(element, "pic").length === 0 ? through : imageOf(childOf(element, "docPr"));
+  let isHeading = false;
+  return {
+    ...officeDialect(office, partName),
+    roles: {
+      ...officeDialect(office, partName).roles,
+      p: (element) => {
+        const properties = childOf(element, "pPr");
+        const style = styles(valueOf(properties, "pStyle"));
+        const level = Number(valueOf(properties, "outlineLvl") ?? style.outline ?? 9);
+        const numbering = childOf(properties, "numPr") ?? style.numbering;
+        const item = numbering === undefined ? null : numberOf(numbering, style.level);
+        isHeading = level < 9;
+        if (isHeading) return heading(level + 1, item?.label);
+        const indent = "  ".repeat(item?.level ?? 0);
+        return item === null ? block : { as: "block", mark: indent + item.label, indent: `${indent}  ` };
+      },
+      r: (element) => {
+        const properties = childOf(element, "rPr");
+        if (isOn(properties, "vanish")) return skip;
+        if (isOn(properties, "strike") || isOn(properties, "dstrike")) return inline("~~");
+        return !isHeading && isOn(properties, "b") ? inline("**") : through;
+      },
+      hyperlink: ({ attributes }) => {
+        const link = relations(partName).get(attributes["r:id"] ?? "");
+        return link === undefined ? through : inline("[", `](${link.target})`);
+      },
+      tc: (element) => ({ ...cell, columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
+      delText: (element) => say(textOf(element)),
+      tab: say("\t"),
+      cr: say("\n"),
+      noBreakHyphen: say("-"),
+      ...{ ins: change("inserted"), moveTo: change("inserted"), del: change("deleted"), moveFrom: change("deleted") },
+      ...{ commentReference: takeNote, footnoteReference: takeNote, endnoteReference: takeNote },
+      ...{ inline: pictureOrText, anchor: pictureOrText, imagedata: image() },
+    },
+  };
+}
+
+function valueOf(element: Element | undefined, name: string): string | undefined {
+  return childOf(element, name)?.attributes["val"];
+}
+
+/** §17.17.4: a property that is there is on, unless it says otherwise. */
+function isOn(properties: Element | undefined, name: string): boolean {
+  const property = childOf(properties, name);
+  return property !== undefined && !["0", "false", "off"].includes(property.attributes["val"] ?? "");
+}
+
+interface Style {
+  readonly outline?: string | undefined;
+  readonly numbering?: Element | undefined;
+  /** The level of a list that this style is of. */
+  readonly level?: string | undefined;
+}
+
+/** Styles with what they inherit (§17.7.4.3). */
+function readStyles(root: Element): (id: string | undefined) => Style {
+  const styles = new Map(allOf(root, "style").map((style) => [style.attributes["styleId"] ?? "", style]));
+  const resolve = (id: string | undefined, deep = 0): Style => {
+    const style = id === undefined || deep > 20 ? undefined : styles.get(id);
+    if (style === undefined) return {};
+    const properties = childOf(style, "pPr");
+    const heading = /^heading (\d)|^title$/i.exec(valueOf(style, "name") ?? "");
+    const own = heading === null ? undefined : String(Number(heading[1] ?? 1) - 1);
+    const numbering = childOf(properties, "numPr");
+    const inherited = resolve(valueOf(style, "basedOn"), deep + 1);
+    return {
+      outline: valueOf(properties, "outlineLvl") ?? own ?? inherited.outline,
+      numbering: numbering ?? inherited.numbering,
+      level: valueOf(numbering, "ilvl") ?? inherited.level,
+    };
+  };
+  return resolve;
+}
+
+const numerals: Readonly<Record<string, string>> = {
+  lowerLetter: "a",
+  upperLetter: "A",
+  lowerRoman: "i",
+  upperRoman: "I",
+};
+
+/** Counts numbered paragraphs as Word does (§17.9): a contract is cited by these numbers. */
+function createNumbering(root: Element) {
+  const byId = (name: string, key: string) =>
+    new Map(elementsOf(childOf(root, "numbering"), name).map((one) => [one.attributes[key] ?? "", one]));
+  const lists = byId("num", "numId");
+  const kinds = byId("abstractNum", "abstractNumId");
+  const counters = new Map<string, number[]>();
+  return (numbering: Element, styleLevel: string | undefined): { label: string; level: number } | null => {
+    const list = lists.get(valueOf(numbering, "numId") ?? "");
+    const kind = valueOf(list, "abstractNumId") ?? "";
+    const levels = elementsOf(kinds.get(kind), "lvl");
+    const level = Math.min(Number(valueOf(numbering, "ilvl") ?? styleLevel ?? 0) || 0, 8);
+    const levelAt = (at: number) => levels.find(({ attributes }) => Number(attributes["ilvl"]) === at);
+    const own = levelAt(level);
+    const text = valueOf(own, "lvlText") ?? "";
+    if (list === undefined || own === undefined || valueOf(own, "numFmt") === "none") return null;
+    if (valueOf(own, "numFmt") === "bullet") return { label: "- ", level };
+    const counts = counters.get(kind) ?? [];
+    counters.set(kind, counts);
+    const startOf = (at: number) => Number(valueOf(levelAt(at), "start") ?? 1);
+    for (let at = 0; at <= level; at++) counts[at] ??= startOf(at) - (at === level ? 1 : 0);
+    counts[level] = (counts[level] ?? 0) + 1;
+    counts.length = level + 1;
+    const label = text.replace(/%(\d)/g, (_, digit) => {
+      const at = Number(digit) - 1;
+      return formatNumber(counts[at] ?? startOf(at), numerals[valueOf(levelAt(at), "numFmt") ?? ""]);
+    });
+    return { label: label === "" ? "" : `${label} `, level };
+  };
+}

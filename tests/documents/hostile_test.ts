@@ -1,0 +1,128 @@
+/** Documents that are damaged, encrypted or made to harm: each is refused in a sentence, within its bounds. */
+import assert from "node:assert/strict";
+import { deflateRawSync } from "node:zlib";
+import { DocumentBudget, DocumentRefusal } from "../../src/files/documents/document.ts";
+import { readDocument } from "../../src/files/documents/readers.ts";
+import { makeContainer, makeExcel, makeOpenDocument, makePowerPoint, makeWord } from "./make_document.ts";
+import { read, textOf } from "./read.ts";
+
+const refusal = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof DocumentRefusal, String(error));
+  assert.match(error.message, pattern);
+  return true;
+};
+const refused = (bytes: Uint8Array | string, pattern: RegExp, name?: string) =>
+  assert.rejects(read(bytes, name), refusal(pattern));
+const paragraph = "<w:p><w:r><w:t>word</w:t></w:r></w:p>";
+
+Deno.test("hostile: what is made of a zip bomb is counted before it is made", async () => {
+  const budget = new DocumentBudget(1_000_000);
+  const bomb = makeWord(paragraph, { "word/styles.xml": " ".repeat(5_000_000) });
+  const related = makeContainer({
+    "_rels/.rels":
+      '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="word/document.xml"/></Relationships>',
+    "word/document.xml": " ".repeat(5_000_000),
+  });
+  await assert.rejects(readDocument(related, "a.docx", budget), refusal(/too large/));
+  assert.equal(await textOf(bomb), "word"); // a part that nobody asks for costs nothing
+});
+
+Deno.test("hostile: an entry that holds more than it says is refused", async () => {
+  const bytes = makeWord(" ".repeat(100_000) + paragraph);
+  const view = new DataView(bytes.buffer);
+  for (let at = 0; at + 46 < bytes.length; at++) {
+    if (view.getUint32(at, true) === 0x02014b50) view.setUint32(at + 24, 100, true);
+  }
+  await refused(bytes, /damaged/);
+});
+
+Deno.test("hostile: entities, deep nesting and names of Object's own are no way in", async () => {
+  const xml = (text: string) => makeContainer({ mimetype: "m", "content.xml": text });
+  await refused(xml('<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><office:document-content/>'), /entities/);
+  await refused(makeWord("<w:sdt>".repeat(5_000)), /nests/);
+  await refused("<div>".repeat(5_000), /nests/, "a.html");
+  const odd = "<w:constructor/><w:__proto__/><w:toString>x</w:toString><w:hasOwnProperty/>";
+  assert.equal(await textOf(makeWord(odd + paragraph)), "word");
+});
+
+Deno.test("hostile: spans and repeats of millions make no millions of cells", async () => {
+  const cell = '<w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>';
+  assert.ok((await textOf(makeWord(`<w:tbl><w:tr>${cell}</w:tr></w:tbl>`))).length < 1_000);
+  const row =
+    '<table:table-row table:number-rows-repeated="1000000000"><table:table-cell table:number-columns-repeated="1000000000"' +
+    "><text:p>x</text:p></table:table-cell></table:table-row>";
+  const sheet = makeOpenDocument(`<office:spreadsheet><table:table>${row}</table:table></office:spreadsheet>`);
+  await assert.rejects(readDocument(sheet, "a", new DocumentBudget(1_000_000)), refusal(/./));
+});
+
+Deno.test("hostile: encrypted and old files are refused by what they are", async () => {
+  const old = new Uint8Array(2_048);
+  old.set([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
+  await refused(old, /old binary format/);
+  old.set(new Uint8Array(Uint16Array.from([..."EncryptedPackage"].map((letter) => letter.charCodeAt(0))).buffer), 512);
+  await refused(old, /encrypted with a password/);
+  await refused(
+    makeOpenDocument("<office:text/>", "", "<manifest:file-entry><manifest:encryption-data/></manifest:file-entry>"),
+    /encrypted/,
+  );
+  await refused(makeContainer({ "xl/workbook.bin": "x" }), /binary workbook/);
+  await refused(makeContainer({ "a.txt": "x" }), /no document/);
+  await refused("{}", /notebook/, "a.ipynb");
+  await refused("not json", /damaged/, "a.ipynb");
+});
+
+/** Numbers that are the same each time. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor(state / 2 ** 32 * below);
+  };
+}
+
+const copies = Number(Deno.env.get("DAMAGED_COPIES") ?? 100);
+
+Deno.test(`hostile: ${copies} damaged copies of each kind are read or refused in a sentence`, async () => {
+  const random = createRandom(29);
+  const row = '<row r="1"><c r="A1"><f t="shared" si="0" ref="A1">B1</f><v>1</v></c></row>';
+  const originals: [string, Uint8Array][] = [
+    ["a.docx", makeWord(`<w:tbl><w:tr><w:tc>${paragraph}</w:tc></w:tr></w:tbl>`)],
+    ["a.xlsx", makeExcel({ S: `<sheetData>${row}</sheetData>` })],
+    ["a.pptx", makePowerPoint(["<p:sld><p:cSld><a:p><a:r><a:t>x</a:t></a:r></a:p></p:cSld></p:sld>"])],
+    [
+      "a.odt",
+      makeOpenDocument(
+        "<office:text><text:list><text:list-item><text:p>x</text:p></text:list-item></text:list></office:text>",
+      ),
+    ],
+    ["a.html", new TextEncoder().encode("<table><tr><td colspan=2>x<ol><li><a href=y>z</a></ol></table>")],
+    [
+      "a.eml",
+      new TextEncoder().encode("From: a@b\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nhi\r\n--x--"),
+    ],
+    ["a.ipynb", new TextEncoder().encode('{"cells":[{"cell_type":"code","source":["x"],"outputs":[{"text":"y"}]}]}')],
+  ];
+  for (const [name, original] of originals) {
+    for (let copy = 0; copy < copies; copy++) {
+      const bytes = original.slice(0, random(4) === 0 ? random(original.length) : original.length);
+      for (let change = random(8); change >= 0; change--) bytes[random(bytes.length)] = random(256);
+      // Half of them are damaged inside: the container is whole, and what it holds is not.
+      const given = copy % 2 === 0 || !name.endsWith("x") || bytes.length === 0
+        ? bytes
+        : damageInside(original, random);
+      try {
+        await readDocument(given, name, new DocumentBudget(20_000_000));
+      } catch (error) {
+        assert.ok(error instanceof DocumentRefusal, `${name}, copy ${copy}: ${error}`);
+      }
+    }
+  }
+});
+
+/** The container with one byte of an entry's text changed. */
+function damageInside(original: Uint8Array, random: (below: number) => number): Uint8Array {
+  const bytes = original.slice();
+  const packed = deflateRawSync(new Uint8Array(random(64)));
+  bytes.set(packed.subarray(0, Math.min(packed.length, 40)), 60 + random(Math.max(1, bytes.length - 200)));
+  return bytes;
+}

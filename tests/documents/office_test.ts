@@ -1,0 +1,232 @@
+/** What is read of docx, xlsx and pptx: what the words are, and what must be told beside them. */
+import assert from "node:assert/strict";
+import { read, textOf } from "./read.ts";
+import { makeExcel, makePowerPoint, makeWord, relationships } from "./make_document.ts";
+
+const p = (text: string, properties = "") => `<w:p><w:pPr>${properties}</w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`;
+const item = (text: string, level: number, list = 1) =>
+  p(text, `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`);
+const styles = `<w:styles>
+  <w:style w:styleId="H1"><w:name w:val="heading 1"/></w:style>
+  <w:style w:styleId="Mine"><w:name w:val="Clause"/><w:basedOn w:val="H2"/></w:style>
+  <w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style></w:styles>`;
+const level = (at: number, format: string, text: string) =>
+  `<w:lvl w:ilvl="${at}"><w:start w:val="1"/><w:numFmt w:val="${format}"/><w:lvlText w:val="${text}"/></w:lvl>`;
+const numbering = `<w:numbering>
+  <w:abstractNum w:abstractNumId="7">${level(0, "decimal", "%1.")}${level(1, "decimal", "%1.%2")}${
+  level(2, "lowerRoman", "(%3)")
+}</w:abstractNum>
+  <w:abstractNum w:abstractNumId="8">${level(0, "bullet", "")}</w:abstractNum>
+  <w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num></w:numbering>`;
+
+Deno.test("docx: headings by style and by what a style inherits, lists counted as Word counts them", async () => {
+  const body = p("Terms", '<w:pStyle w:val="H1"/>') + p("Notice", '<w:pStyle w:val="Mine"/>') + item("One", 0) +
+    item("Inner", 1) + item("Next", 1) + item("Deep", 2) + item("Two", 0) + item("Again", 1) + item("Dot", 0, 2);
+  const text = await textOf(makeWord(body, {
+    "word/_rels/document.xml.rels": relationships({ styles: "styles.xml", numbering: "numbering.xml" }),
+    "word/styles.xml": styles,
+    "word/numbering.xml": numbering,
+  }));
+  assert.deepEqual(
+    text,
+    "# Terms\n\n## Notice\n\n1. One\n  1.1 Inner\n  1.2 Next\n    (i) Deep\n2. Two\n  2.1 Again\n- Dot",
+  );
+});
+
+Deno.test("docx: tracked changes, comments and footnotes stand where they belong, with who made them", async () => {
+  const run = (text: string, tag = "t") => `<w:r><w:${tag} xml:space="preserve">${text}</w:${tag}></w:r>`;
+  const body = `<w:p>${run("Pay in ")}<w:del w:author="Bob">${run("thirty", "delText")}</w:del><w:ins w:author="Ann">${
+    run("six")
+  }</w:ins><w:ins w:author="Ann">${run("ty")}</w:ins>${
+    run(" days")
+  }<w:r><w:commentReference w:id="4"/></w:r>.${'<w:r><w:footnoteReference w:id="2"/></w:r>'}</w:p>`;
+  const document = await read(makeWord(body, {
+    "word/_rels/document.xml.rels": relationships({ comments: "comments.xml", footnotes: "footnotes.xml" }),
+    "word/comments.xml": `<w:comments><w:comment w:id="4" w:author="Cy" w:date="2026-01-02T03:04:05Z">${
+      p("Too long?")
+    }</w:comment></w:comments>`,
+    "word/footnotes.xml": `<w:footnotes><w:footnote w:id="2">${
+      p("In writing.").replace("</w:p>", '<w:r><w:footnoteReference w:id="2"/></w:r></w:p>')
+    }</w:footnote></w:footnotes>`,
+  }));
+  assert.deepEqual(
+    document.parts[0]?.text,
+    "Pay in [deleted by Bob: thirty][inserted by Ann: sixty] days" +
+      "[comment by Cy, 2026-01-02: Too long?][footnote: In writing.]",
+  );
+  assert.deepEqual(document.remarks, ["has tracked changes, marked in the text: 1 deleted by Bob, 2 inserted by Ann"]);
+});
+
+Deno.test("docx: a cell with a pipe, a line break or a list stays one cell, merged ones keep their columns", async () => {
+  const cell = (inner: string, properties = "") => `<w:tc><w:tcPr>${properties}</w:tcPr>${inner}</w:tc>`;
+  const rows = [
+    cell(p("Wide"), '<w:gridSpan w:val="2"/>') + cell(p("C")),
+    cell(p("a|b") + p("second")) + cell(item("x", 0, 2) + item("y", 0, 2)) +
+    cell(`<w:tbl><w:tr>${cell(p("in"))}</w:tr></w:tbl>`),
+  ];
+  const text = await textOf(makeWord(`<w:tbl>${rows.map((row) => `<w:tr>${row}</w:tr>`).join("")}</w:tbl>`));
+  assert.deepEqual(
+    text,
+    "| Wide |  | C |\n| --- | --- | --- |\n| a\\|b<br>second | x<br>y | \\| in \\|<br>\\| --- \\| |",
+  );
+});
+
+Deno.test("docx: links, pictures by their words, bold, struck and hidden text", async () => {
+  const body = `<w:p><w:hyperlink r:id="rId1"><w:r><w:t>site</w:t></w:r></w:hyperlink>` +
+    `<w:r><w:rPr><w:b/></w:rPr><w:t>bo</w:t></w:r><w:r><w:rPr><w:b w:val="1"/></w:rPr><w:t>ld</w:t></w:r>` +
+    `<w:r><w:rPr><w:b w:val="0"/><w:strike/></w:rPr><w:t>gone</w:t></w:r>` +
+    `<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r><w:r><w:drawing><wp:inline><wp:docPr descr="A map"/>` +
+    `<a:graphic><pic:pic/></a:graphic></wp:inline></w:drawing></w:r></w:p>`;
+  const text = await textOf(makeWord(body, {
+    "word/_rels/document.xml.rels": relationships({ hyperlink: "https://a.example/" }),
+  }));
+  assert.deepEqual(text, "[site](https://a.example/)**bold**~~gone~~[image: A map]");
+});
+
+Deno.test("office: macros and outside files are named, not run and not fetched", async () => {
+  const { remarks } = await read(makeWord(p("x"), {
+    "word/vbaProject.bin": "x",
+    "word/_rels/document.xml.rels": relationships({ attachedTemplate: "http://evil.example/t.dotm" }),
+  }));
+  assert.deepEqual(remarks, [
+    "contains macros, which were not run",
+    "refers to 1 outside file, which was not fetched: http://evil.example/t.dotm",
+  ]);
+});
+
+const cell = (name: string, inner: string, attributes = "") => `<c r="${name}" ${attributes}>${inner}</c>`;
+
+Deno.test("xlsx: values with their formulas, shared ones moved with their cells", async () => {
+  const rows = [
+    `<row r="1">${cell("A1", "<v>0</v>", 't="s"')}${cell("B1", "<is><t>in|line</t></is>", 't="inlineStr"')}</row>`,
+    `<row r="2">${cell("A2", "<v>0.30000000000000004</v>")}${
+      cell("B2", '<f t="shared" ref="B2:B4" si="0">A2*$A$2+Q3!A2+"A2"</f><v>1</v>')
+    }${cell("C2", "<v>1</v>", 't="b"')}</row>`,
+    `<row r="4">${cell("B4", '<f t="shared" si="0"/><v>2</v>')}${cell("C4", "<f>SUM(B2:B4)</f>")}</row>`,
+  ];
+  const document = await read(makeExcel({ Q1: `<sheetData>${rows.join("")}</sheetData>`, Empty: "" }, {
+    parts: { "xl/sharedStrings.xml": "<sst><si><r><t>Na</t></r><r><t>me</t></r><rPh><t>x</t></rPh></si></sst>" },
+  }));
+  assert.deepEqual(document.summary, "2 sheets: Q1 (3 rows, 3 columns), Empty (0 rows, 0 columns)");
+  assert.deepEqual(
+    document.parts[0]?.text,
+    [
+      "|  | A | B | C |",
+      "| --- | --- | --- | --- |",
+      "| 1 | Name | in\\|line |  |",
+      '| 2 | 0.3 | =A2*$A$2+Q3!A2+"A2" → 1 | TRUE |',
+      '| 4 |  | =A4*$A$2+Q3!A4+"A2" → 2 | =SUM(B2:B4) → (no value kept) |',
+    ].join("\n"),
+  );
+});
+
+Deno.test("xlsx: dates, times, durations and percents by their format, in both calendars", async () => {
+  const codes = ["General", "yyyy\\-mm\\-dd", "h:mm", "[h]:mm", "0.0%", '0.00" days"', "[Red]#,##0", "[$-407]d. mmmm"];
+  const book = (date1904: string) => ({
+    book: `<workbookPr date1904="${date1904}"/>`,
+    parts: {
+      "xl/styles.xml": `<styleSheet><numFmts>${
+        codes.map((code, at) => `<numFmt numFmtId="${164 + at}" formatCode="${code.replaceAll('"', "&quot;")}"/>`).join(
+          "",
+        )
+      }</numFmts><cellXfs>${
+        codes.map((_, at) => `<xf numFmtId="${164 + at}"/>`).join("")
+      }<xf numFmtId="14"/></cellXfs></styleSheet>`,
+    },
+  });
+  const row = (...cells: [value: number, style: number][]) =>
+    `<sheetData><row>${
+      cells.map(([value, style]) => `<c s="${style}"><v>${value}</v></c>`).join("")
+    }</row></sheetData>`;
+  const shown = async (date1904: string, xml: string) =>
+    (await textOf(makeExcel({ S: xml }, book(date1904)))).split("\n").at(-1);
+  const cells: [number, number][] = [
+    [46027, 1],
+    [46027.5, 1],
+    [0.25, 2],
+    [1.5, 3],
+    [0.125, 4],
+    [3, 5],
+    [5, 6],
+    [46027, 7],
+    [
+      46027,
+      8,
+    ],
+    [1, 1],
+    [46027, 0],
+  ];
+  assert.deepEqual(
+    await shown("0", row(...cells)),
+    "| 1 | 2026-01-05 | 2026-01-05 12:00 | 06:00:00 | 36:00:00 | 12.5% | 3 | 5 | 2026-01-05 | 2026-01-05 | 1900-01-01 | 46027 |",
+  );
+  assert.deepEqual(await shown("1", row([44565, 1])), "| 1 | 2026-01-05 |");
+});
+
+Deno.test("xlsx: hidden sheets, rows and columns, merged cells, links and comments are told", async () => {
+  const xml =
+    `<cols><col min="2" max="2" hidden="1"/></cols><sheetData><row r="1">${cell("A1", "<v>1</v>")}${
+      cell("B1", "<v>2</v>")
+    }</row><row r="9" hidden="1">${cell("A9", "<v>3</v>")}</row></sheetData>` +
+    '<mergeCells><mergeCell ref="A1:A3"/></mergeCells><hyperlinks><hyperlink ref="B1" r:id="rId1"/></hyperlinks>';
+  const document = await read(makeExcel({ S: xml, T: "" }, {
+    states: { S: "veryHidden" },
+    parts: {
+      "xl/worksheets/_rels/sheet1.xml.rels": relationships({
+        hyperlink: "https://a.example/",
+        comments: "../comments1.xml",
+      }),
+      "xl/comments1.xml":
+        '<comments><authors><author>Ann</author></authors><commentList><comment ref="A9" authorId="0"><text><r><t>why</t></r></text></comment></commentList></comments>',
+    },
+  }));
+  assert.ok(document.summary.includes("S (hidden, 2 rows, 2 columns)"));
+  assert.deepEqual(
+    document.parts[0]?.text,
+    "|  | A | B (hidden) |\n| --- | --- | --- |\n| 1 | 1 | [2](https://a.example/) |\n" +
+      "| 9 (hidden) | 3 [comment by Ann: why] |  |\n\nMerged cells: A1:A3",
+  );
+});
+
+Deno.test("xlsx: one cell in the last column of the last row costs no million of empty ones", async () => {
+  const xml = `<sheetData><row r="1048576">${cell("XFD1048576", "<v>7</v>")}</row></sheetData>`;
+  assert.deepEqual(await textOf(makeExcel({ S: xml })), "|  | XFD |\n| --- | --- |\n| 1048576 | 7 |");
+});
+
+Deno.test("pptx: title, levels, tables, notes and comments of each slide, hidden ones said", async () => {
+  const frame = (type: string, paragraphs: string) =>
+    `<p:sp><p:nvSpPr><p:nvPr>${
+      type === "" ? "" : `<p:ph type="${type}"/>`
+    }</p:nvPr></p:nvSpPr><p:txBody>${paragraphs}</p:txBody></p:sp>`;
+  const line = (text: string, properties = "") => `<a:p><a:pPr ${properties}/><a:r><a:t>${text}</a:t></a:r></a:p>`;
+  const slide = (inner: string, show = "1") =>
+    `<p:sld show="${show}"><p:cSld><p:spTree>${inner}</p:spTree></p:cSld></p:sld>`;
+  const table = `<p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody>${
+    line("k")
+  }</a:txBody></a:tc><a:tc hMerge="1"/></a:tr></a:tbl></p:graphicFrame>`;
+  const document = await read(makePowerPoint([
+    slide(
+      frame("ctrTitle", line("Price")) + frame("body", line("one") + line("two", 'lvl="1"')) + frame("", line("free")) +
+        table,
+    ),
+    slide(frame("sldNum", line("2")), "0"),
+  ], {
+    "ppt/slides/_rels/slide1.xml.rels": relationships({
+      notesSlide: "../notesSlides/notesSlide1.xml",
+      comments: "../comments/comment1.xml",
+    }),
+    "ppt/notesSlides/notesSlide1.xml": `<p:notes>${frame("body", line("Say it slowly"))}${
+      frame("sldNum", line("1"))
+    }</p:notes>`,
+    "ppt/comments/comment1.xml": "<p:cmLst><p:cm><p:text>Cheaper?</p:text></p:cm></p:cmLst>",
+  }));
+  assert.deepEqual(document.parts, [
+    {
+      name: "slide 1",
+      text:
+        "# Price\n\n- one\n  - two\n\nfree\n\n| k |  |\n| --- | --- |\n\nNotes: Say it slowly\n\n[comment: Cheaper?]",
+    },
+    { name: "slide 2", text: "(hidden slide)" },
+  ]);
+  assert.ok(document.summary === "2 slides");
+});
