@@ -26,7 +26,8 @@ import {
   workspaceFilesResource,
 } from "../files/mod.ts";
 import { createParallelShare } from "../lib/parallel_share.ts";
-import { shareKey } from "../lib/principal.ts";
+import { type Principal, shareKey } from "../lib/principal.ts";
+import type { Approval } from "./approval.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import { openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces } from "./workspaces.ts";
@@ -66,6 +67,7 @@ interface ToolboxParts extends Parts {
   readonly servicenow: ServicenowRecords | null;
   /** The rules about what is read, for prompts too. */
   gateResources(family: ResourceFamily): ResourceFamily;
+  readonly judge: Approval["judge"];
   /** Who may use a link to a file, where there is an HTTP server to move files through. */
   readonly transferAccess?: Access;
 }
@@ -75,7 +77,7 @@ const maxFileCallsAtOnce = 4;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, parts: ToolboxParts) {
-  const { servicenow, gateResources, transferAccess } = parts;
+  const { servicenow, gateResources, judge, transferAccess } = parts;
   const opened = await openWorkspaces(config.workspace, parts);
   const { source: workspace, watches, tidy, isThere: isWorkspaceThere } = opened;
   const transfers = transferAccess === undefined ? null : openTransfers(workspace, parts, transferAccess);
@@ -93,9 +95,13 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     ...tool,
     run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context), () => context.signal),
   });
+  const mayRead = async (principal: Principal, filenames: readonly string[]): Promise<boolean> => {
+    const rules = await Promise.all(filenames.map((filename) => judge(principal, "file_read", filename)));
+    return rules.every((rule) => rule === null || rule.verdict === "allow");
+  };
   const fileTools = [
     fileReadTool(workspace, links),
-    fileWriteTool(workspace, links),
+    fileWriteTool(workspace, links, mayRead),
     fileListTool(workspace),
     fileEditTool(workspace),
     fileMoveTool(workspace),

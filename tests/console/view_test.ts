@@ -181,6 +181,24 @@ Deno.test("view: what a change did, and its id, by which the view undoes it", as
   assert.doesNotMatch((await call(plain, "file_read", { filename: "plan.md" })).text, /portcullis/);
 });
 
+Deno.test("view: what a file held is shown to those alone who may read it", async () => {
+  await using desk = await startDesk();
+  const chat = await clientOf(desk.server, desk.token, { capabilities: showsViews });
+  for (const filename of ["secret/a.txt", "open.txt"]) await desk.call("file_write", { filename, content: "hidden\n" });
+  const replace = async (ask: Ask, filename: string, further: readonly string[] = []) => {
+    const files = further.map((name) => ({ filename: name, content: "new\n" }));
+    const answer = await call(ask, "file_write", { filename, content: "new\n", ...files.length > 0 ? { files } : {} });
+    assert.equal(answer.result.isError, false, answer.text);
+    return answer.text;
+  };
+  await desk.rule({ tool: "file_read", verdict: "ask", place: "secret" });
+  assert.doesNotMatch(await replace(chat, "secret/a.txt"), /hidden/);
+  await desk.call("file_write", { filename: "secret/a.txt", content: "hidden\n" });
+  assert.doesNotMatch(await replace(chat, "open.txt", ["secret/a.txt"]), /hidden/);
+  await desk.call("file_write", { filename: "open.txt", content: "hidden\n" });
+  assert.match(await replace(chat, "open.txt"), /-hidden/);
+});
+
 Deno.test("view: before and after of a ServiceNow record, and found records", async () => {
   await using place = await startServicenowServer();
   const token = await place.signIn("ada", "servicenow:read servicenow:write");

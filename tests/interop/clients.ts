@@ -56,7 +56,7 @@ export const clients: readonly InteropClient[] = [
   client("mcporter", mcporter, mcporterTraits),
   client("Inspector, command line, legacy", inspectorCommandLine("legacy"), { ...commandLine, cancels: false }),
   client("Inspector, command line, modern", inspectorCommandLine("modern"), commandLine),
-  { name: "Inspector, page in Chromium, to the list of tools", story: tryInspectorPage },
+  { name: "Inspector, page in Chromium, to an undo in the view", story: tryInspectorPage },
   client("Claude Code", agentClient(claudeCode), agent),
   client("Codex", agentClient(codex), { ...agent, cancels: false }),
   client("OpenCode", agentClient(openCode), { ...agent, cancels: false }),

@@ -1,4 +1,5 @@
-/** The page of the MCP Inspector in Chromium: it connects, signs in and lists the tools. */
+/** The page of the MCP Inspector in Chromium: it connects, signs in, lists the tools, and shows a change in the view. */
+import assert from "node:assert/strict";
 import { launchChromium, missingBrowser } from "../browser/chromium.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
@@ -19,6 +20,8 @@ export async function tryInspectorPage(): Promise<void> {
     MCP_INSPECTOR_SECRET_STORE: "file",
   });
   await using place = await makeServerPlace();
+  await Deno.mkdir(place.workspaceDir, { recursive: true });
+  await Deno.writeTextFile(`${place.workspaceDir}/a.txt`, "one\ntwo\n");
   await using server = await startServer(place, {
     env: { CLIENT_METADATA_DOCUMENTS: "off", COMPATIBILITY: "auto" },
   });
@@ -36,6 +39,17 @@ export async function tryInspectorPage(): Promise<void> {
     await page.getByText("Connected", { exact: true }).waitFor();
     await page.getByText("Tools", { exact: true }).first().click();
     await page.getByText("Read files").first().waitFor();
+    await page.getByText("Apps", { exact: true }).first().click(); // tools with a view (MCP Apps)
+    await page.getByText("Edit files").first().click();
+    for (const [name, value] of [["path", "a.txt"], ["old_text", "two"], ["new_text", "the second"]] as const) {
+      await page.getByRole("textbox", { name }).first().fill(value);
+    }
+    await page.getByRole("button", { name: "Open App" }).click();
+    const view = page.frameLocator("iframe").frameLocator("iframe");
+    await view.getByText("+the second").waitFor();
+    await view.getByRole("button", { name: "Undo" }).click();
+    await view.getByText("Undone", { exact: true }).waitFor();
+    assert.equal(await Deno.readTextFile(`${place.workspaceDir}/a.txt`), "one\ntwo\n");
   } finally {
     await browser.close();
     inspector.kill("SIGTERM");

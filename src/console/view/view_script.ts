@@ -110,18 +110,24 @@ export const viewScript = `
     const own = _meta?.["portcullis/view"] ?? {};
     const { data = structuredContent ?? {}, change, code = "", waiting } = own;
     const { records = [], path, filename = path, paths: [file = filename] = [] } = data;
-    [isOver, held] = [true, null];
+    end();
     if (own.title) entitle(own.title);
     if (waiting) return wait({ ...waiting, state: "waiting" });
     if (isError) mark("bad", code.startsWith("denied") ? "Denied" : "Failed");
     else mark("good", data.changed === false || records.some((each) => each.dry_run) ? "Dry run" : done);
     body.replaceChildren(...isError ? [make("p", {}, textOf(content))] : parts(data, content));
-    const isChange = change || records.some(({ changes }) => changes), ofFile = file ? "/audit?" + new URLSearchParams({ target: file }) : "";
+    const isChange = change || records.some(({ changes }) => changes);
+    const page = main.dataset.console + (file ? "/audit?" + new URLSearchParams({ target: file }) : "");
     acts.replaceChildren(
       ...change ? [undo(change, done === "Undone" ? "Redo" : "Undo")] : [],
       ...records.length === 1 ? link("Open in ServiceNow", records[0].link) : [],
-      ...isChange ? link("Open in the console", main.dataset.console + ofFile) : [],
+      ...isChange ? link("Open in the console", page) : [],
     );
+  };
+
+  const end = () => {
+    clearTimeout(timer);
+    [isOver, held] = [true, null];
   };
 
   // a call that waits for a person: what became of it is read until it is decided and made
@@ -164,7 +170,6 @@ export const viewScript = `
     if (theme) style.colorScheme = theme;
     for (const [name, value] of Object.entries(variables)) if (name.startsWith("--") && value) style.setProperty(name, value);
   };
-  const end = () => { [isOver, held] = [true, null]; };
   const heard = new Map(Object.entries({
     "ui/notifications/host-context-changed": follow,
     "ui/notifications/tool-input": ({ arguments: given = {} }) => {

@@ -9,7 +9,8 @@ export const viewStylesheet = `
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); }
-main { padding: .75rem .9rem; overflow-wrap: anywhere; font: var(--font-text-sm-size, .875rem)/1.5 var(--font-sans, system-ui, sans-serif); }
+main { padding: .75rem .9rem; overflow-wrap: anywhere; }
+main { font: var(--font-text-sm-size, .875rem)/1.5 var(--font-sans, system-ui, sans-serif); }
 header, footer { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; }
 h1, h2 { margin: 0; font-size: 1em; font-weight: 600; }
 h2, footer:not(:empty) { margin-top: .7rem; }
@@ -28,7 +29,10 @@ table { border-collapse: collapse; width: 100%; }
 th, td { padding: .25rem .75rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 td { white-space: pre-line; }
 img { display: block; max-width: 100%; max-height: 24rem; margin-top: .5rem; border-radius: var(--corner); }
-button { padding: .3rem .75rem; font: inherit; color: inherit; background: var(--soft); border: 1px solid; border-radius: var(--corner); }
+button {
+  padding: .3rem .75rem; font: inherit; color: inherit; background: var(--soft);
+  border: 1px solid var(--quiet); border-radius: var(--corner);
+}
 button:disabled { opacity: .6; }
 :focus-visible { outline: 2px solid var(--ring); outline-offset: 2px; }
 @media (max-width: 32rem) {

@@ -87,8 +87,15 @@ const output = z.lazy(() =>
   z.object({ ...oneFile(), ...linkOutput(), files: z.array(z.object(oneFile())).optional() })
 );
 
-/** The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them. */
-export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
+/**
+ * The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them.
+ * The client's view shows what was replaced to those who may read it.
+ */
+export function fileWriteTool(
+  source: WorkspaceSource,
+  links: TransferLinks | null = null,
+  mayRead: (principal: Principal, filenames: readonly string[]) => Promise<boolean> = () => Promise.resolve(false),
+): Tool {
   return defineTool({
     ...toolFrames.write,
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
@@ -104,7 +111,9 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       const empty = await refuseEmptyVersion(workspace, action, versions);
       if (empty !== null) return empty;
       if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
-      const differences = context.supports("view") ? await previewWrite(source, request, context) : "";
+      const isShown = context.supports("view") &&
+        await mayRead(context.principal, given.map((each) => each.filename));
+      const differences = isShown ? await previewWrite(source, request, context) : "";
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
