@@ -94,7 +94,7 @@ export function filesSection(
         const names = path.split("/").filter((each) => each !== "");
         const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
         const search = form(textField("find", "Search", words, maxWordsCharacters), "Search");
-        return html`<p>${link("Workspace", { path: "" })}${above}</p>${search}${page}`;
+        return html`<div class="path"><p>${link("Workspace", { path: "" })}${above}</p>${search}</div>${page}`;
       },
       async file({ info }: OpenedPath): Promise<Html> {
         if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
@@ -110,7 +110,7 @@ export function filesSection(
             ${form(textField("line", "Line", "", 12), "Go to line")}
           `;
         return html`
-          <p class="quiet">${toSize(sizeBytes)}B, changed ${ago(modifiedAt, visit.now)}</p>
+          <p class="quiet">${sizeWords(sizeBytes)}, changed ${ago(modifiedAt, visit.now)}</p>
           <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
           ${contentOf(outcome, path)}${next !== undefined && more()}
         `;
@@ -126,14 +126,15 @@ export function filesSection(
           const inside = { path: path === "" ? shown : `${path}/${shown}` };
           return [
             link(kind === "directory" ? `${shown}/` : shown, inside),
-            sizeBytes === undefined ? null : `${toSize(sizeBytes)}B`,
+            sizeBytes === undefined ? null : sizeWords(sizeBytes),
             modifiedAt === undefined ? null : ago(modifiedAt, visit.now),
           ];
         });
         const columns = ["Name", { number: "Size" }, "Modified"];
+        const whenEmpty = "There are no files here.";
         const more = hasMore ? link("More", { after: showName(entries.at(-1)?.name ?? "") }, "button") : null;
         return html`
-          ${dataTable({ caption: here, columns, rows, whenEmpty: "There are no files here." })}
+          <div class="titled entries">${dataTable({ caption: here, columns, rows, whenEmpty })}</div>
           <p>${more}${link("History", { view: "history" }, "button")}</p>
         `;
       },
@@ -154,7 +155,7 @@ export function filesSection(
         const columns = ["File", { number: "Line" }, "Text"];
         const whenEmpty = next === undefined ? "No matches." : "No matches so far.";
         return html`
-          ${dataTable({ caption: `Found in ${here}`, columns, rows, whenEmpty })}
+          <div class="titled entries">${dataTable({ caption: `Found in ${here}`, columns, rows, whenEmpty })}</div>
           ${next !== undefined && html`<p>${link("More", { find: words, cursor: next }, "button")}</p>`}
         `;
       },
@@ -184,11 +185,9 @@ export function filesSection(
           changeCell(each),
         ]);
         const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
-        const calls = html`<a href="${visit.href("audit", { target: own })}" class="button">All calls</a>`;
-        return html`
-          ${dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "Nothing is recorded." })}
-          <p>${link("Back", {}, "button")}${!isDirectory && calls}</p>
-        `;
+        const calls = html`<p><a href="${visit.href("audit", { target: own })}">All calls</a></p>`;
+        const table = dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "Nothing is recorded." });
+        return html`${table}${!isDirectory && calls}`;
       },
       async version(version: string): Promise<Html> {
         const compared = await files.compare(visitor, path, version);
@@ -197,7 +196,7 @@ export function filesSection(
         if (difference === "") return refusal("The file is as it was in this version.");
         const shown = difference === null
           ? refusal("There is no difference to show: this is no text, or too long.")
-          : differenceBlock(difference, "What restoring this version changes");
+          : html`<p>Restoring this version changes:</p>${differenceBlock(difference, "What restoring changes")}`;
         return html`${shown}${
           actButton(visit, name, "restore", "Restore this version", { values: { path, version } })
         }`;
@@ -260,6 +259,10 @@ function toHistory(form: URLSearchParams, outcome: Result<string, string>) {
 function pathOf(query: URLSearchParams): string {
   const written = (query.get("path") ?? "").slice(0, maxPathCharacters);
   return showName(readName(written) ?? written).replace(/\/+$/, "");
+}
+
+function sizeWords(bytes: number): string {
+  return toSize(bytes).replace(/[KMGT]?$/, " $&B");
 }
 
 function refusal(words: string): Html {

@@ -135,8 +135,8 @@ rect.bad { fill: var(--bad-line); }
 .axis { display: flex; justify-content: space-between; }
 figure svg { width: 100%; height: auto; max-height: 12rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
-pre.difference ins { text-decoration: none; font-weight: 600; }
-pre.difference del { color: var(--quiet); }
+pre.difference ins, pre.difference del { text-decoration: none; background: rgb(46 139 87 / .2); }
+pre.difference del { background: rgb(201 65 58 / .18); }
 .held { border-top: 1px solid var(--line); padding: .5rem 0 1.5rem; }
 .held:first-child { border-top: 0; }
 .held fieldset label { display: block; padding: .15rem 0 .15rem 1.5rem; text-indent: -1.5rem; }
@@ -146,6 +146,9 @@ ul.rules li { padding: .4rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
+.path { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; justify-content: space-between; align-items: center; margin-bottom: 1rem; }
+.path p, .path form { margin: 0; }
+.entries + p { margin-top: 1rem; }
 ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
 img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: .5rem; }
@@ -166,6 +169,9 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
     padding: .75rem; border: 1px solid var(--line); border-radius: .9rem; background: var(--card); box-shadow: 0 10px 30px rgb(0 0 0 / .3);
   }
   .row > div, .row input[type="text"], .row select { width: 100%; }
+  .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
+  .entries td:first-child:not(:empty) { display: block; }
+  .entries td::before { content: none; }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
 `;
