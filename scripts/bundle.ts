@@ -20,6 +20,7 @@ const commandEntries: readonly string[] = [
     .filter((path) => path.endsWith("_command.ts") && path !== "src/cli/run_command.ts").sort(),
 ];
 const workerEntry = "src/app/server_worker.ts";
+const documentEntries = ["src/files/documents/holder.ts", "src/files/documents/thread.ts"];
 
 /** What is bundled together, and shares pieces. The worker has its own: what commands share with it would cut it smaller. */
 const parts: readonly Part[] = [
@@ -33,6 +34,8 @@ const parts: readonly Part[] = [
     entries: [workerEntry],
     together: [{ name: "server", entries: [/^run_in_worker-/], except: "server_worker.js" }],
   },
+  // all that the thread which reads documents may load, in one directory
+  { directory: "src/files/documents", entries: documentEntries, together: [] },
 ];
 
 interface Part {
@@ -50,7 +53,7 @@ const isPiece = /^\w+-[A-Z0-9]{8}\.js$/;
 /** Where the program lies in a bundle. */
 export const programName = "main.js";
 /** Where the modules lie that it loads by their place. */
-export const namedModules: readonly string[] = [...commandEntries, workerEntry].map(toScript);
+export const namedModules: readonly string[] = [...commandEntries, workerEntry, ...documentEntries].map(toScript);
 
 /** Writes the bundle of the sources below `directory` into `into`, a new or empty directory. */
 export async function bundleProgram(into: string, commit: string | null, directory = root): Promise<void> {
@@ -76,8 +79,8 @@ export async function bundleProgram(into: string, commit: string | null, directo
       await Deno.writeTextFile(renumbered(path), renumbered(stamped));
     }
   }
-  if (stamps.get(commitStamp) !== parts.length || stamps.get(rootStamp) !== 1) {
-    throw new Error("each part of the bundle has to hold the commit's place once, and the first that of the root");
+  if (stamps.values().some((count) => count !== 2)) {
+    throw new Error("the commands and the worker have to hold the commit's place and the root's once each");
   }
 }
 
@@ -90,9 +93,10 @@ function rootFrom(path: string, output: string): string {
  * New names for the pieces, by the order in which the program mentions them: the bundler's own end in a hash that
  * depends on where the packages lie on this machine.
  */
-async function numberPieces({ entries }: Part, place: string): Promise<ReadonlyMap<string, string>> {
+async function numberPieces({ directory, entries }: Part, place: string): Promise<ReadonlyMap<string, string>> {
   const numbers = new Map<string, string>();
-  const scripts = entries.map((entry) => entries.length === 1 ? basename(entry) : entry).map(toScript); // as Deno puts them
+  const isOneDirectory = entries.every((entry) => dirname(entry) === directory); // Deno leaves out what all begin with
+  const scripts = entries.map((entry) => isOneDirectory ? basename(entry) : entry).map(toScript);
   const texts = await Promise.all(scripts.map((script) => Deno.readTextFile(join(place, script))));
   for (const text of texts) { // grows as pieces are found
     for (const [name, subject = ""] of text.matchAll(pieceName)) {

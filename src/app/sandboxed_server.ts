@@ -2,7 +2,7 @@
 import { createDocumentFetcher, createInternet } from "../lib/document_fetcher.ts";
 import type { WriteLines } from "../lib/json_log.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
-import { programModuleUrl } from "../lib/program.ts";
+import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
@@ -38,7 +38,7 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
   const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
   const permissions = {
     net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
-    read: [...read],
+    read: [...read, documentModules().directory],
     write: [...write],
     ffi: ffi.length > 0 && [...ffi],
     ...never,

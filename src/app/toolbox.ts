@@ -15,6 +15,7 @@ import type { Clock } from "../lib/time.ts";
 import type { Parts } from "./installation.ts";
 import {
   type Access,
+  createDocuments,
   fileDeleteTool,
   fileEditTool,
   fileListTool,
@@ -99,13 +100,14 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     const rules = await Promise.all(filenames.map((filename) => judge(principal, "file_read", filename)));
     return rules.every((rule) => rule === null || rule.verdict === "allow");
   };
+  const documents = createDocuments();
   const fileTools = [
-    fileReadTool(workspace, links),
+    fileReadTool(workspace, links, documents),
     fileWriteTool(workspace, links, mayRead),
     fileListTool(workspace),
     fileEditTool(workspace),
     fileMoveTool(workspace),
-    fileSearchTool(workspace),
+    fileSearchTool(workspace, { documents }),
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
   const resources: readonly ResourceFamily[] = [
@@ -133,6 +135,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     isWorkspaceThere,
     async close() {
       await transfers?.close();
+      documents.close();
       model.close();
       await opened.close();
     },

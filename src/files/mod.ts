@@ -10,6 +10,7 @@
  *   (`createWorkspaceWatches`) report changed paths after a short delay.
  */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
+export { createDocuments } from "./documents/reading.ts";
 export { createDiskWatch } from "./disk/watch.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
 export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";

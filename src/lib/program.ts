@@ -17,6 +17,12 @@ export function programModuleUrl(path: string): URL {
   return new URL(place, import.meta.url);
 }
 
+/** The worker in which documents are read, and the directory of all modules that it may load. */
+export function documentModules(): { readonly holder: URL; readonly directory: URL } {
+  const holder = programModuleUrl("src/files/documents/holder.ts");
+  return { holder, directory: new URL(".", holder) };
+}
+
 /** Loads the module at `path`. scripts/bundle.ts lists each. */
 export async function loadProgramModule<Module>(path: string): Promise<Module> {
   return await import(programModuleUrl(path).href);

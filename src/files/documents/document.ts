@@ -11,6 +11,12 @@ export interface DocumentText {
   parts: { name: string; text: string }[];
 }
 
+/** A page, sheet, slide, cell or chapter. */
+export type DocumentPart = DocumentText["parts"][number];
+
+/** What all its text may have. */
+export const maxDocumentCharacters: number = 8 * 1024 * 1024;
+
 /** Why a document cannot be read, in words for the model that complete "cannot read file: ". */
 export class DocumentRefusal extends Error {}
 

@@ -1,22 +1,26 @@
 /** Which reader a document needs: by its first bytes where they tell, else by its name. */
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, type DocumentText } from "./document.ts";
+import { readExcel } from "./excel.ts";
+import { readEpub, readHtml } from "./html.ts";
+import { readMail } from "./mail.ts";
+import { readNotebook } from "./notebook.ts";
+import { readOpenDocument } from "./open_document.ts";
+import { readPdf } from "./pdf.ts";
+import { readPowerPoint } from "./powerpoint.ts";
+import { readWord } from "./word.ts";
 
-const readers: Readonly<Record<string, () => Promise<DocumentReader>>> = {
-  docx: () => import("./word.ts").then(({ readWord }) => readWord),
-  xlsx: () => import("./excel.ts").then(({ readExcel }) => readExcel),
-  pptx: () => import("./powerpoint.ts").then(({ readPowerPoint }) => readPowerPoint),
-  odf: () => import("./open_document.ts").then(({ readOpenDocument }) => readOpenDocument),
-  epub: () => import("./html.ts").then(({ readEpub }) => readEpub),
-  html: () => import("./html.ts").then(({ readHtml }) => readHtml),
-  eml: () => import("./mail.ts").then(({ readMail }) => readMail),
-  ipynb: () => import("./notebook.ts").then(({ readNotebook }) => readNotebook),
+const readers: Readonly<Record<string, DocumentReader>> = {
+  ...{ pdf: readPdf, docx: readWord, xlsx: readExcel, pptx: readPowerPoint, odf: readOpenDocument },
+  ...{ epub: readEpub, html: readHtml, eml: readMail, ipynb: readNotebook },
 };
+/** Some writers of PDF put a line before its own first one. */
+const pdfHeadBytes = 1_024;
 
-/** Reads a document of any kind but PDF. What its reader cannot make sense of is refused as damaged. */
+/** Reads a document of any kind. What its reader cannot make sense of is refused as damaged. */
 export async function readDocument(bytes: Uint8Array, name: string, budget: DocumentBudget): Promise<DocumentText> {
   try {
-    const read = await readers[kindOf(bytes, name, budget)]?.();
+    const read = readers[kindOf(bytes, name, budget)];
     if (read === undefined) throw new DocumentRefusal("it is no document of a known kind");
     return await read(bytes, budget);
   } catch (error) {
@@ -26,7 +30,8 @@ export async function readDocument(bytes: Uint8Array, name: string, budget: Docu
 }
 
 function kindOf(bytes: Uint8Array, name: string, budget: DocumentBudget): string {
-  const head = new TextDecoder("latin1").decode(bytes.subarray(0, 16));
+  const head = new TextDecoder("latin1").decode(bytes.subarray(0, pdfHeadBytes));
+  if (head.includes("%PDF-")) return "pdf";
   if (head.startsWith("\xd0\xcf\x11\xe0")) {
     // [MS-CFB]: names of streams are in UTF-16. An encrypted file of Office lies in such a one ([MS-OFFCRYPTO] §1.3.3).
     const isEncrypted = new TextDecoder("utf-16le").decode(bytes).includes("EncryptedPackage");

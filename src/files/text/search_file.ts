@@ -21,7 +21,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** Why a file was not searched. */
-export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
+export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable" | "document";
 
 /** What came of the search of one file: the last line that was searched, when that was not the last of the file. */
 type FileSearched = Result<{ readonly stoppedAfter: number | null }, PassedOver>;

@@ -13,6 +13,7 @@ import { lineEndsOf } from "../text/edit.ts";
 import { count, textAnswer, toVersion } from "./input.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
+import { type DocumentAccess, openDocuments } from "../documents/view.ts";
 import { ownChanges } from "./file_undo.ts";
 
 const action = "compare";
@@ -31,15 +32,16 @@ export async function compareFiles(
   workspace: Workspace,
   principal: Principal,
   { filename, against }: { readonly filename: string; readonly against: string },
+  access: DocumentAccess,
 ): Promise<ToolOutcome> {
   const found = await findPath(workspace, "filename", filename);
   if (!found.ok) return found.error;
   const { value: path } = found;
-  const now = await readSide(workspace, path);
+  const now = await readSide(workspace, path, access);
   if (!now.ok) return await suggestNear(workspace, path, now.error);
   const other = await findPath(workspace, "against", against);
   if (!other.ok) return other.error;
-  let before = await readSide(workspace, other.value);
+  let before = await readSide(workspace, other.value, access);
   if (!before.ok && before.error.code === "not_found") {
     const earlier = await earlierSide(workspace, principal, path, against);
     before = earlier === null ? failure(await suggestNear(workspace, other.value, before.error)) : success(earlier);
@@ -56,10 +58,18 @@ export async function compareFiles(
   });
 }
 
-async function readSide(workspace: Workspace, path: WorkspacePath): Promise<Result<Side, Failure>> {
-  const read = await workspace.read(path);
+async function readSide(
+  workspace: Workspace,
+  path: WorkspacePath,
+  access: DocumentAccess,
+): Promise<Result<Side, Failure>> {
+  const { view, factsOf } = openDocuments(workspace, access);
+  const read = await view.read(path);
   if (!read.ok) return failure(toFailure(action, path, read.error));
-  return success(sideOf(showName(path.text), read.value.bytes));
+  const { bytes, sha256 } = read.value;
+  const isDocument = factsOf(path) !== null && sha256 !== null;
+  const side = sideOf(showName(path.text), bytes);
+  return success(isDocument ? { ...side, version: toVersion(sha256) } : side);
 }
 
 function sideOf(name: string, bytes: Uint8Array): Side {

@@ -25,6 +25,7 @@ import {
   versionOutput,
 } from "./input.ts";
 import {
+  type NamedPart,
   parseNamedParts,
   readTextPart,
   selectText,
@@ -42,6 +43,10 @@ import { nextTurn } from "../../lib/turns.ts";
 import { detectEncoding } from "../text/detect.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
+import { mayBeDocument } from "../documents/kinds.ts";
+import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
+import { createDocuments, type Documents } from "../documents/reading.ts";
+import { shareKey } from "../../lib/principal.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -92,6 +97,7 @@ const oneFile = () => ({
   total_lines: z.int().optional(),
   next_cursor: z.string().optional(),
   diff: z.string().optional(),
+  document: z.string().optional(),
   size_bytes: z.int().optional(),
   version: versionOutput().optional(),
   sha256: sha256Output().optional(),
@@ -107,7 +113,11 @@ const output = z.lazy(() =>
 );
 
 /** The tool that `app` registers to read files; with `links`, it also gives addresses to download them. */
-export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
+export function fileReadTool(
+  source: WorkspaceSource,
+  links: TransferLinks | null = null,
+  documents: Documents = createDocuments(),
+): Tool {
   const reading = { kept: createKeptReads(), hasLinks: links !== null };
   return defineTool({
     ...toolFrames.read,
@@ -124,13 +134,15 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
       if (fault !== null) return refuse("read file", fault);
       if (against !== undefined) {
         const { compareFiles } = await loadCompare();
-        return await compareFiles(workspace, principal, { filename, against });
+        const access = { documents, caller: shareKey(principal) };
+        return await compareFiles(workspace, principal, { filename, against }, access);
       }
       if (embed) return await readEmbedded(workspace, filename);
       if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
-      const first = await readNamed({ workspace, ...reading }, filename, request, request.max_bytes);
+      const reader = { workspace, documents, caller: shareKey(principal), ...reading };
+      const first = await readNamed(reader, filename, request, request.max_bytes);
       if (files.length === 0) return first.outcome ?? combineReads([first]);
-      return await readFurther({ workspace, ...reading }, request, files, first);
+      return await readFurther(reader, request, files, first);
     },
   });
 }
@@ -138,7 +150,7 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
 const loadCompare = loadOnce(() => import("./compare.ts"));
 
 /** Where files are read, and what of them is kept. */
-interface Reader {
+interface Reader extends DocumentAccess {
   readonly workspace: Workspace;
   readonly kept: ReturnType<typeof createKeptReads>;
   readonly hasLinks: boolean;
@@ -203,19 +215,25 @@ async function readNamed(reader: Reader, name: string, request: Input, maxBytes:
 
 /** Reads one file. The end of the name asks for a part only if no file has the whole name. */
 async function readOne(
-  { workspace, kept, hasLinks }: Reader,
+  reader: Reader,
   name: string,
   request: Input,
   maxBytes: number,
   searches = true,
 ): Promise<FileRead> {
+  const { workspace, kept, hasLinks } = reader;
   const { start_line: startLine, limit, encoding } = request;
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
   const named = parseNamedParts(name);
-  const asked = [{ filename: name, lines: { startLine, endLine, tail: request.tail } }, ...named];
+  const whole = { startLine, endLine, tail: request.tail };
+  const asked: readonly (NamedPart & { readonly part?: string })[] = [
+    { filename: name, lines: whole },
+    ...named,
+    ...documentParts(name).map((part) => ({ ...part, lines: whole })),
+  ];
   let found: FileRead | null = null;
-  for (const { filename, lines } of asked) {
+  for (const { filename, lines, part: documentPart } of asked) {
     const path = parseFilePath(filename);
     if (!path.ok) continue;
     const isPart = lines.characters !== undefined;
@@ -224,7 +242,7 @@ async function readOne(
     const isPlain = !isRange && !numbered && !isPart && lines.tail === undefined && cursor === undefined &&
       encoding === undefined;
     const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
-    found = await readPath(workspace, path.value, part);
+    found = await readPath(reader, path.value, { ...part, documentPart });
     if (found.code !== "not_found") return found;
   }
   if (found !== null) return found;
@@ -233,6 +251,13 @@ async function readOne(
   const relative = named.at(-1)?.filename ?? name;
   const { message } = await suggestRelative(workspace, "filename", path.error, relative, searches);
   return refusedRead(name, message);
+}
+
+/** The ways in which the end of a name may ask for a part of a document: `report.pdf:p3`. */
+function documentParts(name: string): readonly { readonly filename: string; readonly part: string }[] {
+  const colons = [...name.slice(0, maxNameCharacters).matchAll(/:(?=[^/]*$)/g)].map(({ index }) => index);
+  return colons.map((at) => ({ filename: name.slice(0, at), part: name.slice(at + 1) }))
+    .filter(({ filename, part }) => mayBeDocument(filename, part === "source" ? "" : part) && part !== "");
 }
 
 /** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
@@ -293,11 +318,29 @@ interface ReadRequest extends TextRequest {
   readonly numbered: boolean;
   /** For reads of whole files as they are. */
   readonly kept: Reader["kept"] | null;
+  /** Of a document: what stands after the colon. */
+  readonly documentPart: string | undefined;
 }
 
 /** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
-async function readPath(workspace: Workspace, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
-  const path = await inStoredForm(workspace, given);
+async function readPath(reader: Reader, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
+  const path = await inStoredForm(reader.workspace, given);
+  if (mayBeDocument(path.text, request.documentPart) && request.encoding === undefined) {
+    const { view, factsOf } = openDocuments(reader.workspace, reader, request.documentPart);
+    const read = await readContent(view, path, { ...request, kept: null }, () => factsOf(path));
+    if (request.documentPart === undefined || factsOf(path) !== null || read.code !== null) return read;
+  }
+  return request.documentPart === undefined || request.documentPart === "source"
+    ? await readContent(reader.workspace, path, request, () => null)
+    : refusedRead(toPathText(path.text), "no such file", "not_found");
+}
+
+async function readContent(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: ReadRequest,
+  documentFacts: () => DocumentFacts | null,
+): Promise<FileRead> {
   const { kept, numbered } = request;
   const known = kept?.find(workspace, path);
   const read = await workspace.read(path, undefined, known?.content);
@@ -305,7 +348,7 @@ async function readPath(workspace: Workspace, given: WorkspacePath, request: Rea
     const isKnown = known !== undefined && read.value === known.content && isShort(known.content, request);
     if (isKnown) return known.read;
     if (read.value.sizeBytes > maxKeptBytes) await nextTurn();
-    const made = await contentRead(workspace, path, request, read.value);
+    const made = await contentRead(workspace, path, request, read.value, documentFacts());
     return kept === null || made.code !== null || !isShort(read.value, request)
       ? made
       : kept.keep(workspace, path, read.value, made);
@@ -313,7 +356,7 @@ async function readPath(workspace: Workspace, given: WorkspacePath, request: Rea
   if (read.error.reason !== "too_large") return await problemRead(workspace, path, request, read.error);
   const part = await readTextPart(workspace, path, request);
   return part.ok
-    ? textRead(path, part.value, { ...part.value, sha256: null }, numbered)
+    ? textRead(path, part.value, { ...part.value, sha256: null }, numbered, documentFacts())
     : await problemRead(workspace, path, request, part.error);
 }
 
@@ -327,6 +370,7 @@ async function contentRead(
   path: WorkspacePath,
   request: ReadRequest,
   content: FileContent,
+  document: DocumentFacts | null,
 ): Promise<FileRead> {
   const { bytes } = content;
   const media = request.encoding === undefined ? sniffMedia(bytes) : null;
@@ -339,7 +383,7 @@ async function contentRead(
     if (encoding !== null) part = selectText(content, { ...request, encoding });
   }
   return part.ok
-    ? textRead(path, part.value, content, request.numbered)
+    ? textRead(path, part.value, content, request.numbered, document)
     : await problemRead(workspace, path, request, part.error);
 }
 
@@ -390,19 +434,25 @@ function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileFacts): 
 }
 
 /** The text of a file, or a part of it. */
-function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, numbered: boolean): FileRead {
+function textRead(
+  path: WorkspacePath,
+  part: TextPart,
+  facts: FileFacts,
+  numbered: boolean,
+  document: DocumentFacts | null,
+): FileRead {
   const { startLine, lines, totalLines, next, isWhole } = part;
   const text = numbered && startLine !== null ? numberLines(part.shown, startLine) : part.shown;
   const cursor = next === null ? undefined : toReadCursorText(next);
   const isRange = startLine !== null && (!isWhole || numbered);
-  const name = showName(path.text);
+  const name = `${showName(path.text)}: ${document === null ? "" : `${showText(document.words)}; its text: `}`;
   const ends = lineEndsOf(part.content) ?? "LF";
   const details = (ends === "LF" ? "" : `, ${ends}`) +
     (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
     (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts);
   const notice = isWhole
-    ? `(${name}: ${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
-    : `(${name}: ${rangeWords(part)}; ${
+    ? `(${name}${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
+    : `(${name}${rangeWords(part)}; ${
       lines === 0
         ? "no text"
         : `the next ${part.characters ? "" : `${count(lines, "line")}, `}${bytes(part.contentBytes)}${
@@ -430,7 +480,8 @@ function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, numbere
       start_column: part.characters?.first,
       total_lines: totalLines ?? undefined,
       next_cursor: cursor,
-      ...toFacts(facts),
+      document: document?.words,
+      ...toFacts({ ...facts, sizeBytes: document?.sizeBytes ?? facts.sizeBytes }),
     },
   };
 }
@@ -539,7 +590,7 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     : sizeBytes > maxReadBytes
     ? `it is binary, of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : isPdf
-    ? `it is a PDF, which is not read as text${remedy}`
+    ? `it is a PDF, which is read as text where its name ends in .pdf${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;
   return refuse("read file", `${what} (${showName(path.text)})`, "not_text");
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { loadOnce } from "../../lib/program.ts";
 import { systemClock } from "../../lib/time.ts";
 import { defineTool, type Tool } from "../../mcp/mod.ts";
+import { createDocuments } from "../documents/reading.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
 import type { SearchOptions } from "./search_run.ts";
 import { toolFrames } from "./argument_names.ts";
@@ -41,8 +42,12 @@ const loadSearch = loadOnce(() => import("./search_run.ts"));
 /** The tool that `app` registers to find lines and names. Its engine is loaded by the first search. */
 export function fileSearchTool(
   source: WorkspaceSource,
-  { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: Partial<SearchOptions> =
-    {},
+  {
+    maxSearchMilliseconds = 10_000,
+    handOutAfterMilliseconds = 1_000,
+    clock = systemClock,
+    documents = createDocuments(),
+  }: Partial<SearchOptions> = {},
 ): Tool {
   return defineTool({
     ...toolFrames.search(maxHits),
@@ -53,7 +58,8 @@ export function fileSearchTool(
     output,
     async run(request, context) {
       const { searchFiles } = await loadSearch();
-      return await searchFiles(source, request, context, { maxSearchMilliseconds, handOutAfterMilliseconds, clock });
+      const options = { maxSearchMilliseconds, handOutAfterMilliseconds, clock, documents };
+      return await searchFiles(source, request, context, options);
     },
   });
 }

@@ -246,7 +246,7 @@ export interface LineRequest {
 }
 
 /** A file name and what its end asks for. */
-interface NamedPart {
+export interface NamedPart {
   readonly filename: string;
   readonly lines: LineRequest;
 }

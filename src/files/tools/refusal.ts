@@ -118,6 +118,8 @@ const plainWords = {
 /** Why the workspace refused, as the end of a sentence: what is wrong and what to do, without a path or an error code. */
 export function refusalWords(refusal: WorkspaceRefusal): string {
   switch (refusal.reason) {
+    case "document":
+      return refusal.words;
     case "denied":
       return denialWords[refusal.because];
     case "bad_name":

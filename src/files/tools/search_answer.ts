@@ -147,6 +147,7 @@ const reasonWords: Readonly<Record<PassedOver, string>> = {
   too_large: "too large",
   hard_link: "with names outside (hard links)",
   unreadable: "unreadable",
+  document: "documents (name them by pattern, such as **/*.pdf, to have all read)",
 };
 
 /** Lines grouped by file, then what was searched and what was not. */

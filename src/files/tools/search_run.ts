@@ -9,6 +9,11 @@ import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
 import { createLinePattern, filterLines, type LinePattern, type LineQuery } from "../text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
+import type { LineMatch } from "../text/search_text.ts";
+import { mayBeDocument } from "../documents/kinds.ts";
+import type { Documents } from "../documents/reading.ts";
+import { type DocumentFacts, openDocuments } from "../documents/view.ts";
+import { shareKey } from "../../lib/principal.ts";
 import { cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
 import { createNamePatterns, type Notice, withNotices } from "./list_walk.ts";
 import { findPath, suggestNear } from "./near_names.ts";
@@ -36,7 +41,14 @@ export interface SearchOptions {
   /** A search that takes longer goes on as a task, where the caller takes tasks. */
   readonly handOutAfterMilliseconds: number;
   readonly clock: Clock;
+  readonly documents: Documents;
 }
+
+/**
+ * A document takes some 50 ms a page when it is read first, a file some microseconds: of a tree, so many documents that
+ * are not known yet are read in one call, unless the pattern names them.
+ */
+const maxNewDocuments = 20;
 
 /** What a cursor goes with. */
 const queryParts = [
@@ -80,7 +92,7 @@ async function prepare(
   source: WorkspaceSource,
   request: SearchRequest,
   context: ToolContext,
-  { maxSearchMilliseconds, handOutAfterMilliseconds, clock }: SearchOptions,
+  { maxSearchMilliseconds, handOutAfterMilliseconds, clock, documents }: SearchOptions,
 ) {
   const workspace = workspaceOf(source, context.principal);
   const given = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
@@ -110,6 +122,8 @@ async function prepare(
     matchesName: isFile ? () => true : patterns.matches,
     /** Of the one file: the lines to search. */
     lines,
+    access: { documents, caller: shareKey(context.principal) },
+    newDocuments: isFile || mayBeDocument(request.pattern ?? "") ? Infinity : maxNewDocuments,
     /** `null`: files are found by their names alone. */
     pattern: pattern.value,
     cursor,
@@ -188,6 +202,7 @@ async function search(run: SearchRun) {
   let hasPaused = false;
   const nextTurn: NextTurn = () => turnOfThread()?.then(() => void (hasPaused = true));
   const buffer = createSearchBuffer(workspace);
+  const { view, factsOf, countOpened } = openDocuments(workspace, run.access);
   let visited = 0;
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
@@ -213,17 +228,25 @@ async function search(run: SearchRun) {
       if (state.searched % filesPerProgress === 0) run.progress(state.searched);
       collector.begin(file.text);
       const resumed = cursor?.partial !== undefined && cursor.partial.segments.join("/") === entry.segments.join("/");
-      const searched = await searchFile(workspace, file, buffer, {
+      const isDocument = mayBeDocument(file.text);
+      if (isDocument && countOpened() >= run.newDocuments) {
+        collector.end(failure("document"));
+        finished = { segments: entry.segments, isDirectory: false };
+        continue;
+      }
+      const searched = await searchFile(isDocument ? view : workspace, file, buffer, {
         pattern,
         counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
         contextLines: show === "lines" ? request.context : 0,
         afterLine: resumed ? cursor?.partial?.line ?? 0 : lines.first - 1,
-        onMatch: (match) => (isPast = match.line > lines.last) || collector.addMatch(match),
+        onMatch: (match) =>
+          (isPast = match.line > lines.last) || collector.addMatch(isDocument ? inPart(match, factsOf(file)) : match),
         onUnsure: collector.addUnsure,
         nextTurn,
         isOver: run.isOver,
         mayStopAtOnce: state.searched > 1,
       });
+      hasPaused ||= isDocument;
       const line = collector.end(searched);
       if (line !== null && !isPast) {
         next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
@@ -244,6 +267,12 @@ async function search(run: SearchRun) {
     limit: request.limit,
   });
   return { outcome, state, isWhole: !(canGoOn && next !== null) && cursor === undefined };
+}
+
+/** With the page, slide or sheet before its line. */
+function inPart(match: LineMatch, facts: DocumentFacts | null): LineMatch {
+  const name = facts?.places.findLast(({ line }) => line < match.line)?.name ?? "";
+  return name === "" ? match : { ...match, text: `[${name}] ${match.text}` };
 }
 
 /** Where a file lies that is to be searched, or found by its name. */

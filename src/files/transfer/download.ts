@@ -103,6 +103,7 @@ const statuses: Readonly<Record<WorkspaceRefusal["reason"], number>> = {
   too_deep: 422,
   too_many_entries: 422,
   too_large: 413,
+  document: 422,
   no_space: 507,
   quota: 507,
   io: 500,

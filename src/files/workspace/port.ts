@@ -122,6 +122,8 @@ export type WorkspaceRefusal =
   | { readonly reason: "quota"; readonly limit: number; readonly unit: "bytes" | "files" }
   /** The file is not (or no longer) what the caller expects. */
   | { readonly reason: "conflict" }
+  /** A document cannot be read as text. */
+  | { readonly reason: "document"; readonly words: string }
   /** The file system failed; `code` is its error code, such as `EIO`. */
   | { readonly reason: "io"; readonly code: string };
 

@@ -1,0 +1,18 @@
+/** Which files are looked at as documents. */
+
+const names = /\.(?:pdf|do[ct][xm]|xls[xm]|xlt[xm]|pp[ts][xm]|pot[xm]|od[tsp]|ot[tsp]|epub|eml|ipynb)$/i;
+const textNames = /\.(?:eml|ipynb|x?html?)$/i;
+/** What tells that. */
+export const headBytes = 1_024;
+
+/** Whether a file of this name may be one; its content decides. Pages of HTML are read as they are unless asked for by ":text". */
+export function mayBeDocument(path: string, part?: string): boolean {
+  return part === "source" ? false : names.test(path) || (part !== undefined && textNames.test(path));
+}
+
+/** Whether the reader of documents is asked: PDF, containers (ZIP, Office's old ones), and text of a kind that has a reader. */
+export function isDocument(path: string, head: Uint8Array): boolean {
+  const start = new TextDecoder("latin1").decode(head.subarray(0, headBytes));
+  return textNames.test(path) || start.includes("%PDF-") || start.startsWith("PK") ||
+    start.startsWith("\xd0\xcf\x11\xe0");
+}

@@ -1,0 +1,141 @@
+/** Documents as text, for the tools: the thread that reads them is started by the first, and its text is kept a while. */
+import { boundedMap } from "../../lib/bounded_map.ts";
+import { createQueue } from "../../lib/join_next.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { systemTimers } from "../../lib/time.ts";
+import type { DocumentText } from "./document.ts";
+import { documentModules } from "../../lib/program.ts";
+
+/** The largest document. */
+export const maxDocumentBytes: number = 64 * 1024 * 1024;
+/** One document, the start of the thread included; the thread is ended then, and the next one gets a new one. */
+const maxReadingMs = 20_000;
+const tooMuch = "it takes more time or memory to read than a document may";
+/** Documents that wait for the thread, which reads one after the other. */
+const maxWaiting = 16;
+/** Of one caller's. */
+const maxWaitingOfOne = 4;
+/** A thread that has nothing to read for so long is ended, which returns its memory. */
+const idleMs = 60_000;
+/** The texts of documents that were read lately, in characters. */
+const maxKeptCharacters = 16 * 1024 * 1024;
+
+/** Why it cannot be read, in words. */
+type DocumentOutcome = Result<DocumentText, string>;
+
+/** A document, and the SHA-256 of its file. */
+interface ReadDocument {
+  readonly document: DocumentText;
+  readonly sha256: string;
+}
+
+/** `null` where it may not: on Deno Deploy, which has no workers. */
+function startHolder({ holder, directory }: ReturnType<typeof documentModules>): Worker | null {
+  try {
+    return new Worker(holder, { type: "module", name: "documents", deno: { permissions: { read: [directory] } } });
+  } catch {
+    return null;
+  }
+}
+
+/** Reads documents. */
+export type Documents = ReturnType<typeof createDocuments>;
+
+/** Starts nothing: the thread comes with the first document. `modules`: where its worker lies. */
+export function createDocuments({ modules = documentModules, readingMs = maxReadingMs } = {}) {
+  const kept = boundedMap<string, ReadDocument>({
+    maxWeight: maxKeptCharacters,
+    weigh: ({ document: { parts } }) =>
+      parts.reduce((sum, { name, text }) => sum + name.length + text.length + 64, 1_024),
+  });
+  const inTurn = createQueue();
+  const waiting = new Map<string, number>();
+  let waitingInAll = 0;
+  let holder: Worker | null = null;
+  let stopIdle: (() => void) | undefined;
+
+  const end = (): void => {
+    stopIdle?.();
+    holder?.terminate();
+    holder = null;
+  };
+
+  /** One document by the thread; ends the thread where it gives no answer in time, or cannot give another. */
+  const readInThread = (name: string, bytes: Uint8Array<ArrayBuffer>): Promise<DocumentOutcome> =>
+    new Promise((resolve) => {
+      stopIdle?.();
+      const isNew = holder === null;
+      const worker = holder ??= startHolder(modules());
+      if (worker === null) {
+        return resolve(failure("it is a document: these need a thread, which this server may not start"));
+      }
+      const finish = (outcome: DocumentOutcome, isOver: boolean): void => {
+        stopTimer();
+        if (isOver) end();
+        else stopIdle = systemTimers.after(idleMs, end);
+        resolve(outcome);
+      };
+      const stopTimer = systemTimers.after(
+        readingMs,
+        () => finish(failure(tooMuch), true),
+      );
+      const send = (): void => worker.postMessage({ name, bytes }, [bytes.buffer]);
+      worker.onmessage = ({ data }) => {
+        if (data === "ready") return send();
+        if (data.isOver === true) return finish(failure(tooMuch), true);
+        finish(data.document === undefined ? failure(data.refused) : success(data.document), false);
+      };
+      worker.onerror = (event) => {
+        event.preventDefault();
+        finish(failure(tooMuch), true);
+      };
+      if (!isNew) send();
+    });
+
+  return {
+    /** Whether its text is known, and costs nothing. */
+    isKept: (version: string): boolean => kept.has(version),
+    /**
+     * The document's text. `version` is the content's, by which its text is kept; `caller` whose share of the queue it
+     * takes. Takes `load`'s bytes away.
+     */
+    async read(
+      name: string,
+      { version, caller, load }: {
+        readonly version: string;
+        readonly caller: string;
+        readonly load: () => Promise<
+          Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>
+        >;
+      },
+    ): Promise<Result<ReadDocument, string>> {
+      const known = kept.get(version);
+      if (known !== undefined) return success(known);
+      const own = waiting.get(caller) ?? 0;
+      if (own >= maxWaitingOfOne || waitingInAll >= maxWaiting) {
+        return failure("it waits behind other documents: try again in a moment");
+      }
+      waiting.set(caller, own + 1);
+      waitingInAll++;
+      try {
+        return await inTurn(async () => {
+          const again = kept.get(version);
+          if (again !== undefined) return success(again);
+          const loaded = await load();
+          if (!loaded.ok) return loaded;
+          const read = await readInThread(name, loaded.value.bytes);
+          if (!read.ok) return read;
+          const document = { document: read.value, sha256: loaded.value.sha256 };
+          kept.set(version, document);
+          return success(document);
+        });
+      } finally {
+        waitingInAll--;
+        const left = (waiting.get(caller) ?? 1) - 1;
+        if (left === 0) waiting.delete(caller);
+        else waiting.set(caller, left);
+      }
+    },
+    close: end,
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * The thread that reads documents: a Node thread, since its heap can be limited, in a worker that may read nothing but the
+ * modules of this directory. It loads them, gives up that right too, and only then asks for a document.
+ */
+import { parentPort } from "node:worker_threads";
+import { DocumentBudget, DocumentRefusal, maxDocumentCharacters } from "./document.ts";
+import { readDocument } from "./readers.ts";
+
+/** Of one document; buffers are outside of what limits a thread. */
+const maxUnpackedBytes = 128 * 1024 * 1024;
+
+Deno.permissions.revokeSync({ name: "read" });
+
+parentPort?.on("message", async ({ bytes, name }: { readonly bytes: Uint8Array; readonly name: string }) => {
+  try {
+    const document = await readDocument(bytes, name, new DocumentBudget(maxUnpackedBytes));
+    let left = maxDocumentCharacters;
+    const parts = document.parts.map(({ name, text }) => {
+      const kept = text.slice(0, left).toWellFormed();
+      left -= kept.length;
+      return { name, text: kept };
+    });
+    parentPort?.postMessage({ document: { ...document, parts } });
+  } catch (error) {
+    parentPort?.postMessage({ refused: error instanceof DocumentRefusal ? error.message : "it is damaged" });
+  }
+});
+parentPort?.postMessage("ready");

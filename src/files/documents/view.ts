@@ -1,0 +1,202 @@
+/** A workspace in which documents are files of text: for the tools that read, search and compare. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
+import { readWholeFile } from "../text/edit.ts";
+import type { DocumentPart, DocumentText } from "./document.ts";
+import { headBytes, isDocument, mayBeDocument } from "./kinds.ts";
+import { type Documents, maxDocumentBytes } from "./reading.ts";
+
+/** The file of the document, and what its notice says of it. */
+export interface DocumentFacts {
+  readonly sizeBytes: number;
+  /** "PDF, 12 pages, “Contract”; page 3 is without text". */
+  readonly words: string;
+  /** The parts and the line of the text at which each begins, from 1. */
+  readonly places: readonly { readonly name: string; readonly line: number }[];
+}
+
+interface Opened {
+  readonly path: string;
+  readonly content: FileContent;
+  readonly facts: DocumentFacts;
+}
+
+/** What reads documents here, and for whom. */
+export interface DocumentAccess {
+  readonly documents: Documents;
+  /** Whose share of the queue a document takes. */
+  readonly caller: string;
+}
+
+/** The documents of one call. `part` is what its name asks for after the colon: "p3-7", "Q3!B2:F40". */
+export function openDocuments(workspace: Workspace, { documents, caller }: DocumentAccess, part?: string) {
+  let last: Opened | null = null; // of a file that is read in pieces
+  let opened = 0;
+
+  const open = async (path: WorkspacePath): Promise<Outcome<Opened> | null> => {
+    if (!mayBeDocument(path.text, part)) return null;
+    const head = await workspace.read(path, { offsetBytes: 0, lengthBytes: headBytes });
+    if (!head.ok) return null; // the workspace says why
+    if (!isDocument(path.text, head.value.bytes)) return null;
+    const { version, modifiedAt, sizeBytes } = head.value;
+    if (last?.path === path.text && last.content.version === version) return success(last);
+    if (!documents.isKept(version)) opened++;
+    const read = await readText(path, { version, sizeBytes });
+    if (!read.ok) return failure({ reason: "document", words: read.error });
+    const { document, sha256 } = read.value;
+    const parts = part === undefined
+      ? success(document.parts.filter(({ name }) => !name.endsWith(" outputs")))
+      : selectParts(document, part);
+    if (!parts.ok) return failure({ reason: "document", words: parts.error });
+    const { text, places } = writtenParts(parts.value);
+    const bytes = new TextEncoder().encode(text);
+    last = {
+      path: path.text,
+      content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
+      facts: { sizeBytes, words: wordsOf(document), places },
+    };
+    return success(last);
+  };
+
+  const readText = async (
+    path: WorkspacePath,
+    { version, sizeBytes }: { readonly version: string; readonly sizeBytes: number },
+  ) => {
+    if (sizeBytes > maxDocumentBytes) {
+      return failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`);
+    }
+    return await documents.read(path.text, {
+      version,
+      caller,
+      async load(): Promise<Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>> {
+        const whole = await readWholeFile(workspace, path, maxDocumentBytes);
+        if (!whole.ok || whole.value.sha256 === null) return failure("it could not be read whole: try again");
+        return success({ bytes: new Uint8Array(whole.value.bytes), sha256: whole.value.sha256 });
+      },
+    });
+  };
+
+  const view: Workspace = {
+    ...workspace,
+    async read(path, range, known) {
+      const opened = await open(path);
+      if (opened === null) return await workspace.read(path, range, known);
+      if (!opened.ok) return opened;
+      const { content } = opened.value;
+      const { maxReadBytes } = workspace.limits;
+      if (range !== undefined) {
+        const bytes = content.bytes.subarray(range.offsetBytes, range.offsetBytes + range.lengthBytes);
+        return success({ ...content, bytes, sha256: null });
+      }
+      return content.sizeBytes <= maxReadBytes
+        ? success(content)
+        : failure({ reason: "too_large", sizeBytes: content.sizeBytes, limitBytes: maxReadBytes });
+    },
+    async readInto(path, buffer, offsetBytes) {
+      const opened = await open(path);
+      if (opened === null) return await workspace.readInto(path, buffer, offsetBytes);
+      if (!opened.ok) return opened;
+      const { bytes, sizeBytes } = opened.value.content;
+      const piece = bytes.subarray(offsetBytes, offsetBytes + buffer.byteLength);
+      buffer.set(piece);
+      return success({ lengthBytes: piece.byteLength, sizeBytes });
+    },
+  };
+  return {
+    view,
+    /** How many documents were read anew. */
+    countOpened: () => opened,
+    /** Of the document at this path that was read last; `null` for other files. */
+    factsOf: (path: WorkspacePath): DocumentFacts | null => last?.path === path.text ? last.facts : null,
+  };
+}
+
+/** The parts below each other, each with a line of its name where there are several. */
+function writtenParts(parts: readonly DocumentPart[]) {
+  const places: { name: string; line: number }[] = [];
+  let line = 1;
+  const texts = parts.map(({ name, text }) => {
+    const written = `${name === "" || name === "text" ? "" : `--- ${name} ---\n`}${
+      text.endsWith("\n") ? text : `${text}\n`
+    }`;
+    places.push({ name, line });
+    line += written.split("\n").length - 1;
+    return written;
+  });
+  return { text: texts.join(""), places };
+}
+
+function wordsOf({ kind, title, summary, remarks }: DocumentText): string {
+  const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]].filter((
+    each,
+  ) => each !== "");
+  return [head.join(", "), ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
+}
+
+const maxWords = 1_000;
+
+/** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`. */
+function selectParts({ parts }: DocumentText, asked: string): Result<readonly DocumentPart[], string> {
+  const wanted = asked.trim();
+  const named = parts.filter(({ name }) => name !== "" && name.toLowerCase() === wanted.toLowerCase());
+  if (named.length > 0) return success(named);
+  const [, sheet, columns] = /^'?([^]*?)'?!(\$?[A-Z]{1,3}\$?\d{1,7}(?::\$?[A-Z]{1,3}\$?\d{1,7})?)$/i.exec(wanted) ?? [];
+  if (columns !== undefined) {
+    const found = parts.find(({ name }) => name.toLowerCase() === sheet?.toLowerCase());
+    const cells = found === undefined ? null : selectCells(found, columns.replaceAll("$", "").toUpperCase());
+    if (cells !== null) return success([cells]);
+  }
+  const [, unit = "", first, dash, end] = /^([a-z]*?)s?\s*(\d{1,6})\s*(?:(-|–|\.\.)\s*(?:[a-z]*\s*)?(\d{1,6})?)?$/i
+    .exec(wanted) ?? [];
+  if (first !== undefined) {
+    const [from, to] = [Number(first), dash === undefined ? Number(first) : end === undefined ? Infinity : Number(end)];
+    const found = parts.filter(({ name }) => {
+      const [, own = "", number] = /^([a-z]*)\s*(\d+)$/i.exec(name) ?? [];
+      const isUnit = own.toLowerCase().startsWith(unit.toLowerCase()) ||
+        unit.toLowerCase().startsWith(own.toLowerCase());
+      return number !== undefined && isUnit && Number(number) >= from && Number(number) <= to;
+    });
+    if (found.length > 0) return success(found);
+  }
+  const names = parts.map(({ name }) => name).filter((name) => name !== "");
+  const there = names.length === 0
+    ? "it is one text without parts"
+    : names.length <= 12
+    ? `it has ${names.join(", ")}`
+    : `it has ${names[0]} to ${names.at(-1)}`;
+  return failure(`it has no part ${JSON.stringify(wanted.slice(0, 60))}: ${there}`);
+}
+
+/** A part of a sheet's table, with its letters and numbers. */
+function selectCells({ name, text }: DocumentPart, range: string): DocumentPart | null {
+  const [from = "", to = from] = range.split(":");
+  const place = (cell: string) => ({
+    column: columnNumber(cell.replace(/\d+/, "")),
+    row: Number(/\d+/.exec(cell)?.[0]),
+  });
+  const [one, other] = [place(from), place(to)];
+  const [left, right] = [Math.min(one.column, other.column), Math.max(one.column, other.column)];
+  const [top, bottom] = [Math.min(one.row, other.row), Math.max(one.row, other.row)];
+  const lines = text.split("\n");
+  const start = lines.findIndex((line) => /^\|\s*\|\s*[A-Z]{1,3}\s*\|/.test(line));
+  const letters = cellsOf(lines[start] ?? "").map((letter) => columnNumber(letter.trim()));
+  if (start === -1) return null;
+  const wanted = (line: string): string =>
+    `|${cellsOf(line).filter((_, at) => at === 0 || inside(letters[at] ?? 0, left, right)).join("|")}|`;
+  const rows = lines.slice(start + 2).filter((line) => inside(Number(cellsOf(line)[0]), top, bottom));
+  return { name: `${name}!${range}`, text: [...lines.slice(start, start + 2), ...rows].map(wanted).join("\n") };
+}
+
+function inside(number: number, from: number, to: number): boolean {
+  return number >= from && number <= to;
+}
+
+/** Between the bars of a row; `\|` is within a cell. */
+function cellsOf(row: string): readonly string[] {
+  return row.split(/(?<!\\)\|/).slice(1, -1);
+}
+
+function columnNumber(letters: string): number {
+  return [...letters].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0);
+}

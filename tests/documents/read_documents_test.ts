@@ -1,0 +1,123 @@
+/** Documents by `file_read`: as text that pages like any file, by parts, and never the end of the server. */
+import assert from "node:assert/strict";
+import { createDocuments } from "../../src/files/documents/reading.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { makePdf } from "../fixtures/pdf.ts";
+import { answerOf, failureOf, withWorkspace } from "../tools/with_workspace.ts";
+
+interface Place {
+  readonly root: string;
+  readonly read: Tool;
+  readonly search: Tool;
+}
+
+async function withDocuments(work: (place: Place) => Promise<void>): Promise<void> {
+  await withWorkspace(async ({ root, workspace }) => {
+    const documents = createDocuments();
+    try {
+      const [read, search] = [fileReadTool(workspace, null, documents), fileSearchTool(workspace, { documents })];
+      await work({ root, read, search });
+    } finally {
+      documents.close();
+    }
+  });
+}
+
+Deno.test("file_read gives a PDF as text, by pages, lines and cursors, with what there is in its head", () =>
+  withDocuments(async ({ root, read }) => {
+    const pages = [1, 2, 3, 4].map((page) => [`#Chapter ${page}`, ...lines(page)]);
+    Deno.writeFileSync(`${root}/report.pdf`, makePdf(pages, "/Title (Yearly report)"));
+    const whole = await answerOf(read, { filename: "report.pdf" });
+    assert.match(whole.texts.join("\n"), /^--- p1 ---\n# Chapter 1\nline 1 of page 1\n/);
+    assert.match(
+      whole.texts.join("\n"),
+      /\(report\.pdf: PDF, 4 pages, “Yearly report”; its text: \d+ lines, .*untrusted file text\)$/,
+    );
+    assert.equal(whole.structured["size_bytes"], Deno.statSync(`${root}/report.pdf`).size);
+    for (const [part, there] of [["p2", "2"], ["p2-3", "23"], ["3-", ""], ["pages 3-4", "34"], ["P4", "4"]] as const) {
+      const { structured } = await answerOf(read, { filename: `report.pdf:${part}` });
+      const found = String(structured["content"]).match(/(?<=^--- p)\d/gm)?.join("");
+      if (there !== "") assert.equal(found, there, part); // 3- alone is from line 3 on, as in every file
+    }
+    const some = await answerOf(read, { filename: "report.pdf:1-2" });
+    assert.equal(some.structured["content"], "--- p1 ---\n# Chapter 1\n");
+    const { structured: first } = await answerOf(read, { filename: "report.pdf", max_bytes: 100 });
+    const { structured: next } = await answerOf(read, { filename: "report.pdf", cursor: first["next_cursor"] });
+    assert.equal(`${first["content"]}${next["content"]}`, whole.structured["content"]);
+    assert.match((await failureOf(read, { filename: "report.pdf:p9" })).message, /no part "p9": it has p1, p2, p3, p4/);
+    Deno.writeTextFileSync(`${root}/report.pdf:p2`, "a file of this very name");
+    assert.equal(
+      (await answerOf(read, { filename: "report.pdf:p2" })).structured["content"],
+      "a file of this very name",
+    );
+  }));
+
+function lines(page: number): readonly string[] {
+  return Array.from({ length: 5 }, (_, index) => `line ${index + 1} of page ${page}`);
+}
+
+Deno.test("what is no PDF, is damaged or is named otherwise is refused in a sentence", () =>
+  withDocuments(async ({ root, read }) => {
+    Deno.writeTextFileSync(`${root}/text.pdf`, "only text\n");
+    assert.equal((await answerOf(read, { filename: "text.pdf" })).structured["content"], "only text\n");
+    Deno.writeFileSync(`${root}/cut.pdf`, makePdf([["x"]]).subarray(0, 300));
+    assert.match((await failureOf(read, { filename: "cut.pdf" })).message, /it is a damaged PDF \(cut\.pdf\)/);
+    Deno.writeFileSync(`${root}/a.bin`, new Uint8Array([...makePdf([["x"]]), 0, 0xff]));
+    assert.match((await failureOf(read, { filename: "a.bin" })).message, /read as text where its name ends in \.pdf/);
+    const scanned = makePdf([[], ["words"]]);
+    Deno.writeFileSync(`${root}/scan.pdf`, scanned);
+    assert.match(
+      (await answerOf(read, { filename: "scan.pdf" })).texts.join(),
+      /2 pages; without text, perhaps scanned: p1;/,
+    );
+  }));
+
+Deno.test("100 damaged copies of a PDF end nothing, and one caller's wait keeps no other from reading", () =>
+  withDocuments(async ({ root, read }) => {
+    const good = makePdf([["words that are there"], ["more"]]);
+    Deno.writeTextFileSync(`${root}/plain.txt`, "plain\n");
+    let seed = 1;
+    const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
+    for (let copy = 0; copy < 100; copy++) {
+      const damaged = new Uint8Array(good);
+      for (let flip = 0; flip < 1 + copy % 20; flip++) damaged[9 + random(good.length - 9)] = random(256);
+      Deno.writeFileSync(`${root}/${copy}.pdf`, damaged);
+    }
+    for (let copy = 0; copy < 100; copy += 4) {
+      const names = [0, 1, 2, 3].map((each) => `${copy + each}.pdf`);
+      const all = await Promise.all([
+        ...names.map((filename) => answerOf(read, { filename }).catch((error: Error) => error)),
+        answerOf(read, { filename: "plain.txt" }),
+      ]);
+      assert.equal((all.at(-1) as { text: string }).text.split("\n")[0], "plain");
+    }
+    Deno.writeFileSync(`${root}/good.pdf`, good);
+    assert.match((await answerOf(read, { filename: "good.pdf" })).text, /words that are there/);
+  }));
+
+Deno.test("file_search finds text in documents with the page, and says which documents of a large tree it passed over", () =>
+  withDocuments(async ({ root, search }) => {
+    for (let number = 0; number < 24; number++) {
+      const page = [`offer ${number}`, "notice is three months"];
+      Deno.writeFileSync(`${root}/${String(number).padStart(2, "0")}.pdf`, makePdf([["cover"], page]));
+    }
+    Deno.writeTextFileSync(`${root}/notes.txt`, "no notice here\n");
+    const tree = await answerOf(search, { query: "notice", show: "files" });
+    assert.match(tree.text, /notes\.txt/);
+    assert.match(tree.text, /4 documents \(name them by pattern, such as \*\*\/\*\.pdf, to have all read\)/);
+    const named = await answerOf(search, { query: "offer 2", pattern: "*.pdf" });
+    assert.match(named.text, /23\.pdf\n5: \[p2\] offer 23|23\.pdf[^]*\[p2\] offer 23/);
+    assert.equal(named.structured["hits"], 5, "2, and 20 to 23");
+    const one = await answerOf(search, { query: "months", path: "07.pdf" });
+    assert.match(one.text, /\[p2\] notice is three months/);
+  }));
+
+Deno.test("file_read shows how two documents differ, and how a document differs from a text", () =>
+  withDocuments(async ({ root, read }) => {
+    Deno.writeFileSync(`${root}/old.pdf`, makePdf([["notice is one month", "the rest"]]));
+    Deno.writeFileSync(`${root}/new.pdf`, makePdf([["notice is three months", "the rest"]]));
+    const { text } = await answerOf(read, { filename: "new.pdf", against: "old.pdf" });
+    assert.match(text, /-notice is one month\n\+notice is three months/);
+  }));

@@ -1,0 +1,78 @@
+/** The thread that reads documents has no right, and is ended where it takes too long or too much. */
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+import { createDocuments } from "../../src/files/documents/reading.ts";
+import { success } from "../../src/lib/result.ts";
+
+const tooMuch = "it takes more time or memory to read than a document may";
+
+/** In place of our readers: what a library would do that an attacker has taken over, or that never ends. */
+const hostileThread = `// @ts-nocheck
+import { parentPort } from "node:worker_threads";
+Deno.permissions.revokeSync({ name: "read" });
+const tries = {
+  read: () => Deno.readTextFile("/etc/hostname"),
+  module: () => Deno.readTextFile(new URL(import.meta.url)),
+  write: () => Deno.writeTextFile(new URL("./made", import.meta.url), "x"),
+  fetch: () => fetch("http://127.0.0.1:1/"),
+  connect: () => Deno.connect({ port: 1 }),
+  environment: async () => Deno.env.get("HOME"),
+  run: () => new Deno.Command("true").output(),
+  import: () => import(new URL("./holder.ts", import.meta.url).href + "?again"),
+  ask: async () => Deno.permissions.requestSync({ name: "read" }).state === "granted" ? "granted" : Promise.reject(Error("no")),
+};
+const acts = {
+  hang: () => { for (;;); },
+  heap: () => { const kept = []; for (let i = 0;; i++) kept.push({ i, text: "x".repeat(10) + i }); },
+  deep: () => { const dig = (n) => [dig(n + 1)]; return dig(0); },
+  fine: () => "fine",
+};
+parentPort.on("message", async ({ bytes }) => {
+  const asked = new TextDecoder().decode(bytes);
+  let text = "";
+  try {
+    text = asked === "rights"
+      ? (await Promise.all(Object.entries(tries).map(([name, act]) => Promise.resolve().then(act).then(() => name + " ", () => "")))).join("")
+      : acts[asked]();
+    parentPort.postMessage({ document: { kind: "x", summary: "", remarks: [], parts: [{ name: "", text }] } });
+  } catch {
+    parentPort.postMessage({ refused: "it is damaged" });
+  }
+});
+parentPort.postMessage("ready");
+`;
+
+Deno.test("what runs in the thread has no right; one that hangs, or takes all memory, ends alone, and the next is read", async () => {
+  const directory = await Deno.makeTempDir();
+  const source = new URL("../../src/files/documents/holder.ts", import.meta.url);
+  await Deno.copyFile(source, `${directory}/holder.ts`);
+  await Deno.writeTextFile(`${directory}/thread.ts`, hostileThread);
+  const place = pathToFileURL(`${directory}/`);
+  const modules = () => ({ holder: new URL("holder.ts", place), directory: place });
+  const [patient, hasty] = [createDocuments({ modules }), createDocuments({ modules, readingMs: 4_000 })];
+  const read = async (asked: string, documents = patient): Promise<string> => {
+    const bytes = new TextEncoder().encode(asked);
+    const load = () => Promise.resolve(success({ bytes, sha256: "" }));
+    const outcome = await documents.read("a.pdf", { version: `${asked}${Math.random()}`, caller: asked, load });
+    return outcome.ok ? outcome.value.document.parts[0]?.text ?? "" : outcome.error;
+  };
+  try {
+    assert.equal(await read("rights"), "", "nothing of it is granted");
+    assert.equal(await read("hang", hasty), tooMuch);
+    assert.equal(await read("fine"), "fine");
+    assert.equal(await read("heap", hasty), tooMuch);
+    assert.equal(await read("deep"), "it is damaged");
+    assert.equal(await read("fine"), "fine");
+    const waiting = Array.from({ length: 6 }, () => read("fine"));
+    const answers = await Promise.all(waiting);
+    assert.equal(
+      answers.filter((answer) => answer.startsWith("it waits behind")).length,
+      2,
+      "one caller has four places",
+    );
+  } finally {
+    patient.close();
+    hasty.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+});
