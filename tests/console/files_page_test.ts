@@ -392,3 +392,29 @@ Deno.test("whatever an address asks for, the answer is a page in words", async (
     }
   }
 });
+
+Deno.test("several directories are browsed as folders, read-only ones restored by none", async () => {
+  const base = await Deno.makeTempDir({ prefix: "portcullis-files-page-" });
+  try {
+    for (const name of ["notes", "code"]) await Deno.mkdir(`${base}/${name}`);
+    await Deno.writeTextFile(`${base}/code/main.ts`, "one\n");
+    await using desk = await startDesk({
+      env: { WORKSPACE_DIR: `notes=${base}/notes,code=${base}/code:ro,gone=${base}/gone` },
+    });
+    await desk.call("file_write", { filename: "notes/a.txt", content: "before\n" });
+    await desk.call("file_write", { filename: "notes/a.txt", content: "after\n" });
+    const root = await desk.page("files");
+    assert.ok(["notes/", "code/"].every((name) => linksOf(root, name).length === 1), root.html);
+    assert.match((await desk.page("files?path=gone")).html, /away/);
+    assert.deepEqual(textLines(await desk.page("files?path=code/main.ts")), ["one"]);
+    assert.equal((await desk.page("files?path=code/main.ts&download=1")).html, "one\n");
+    const history = await desk.page(addressOf({ path: "notes/a.txt", view: "history" }));
+    const version = await desk.owner.open(linkOf(history, "Version before"));
+    const taken = await desk.owner.submit(version, { path: "code/main.ts" }, 'value="restore"');
+    assert.match(taken.html, /read-only/);
+    assert.match((await desk.owner.submit(version, {}, 'value="restore"')).html, /Restored notes\/a\.txt\./);
+    assert.equal(await Deno.readTextFile(`${base}/notes/a.txt`), "before\n");
+  } finally {
+    await Deno.remove(base, { recursive: true });
+  }
+});
