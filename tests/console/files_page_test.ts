@@ -1,6 +1,7 @@
 /** The console's Files: the same files, rules and confinement as the tools, for the person who is signed in. */
 import assert from "node:assert/strict";
 import { createPerson, decodeEntities, type Page, type Person } from "../fixtures/person.ts";
+import { makeWord } from "../documents/make_document.ts";
 import { runCommand, type RunningServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { callTool, createToken, type Desk, fileIn, startDesk } from "./desk.ts";
@@ -417,4 +418,21 @@ Deno.test("several directories are browsed as folders, read-only ones restored b
   } finally {
     await Deno.remove(base, { recursive: true });
   }
+});
+
+Deno.test("a document is shown as its text, in pages, and found by it", async () => {
+  await using desk = await startDesk();
+  const root = desk.place.workspaceDir;
+  const paragraph = (text: string): string => `<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`;
+  const body = paragraph("Notice &lt;b&gt;three&lt;/b&gt; months") + paragraph("filler ".repeat(20)).repeat(600);
+  await Deno.writeFile(`${root}/contract.docx`, makeWord(body));
+  await Deno.writeFile(`${root}/broken.docx`, makeWord(body).slice(0, 300));
+  const page = await desk.page("files?path=contract.docx");
+  assert.match(page.html, /changed [^]*?ago<\/time>\. DOCX, /);
+  assert.equal(textLines(page)[0], "Notice <b>three</b> months");
+  assert.ok(textLines(await desk.owner.open(linkOf(page, "Next lines"))).some((line) => line.startsWith("filler")));
+  assert.equal(linkOf(await desk.page("files?find=three"), "contract.docx").searchParams.get("path"), "contract.docx");
+  assert.match((await desk.page("files?path=broken.docx")).html, /class="note plain">[^<]*damaged/);
+  const sent = await desk.owner.open(linkOf(page, "Download"));
+  assert.ok(sent.html.startsWith("PK"), "the document itself");
 });

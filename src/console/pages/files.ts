@@ -37,6 +37,7 @@ const maxWordsCharacters = 200;
 const answer = z.lazy(() =>
   z.object({
     content: z.string().optional(),
+    document: z.string().optional(),
     start_line: z.int().default(1),
     next_cursor: z.string().optional(),
     matches: z.array(z.object({ filename: z.string(), line: z.int().default(0), text: z.string().default("") }))
@@ -103,14 +104,15 @@ export function filesSection(
         const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
         files.note(viewed, visitor, path);
         const { sizeBytes, modifiedAt } = info.value;
-        const { next_cursor: next } = answerIn(outcome);
+        const { next_cursor: next, document } = answerIn(outcome);
         const more = () =>
           html`
             <p>${link("Next lines", { cursor: next ?? "" }, "button")}</p>
             ${form(textField("line", "Line", "", 12), "Go to line")}
           `;
         return html`
-          <p class="quiet">${sizeWords(sizeBytes)}, changed ${ago(modifiedAt, visit.now)}</p>
+          <p class="quiet">${sizeWords(sizeBytes)}, changed ${ago(modifiedAt, visit.now)}${document &&
+            `. ${showText(document)}`}</p>
           <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
           ${contentOf(outcome, path)}${next !== undefined && more()}
         `;
