@@ -42,13 +42,10 @@ export function parseClientCapabilities(declared: unknown): ClientCapabilities {
     if (opensPages) abilities.add("url_elicitation");
     if (!opensPages || isObject(elicitation["form"])) abilities.add("elicitation");
   }
-  const extensions = declared["extensions"];
-  if (isObject(extensions)) {
-    if (isObject(extensions[tasksExtension])) abilities.add("tasks");
-    const view = extensions[viewExtension];
-    const types = isObject(view) ? view["mimeTypes"] : undefined;
-    if (Array.isArray(types) && types.includes(viewMediaType)) abilities.add("view");
-  }
+  const extensions = isObject(declared["extensions"]) ? declared["extensions"] : {};
+  if (isObject(extensions[tasksExtension])) abilities.add("tasks");
+  const view = extensions[viewExtension];
+  if (isObject(view) && [view["mimeTypes"]].flat().includes(viewMediaType)) abilities.add("view");
   const { experimental } = declared;
   if (isObject(experimental) && isObject(experimental["structuredContent"])) abilities.add("structured_content");
   return abilities;

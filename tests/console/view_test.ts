@@ -63,7 +63,7 @@ for (const modern of [false, true]) {
     const others = [
       { extensions: { "io.modelcontextprotocol/ui": {} } },
       { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/uri-list"] } } },
-      { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: mimeType } } },
+      { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: { [mimeType]: true } } } },
       { extensions: { "io.modelcontextprotocol/ui": null } },
     ];
     const chat = await clientOf(place.server, token, { capabilities: showsViews, modern });
