@@ -8,7 +8,7 @@ import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange, Runtime }
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
-import { parseClientCapabilities, tasksExtension } from "./question.ts";
+import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
 import { canonicalUri, familyOf, noticesOf } from "./resource.ts";
 import type { Prompt, PromptOutcome, ResourceFamily, ResourceOutcome } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
@@ -96,9 +96,9 @@ async function answerInitialize(call: Call): Promise<JsonAnswer> {
   const { name } = clientIdentity(params);
   const profile = runtime.noteClient(principal, name, exchange.acceptsStream) ?? exchange.profile;
   const hasSession = profile.streams && exchange.acceptsStream;
-  const { revision, answer } = openWith(call, principal, hasSession);
+  const capabilities = hasSession ? parseClientCapabilities(paramsOf(call)["capabilities"]) : noCapabilities;
+  const { revision, answer } = openWith(call, principal, hasSession, capabilities.has("view"));
   if (!hasSession) return answer;
-  const capabilities = parseClientCapabilities(paramsOf(call)["capabilities"]);
   return { ...answer, sessionId: await runtime.sessions.begin(principal, revision, capabilities) };
 }
 
@@ -107,7 +107,7 @@ export function answerPublicInitialize(call: PublicCall): JsonAnswer {
   return openWith(call, null, false).answer;
 }
 
-function openWith(call: PublicCall, principal: Principal | null, hasSession: boolean) {
+function openWith(call: PublicCall, principal: Principal | null, hasSession: boolean, showsView = false) {
   const { request: { params }, exchange, runtime } = call;
   const { protocolVersion } = paramsOf(call);
   const asked = typeof protocolVersion === "string" ? protocolVersion : null;
@@ -123,7 +123,10 @@ function openWith(call: PublicCall, principal: Principal | null, hasSession: boo
   });
   const result = {
     protocolVersion: revision.version,
-    capabilities: encodeServerCapabilities(runtime, hasSession),
+    capabilities: {
+      ...encodeServerCapabilities(runtime, hasSession),
+      ...(showsView ? { extensions: { [viewExtension]: {} } } : {}),
+    },
     serverInfo: revision.encodeServerInfo(runtime.serverInfo),
     instructions: runtime.instructions(principal),
   };
@@ -138,9 +141,10 @@ export function noteInitialized(log: Log, { requestId, profile }: PublicExchange
 
 /** Answers `server/discover`: every modern client can subscribe to notices and take tasks. */
 function answerDiscover(call: Call): JsonAnswer {
-  const { revision, principal, runtime } = call;
+  const { revision, principal, runtime, showsView } = call;
   const hint: CacheHint = { ttlMs: runtime.limits.listTtlMs, cacheScope: "private" };
-  const extensions = Object.fromEntries([tasksExtension, ...runtime.features.extensions].map((id) => [id, {}]));
+  const offered = [tasksExtension, ...(showsView ? [viewExtension] : []), ...runtime.features.extensions];
+  const extensions = Object.fromEntries(offered.map((id) => [id, {}]));
   const result = {
     supportedVersions: [revision.version],
     capabilities: { ...encodeServerCapabilities(runtime, true), extensions },

@@ -11,7 +11,8 @@ import type { StorageKey } from "../storage/mod.ts";
 import { createIssuedIds } from "../lib/secrets.ts";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
-const viewExtension = "io.modelcontextprotocol/ui";
+/** Announced to clients that announce it. */
+export const viewExtension = "io.modelcontextprotocol/ui";
 /** MCP Apps (SEP-1865, 2026-01-26): clients that show views name their media type. */
 export const viewMediaType = "text/html;profile=mcp-app";
 

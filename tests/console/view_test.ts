@@ -49,6 +49,13 @@ async function clientOf(
   };
 }
 
+/** What the server says that it can do. */
+async function announced(ask: Ask, modern: boolean, capabilities: Record<string, unknown>): Promise<string> {
+  const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "chat", version: "1" } };
+  const { result } = await (modern ? ask("server/discover") : ask("initialize", params));
+  return JSON.stringify(result.capabilities);
+}
+
 const call = (ask: Ask, name: string, input: Record<string, unknown>) => ask("tools/call", { name, arguments: input });
 
 const viewOf = ({ result }: Answer) => result._meta["portcullis/view"];
@@ -73,6 +80,13 @@ for (const modern of [false, true]) {
       const other = await clientOf(place.server, token, { capabilities, modern });
       assert.equal((await other("tools/list")).text, without.text);
     }
+    const own = await announced(plain, modern, {});
+    assert.doesNotMatch(own, /modelcontextprotocol\/ui/);
+    const { extensions: { ["io.modelcontextprotocol/ui"]: ui, ...rest }, ...further } = JSON.parse(
+      await announced(chat, modern, showsViews),
+    );
+    assert.deepEqual(ui, {});
+    assert.deepEqual({ ...further, ...modern ? { extensions: rest } : {} }, JSON.parse(own));
     const { result: { tools } } = await chat("tools/list");
     const withView = tools.filter(({ _meta }: { _meta?: { ui?: unknown } }) => _meta?.ui !== undefined);
     assert.deepEqual(withView.map(({ name }: { name: string }) => name).toSorted(), shown);

@@ -190,10 +190,9 @@ export const viewScript = `
     heard.get(method)?.(params);
     if (id !== undefined) post(heard.has(method) ? { id, result: {} } : { id, error: { code: -32601, message: "Method not found" } });
   });
-  new ResizeObserver(() => {
-    const params = { width: main.scrollWidth, height: Math.ceil(main.getBoundingClientRect().height) };
-    post({ method: "ui/notifications/size-changed", params });
-  }).observe(main);
+  new ResizeObserver(() => post({
+    method: "ui/notifications/size-changed", params: { height: Math.ceil(main.getBoundingClientRect().height) },
+  })).observe(main);
   const appCapabilities = { availableDisplayModes: ["inline"] };
   ask("ui/initialize", { appInfo: { name: "portcullis", version: "1" }, appCapabilities, protocolVersion: "2026-01-26" })
     .then(({ hostCapabilities, hostContext = {} }) => {
