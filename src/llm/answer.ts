@@ -5,7 +5,6 @@ import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import { largerContext, type OllamaFailure } from "./failure.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
-import { separateThoughts } from "./thoughts.ts";
 
 /** A refusal or a failure, in words for the caller. */
 export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {
@@ -110,6 +109,33 @@ export async function followAnswer(
 /** Control characters have no meaning in an answer, but can take over a terminal that shows it. */
 function withoutControls(text: string): string {
   return text.replace(/(?![\t\n\r])\p{Cc}/gu, "");
+}
+
+// What a model thought, apart from what it answered, where the engine leaves both in one text.
+
+/** How models mark their thoughts, at the beginning of what they write. */
+const marks: readonly (readonly [open: string, close: string])[] = [
+  ["<think>", "</think>"], // DeepSeek, Qwen
+  ["<thinking>", "</thinking>"],
+  ["<thought>", "</thought>"],
+  ["<reasoning>", "</reasoning>"],
+  ["<seed:think>", "</seed:think>"],
+  ["[THINK]", "[/THINK]"], // Magistral
+  ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"], // gpt-oss, where no engine reads its channels
+];
+
+/** The parts of an answer. Templates that begin the thoughts in the prompt leave their end alone. */
+export function separateThoughts(text: string): { readonly text: string; readonly thinking: string } {
+  const start = text.trimStart();
+  for (const [open, close] of marks) {
+    const isOpen = start.startsWith(open);
+    const at = start.indexOf(close);
+    if (at < 0 && isOpen) return { text: "", thinking: start.slice(open.length) }; // it was cut while it thought
+    if (at < 0 || (!isOpen && start.includes(open))) continue;
+    const thinking = start.slice(isOpen ? open.length : 0, at).trim();
+    return { text: start.slice(at + close.length).trimStart(), thinking };
+  }
+  return { text, thinking: "" };
 }
 
 // A model's answer as a tool's result: whole, cut, or with the failure that ended it. What was written is never lost.

@@ -18,7 +18,8 @@ import { exampleThatFits, type LoadFiles, type NamedText, withTexts } from "./fi
 import { parseAnswer } from "./json_answer.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { Clock } from "../lib/time.ts";
-import type { ChatMessage, LocalModel, ModelRequest } from "./port.ts";
+import type { LocalModel } from "./local_model.ts";
+import type { ChatMessage, ModelRequest } from "./port.ts";
 
 /** What a call asks, apart from its files. */
 export interface Asking {

@@ -2,35 +2,47 @@
 import { ollamaLines } from "./ollama_lines.ts";
 import { readModelList } from "./mod_settings.ts";
 import { isObject } from "../lib/json.ts";
-import type { OllamaFailure } from "./failure.ts";
-import type { Result } from "../lib/result.ts";
 import { createTransport, type ModelClientOptions } from "./transport.ts";
-import type { HostReport, InstalledModel, ModelClient, ModelRequest, SamplingOptions } from "./port.ts";
-
-/** A client of one Ollama server, with its probes one by one. */
-export interface OllamaClient extends ModelClient {
-  version(signal: AbortSignal): Promise<Result<string, OllamaFailure>>;
-  tags(signal: AbortSignal): Promise<Result<readonly InstalledModel[], OllamaFailure>>;
-  ps(signal: AbortSignal): Promise<Result<readonly InstalledModel[], OllamaFailure>>;
-}
+import type { HostReport, ModelCall, ModelRequest, SamplingOptions } from "./port.ts";
 
 /** Makes the client; it connects at the first call. Calls give failures as values and reject for none of them. */
-export function createOllamaClient(options: ModelClientOptions): OllamaClient {
+export function createOllamaClient(options: ModelClientOptions) {
   const { host } = options;
   const { stream, probe, close } = createTransport(options);
-  const client: OllamaClient = {
+  const probes = {
+    version: (signal: AbortSignal) => probe("api/version", readVersion, signal),
+    tags: (signal: AbortSignal) => probe("api/tags", readModelList, signal),
+    ps: (signal: AbortSignal) => probe("api/ps", readModelList, signal),
+  };
+  return {
     host,
-    ask(request, call) {
+    ask(request: ModelRequest, call: ModelCall) {
       const body = { ...toContent(request), ...commonFields(request) };
       return stream("prompt" in body ? "api/generate" : "api/chat", body, ollamaLines, call);
     },
-    version: (signal) => probe("api/version", readVersion, signal),
-    tags: (signal) => probe("api/tags", readModelList, signal),
-    ps: (signal) => probe("api/ps", readModelList, signal),
-    report: (signal) => report(client, signal),
+    ...probes,
+    async report(signal: AbortSignal): Promise<HostReport> {
+      const [version, installed, loaded] = await Promise.all([
+        probes.version(signal),
+        probes.tags(signal),
+        probes.ps(signal),
+      ]);
+      const { origin, isElsewhere } = host;
+      const common = { origin, isElsewhere, isOllama: true, ...(version.ok ? { version: version.value } : {}) };
+      if (!version.ok) return { ...common, failure: version.error, installed: [] };
+      if (!installed.ok) return { ...common, failure: installed.error, installed: [] };
+      const running = new Map(loaded.ok ? loaded.value.map((it) => [it.name, it]) : []);
+      return {
+        ...common,
+        // Of a model in memory the context is known as it was loaded; of any other, the largest that it may have.
+        installed: installed.value.map((it) => {
+          const { contextTokens = it.contextTokens } = running.get(it.name) ?? {};
+          return { ...it, ...(contextTokens && { contextTokens }), ...(running.has(it.name) && { isLoaded: true }) };
+        }),
+      };
+    },
     close,
   };
-  return client;
 }
 
 const maxVersionCharacters = 100;
@@ -38,27 +50,6 @@ const maxVersionCharacters = 100;
 function readVersion(reply: unknown): string | null {
   const version = isObject(reply) ? reply["version"] : undefined;
   return typeof version === "string" && version.length <= maxVersionCharacters ? version : null;
-}
-
-/** Of a model in memory the context is known as it was loaded; of any other, the largest that it may have. */
-async function report(client: OllamaClient, signal: AbortSignal): Promise<HostReport> {
-  const [version, installed, loaded] = await Promise.all([
-    client.version(signal),
-    client.tags(signal),
-    client.ps(signal),
-  ]);
-  const { origin, isElsewhere } = client.host;
-  const common = { origin, isElsewhere, isOllama: true, ...(version.ok ? { version: version.value } : {}) };
-  if (!version.ok) return { ...common, failure: version.error, installed: [] };
-  if (!installed.ok) return { ...common, failure: installed.error, installed: [] };
-  const running = new Map(loaded.ok ? loaded.value.map((it) => [it.name, it]) : []);
-  return {
-    ...common,
-    installed: installed.value.map((it) => {
-      const { contextTokens = it.contextTokens } = running.get(it.name) ?? {};
-      return { ...it, ...(contextTokens && { contextTokens }), ...(running.has(it.name) && { isLoaded: true }) };
-    }),
-  };
 }
 
 /** What `POST /api/generate` takes of a single question, and `POST /api/chat` of a conversation. */

@@ -12,7 +12,8 @@ import {
 import { answerOutput, defaultProgressPace, type ProgressPace, type ToolFailure } from "./answer.ts";
 import { type Asking, askQuestion, toOutcome, toQuestion } from "./ask.ts";
 import { answerEach } from "./each_file.ts";
-import type { AnswerFormat, LocalModel } from "./port.ts";
+import type { LocalModel } from "./local_model.ts";
+import type { AnswerFormat } from "./port.ts";
 import { fileLoader, filesParameter, maxFiles } from "./files.ts";
 import { schemaProblem } from "./json_answer.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { present } from "../lib/json.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
-import type { InstalledModel, LocalModel } from "./port.ts";
+import type { LocalModel } from "./local_model.ts";
+import type { InstalledModel } from "./port.ts";
 import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
 const modelEntry = z.lazy(() =>

@@ -4,7 +4,6 @@ import { failure, type Result, success } from "../lib/result.ts";
 import {
   type CallsAhead,
   type HostReport,
-  type LocalModel,
   type ModelClient,
   type ModelEvent,
   type ModelFailed,
@@ -14,7 +13,10 @@ import {
   ollamaLimits,
   type PrincipalCall,
 } from "./port.ts";
+import { createOllamaClient } from "./client.ts";
 import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { createOpenAiClient } from "./openai_client.ts";
+import type { ModelClientOptions } from "./transport.ts";
 
 interface LocalModelOptions {
   readonly client: ModelClient;
@@ -28,8 +30,16 @@ interface LocalModelOptions {
   readonly random: () => number;
 }
 
+/** The client for a host, by the API that it speaks: for the server and for `doctor`. It connects at its first call. */
+export function createModelClient(options: ModelClientOptions): ModelClient {
+  return options.host.isOllama ? createOllamaClient(options) : createOpenAiClient(options);
+}
+
+/** The port that tools use. */
+export type LocalModel = ReturnType<typeof createLocalModel>;
+
 /** Puts the queue and the bounds before a client. A call that finds the server full is sent again, at most twice. */
-export function createLocalModel(options: LocalModelOptions): LocalModel {
+export function createLocalModel(options: LocalModelOptions) {
   const { client, queue, limits = ollamaLimits, clock, random } = options;
 
   /** Sends the call again while the server is full or not yet there: nothing of it was processed then. */
@@ -89,22 +99,30 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
 
   return {
     host: client.host,
+    /** How long a call may take, its time in the queue included. */
     totalMs: options.totalMs,
+    /** Bytes of all the text that a request may hold. */
+    maxPromptBytes: limits.maxPromptBytes,
+    /** The last report; `null` before the first. */
     get known() {
       return known;
     },
+    /** Leaving the iteration early stops the model too. */
+    ask,
+    /** Asks the engine what it has. */
     report,
-    recentReport() {
+    /** The same, unless it was asked a moment ago; callers at the same time share one answer. */
+    recentReport(): Promise<HostReport> {
       if (known !== null && clock() - knownAt < limits.reportKeptMs) return Promise.resolve(known);
       return asking ??= report(closing.signal).finally(() => asking = null);
     },
-    onReport: (listener) => void listeners.push(listener),
-    close() {
+    /** Calls `listener` after each report. */
+    onReport: (listener: () => void) => void listeners.push(listener),
+    /** Gives up asking, and ends idle connections. */
+    close(): void {
       closing.abort();
       client.close();
     },
-    maxPromptBytes: limits.maxPromptBytes,
-    ask,
   };
 }
 

@@ -10,10 +10,8 @@
  *   that it was cut.
  */
 export { describeModels, llmModelsResource, llmTools } from "./llm_models.ts";
-export { createLocalModel, createModelQueue } from "./local_model.ts";
-export { createModelClient } from "./model_client.ts";
+export { createLocalModel, createModelClient, createModelQueue, type LocalModel } from "./local_model.ts";
 export {
-  type LocalModel,
   type ModelClient,
   type ModelCompletion,
   type ModelDelta,

@@ -134,25 +134,6 @@ export interface ModelClient {
   close(): void;
 }
 
-/** The port that tools use. Leaving an iteration early stops the model too. */
-export interface LocalModel extends Pick<ModelClient, "host"> {
-  /** Bytes of all the text that a request may hold. */
-  readonly maxPromptBytes: number;
-  /** How long a call may take, its time in the queue included. */
-  readonly totalMs: number;
-  /** The last report; `null` before the first. */
-  readonly known: HostReport | null;
-  ask(request: ModelRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
-  /** Asks the engine what it has. */
-  report(signal: AbortSignal): Promise<HostReport>;
-  /** The same, unless it was asked a moment ago; callers at the same time share one answer. */
-  recentReport(): Promise<HostReport>;
-  /** Calls `listener` after each report. */
-  onReport(listener: () => void): void;
-  /** Gives up asking, and ends idle connections. */
-  close(): void;
-}
-
 /** How long, how much and how many: the bounds of a model call that no operator has to set. Tests pass smaller ones. */
 export const ollamaLimits = {
   /** Between two pieces of an answer. Before the first one a model may be loading: only the call's total counts. */

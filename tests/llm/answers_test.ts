@@ -5,7 +5,7 @@ import { parseModelBaseUrl } from "../../src/llm/host.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { separateThoughts } from "../../src/llm/thoughts.ts";
+import { separateThoughts } from "../../src/llm/answer.ts";
 import { parseAnswer } from "../../src/llm/json_answer.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import {
