@@ -19,7 +19,12 @@ interface SandboxedServer {
   readonly connected: Promise<string>;
   /** Asks it to finish. */
   stop(): void;
+  /** Ends its thread, once it has stopped. */
+  end(): void;
 }
+
+/** A server whose directories have names can be started anew with others, for which this thread needs its permissions. */
+const neededAgain: ReadonlySet<string> = new Set(["read", "write", "net", "ffi"]);
 
 /** An address key, or the name of a part of the server. */
 const maxAskerLength = 64;
@@ -27,15 +32,21 @@ const maxAskerLength = 64;
 /**
  * Starts the worker. When its code is there, this thread gives up everything, and only then does the server get its
  * configuration. `entry` is a module that calls `runServerInWorker`; its code is loaded with the permissions of this
- * thread.
+ * thread. `port`: where the one before it listened.
  */
-export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
+export function startSandboxedServer(
+  config: Config,
+  entry: URL,
+  writeLog: WriteLines,
+  port?: number,
+): SandboxedServer {
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const connected = Promise.withResolvers<string>();
   const { http } = config;
   const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
-  const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
+  const preferredPort = port ?? (http.port === 0 ? freePort(http.host) : http.port);
+  const isChangeable = hasNames(config);
   const permissions = {
     net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
     read: [...read, documentModules().directory],
@@ -62,7 +73,11 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     switch (data.kind) {
       case "loaded":
-        giveUp(permissionNames.filter((name) => name !== "net" || (fetchDocument ?? askProvider) === null));
+        giveUp(
+          permissionNames.filter((name) =>
+            isChangeable ? !neededAgain.has(name) : name !== "net" || (fetchDocument ?? askProvider) === null
+          ),
+        );
         return send({ kind: "start", config, preferredPort, program: programName() });
       case "fetch_document":
         // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
@@ -94,7 +109,13 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
     ended: ended.promise,
     connected: connected.promise,
     stop: () => send({ kind: "stop" }),
+    end: () => worker.terminate(),
   };
+}
+
+/** Whether the workspace is made of named directories, which can change while the server runs. */
+export function hasNames({ workspace: { store, directories } }: Config): boolean {
+  return store === "disk" && directories[0]?.name !== "";
 }
 
 /** The directories that the kernel confines the worker to, as its name. */

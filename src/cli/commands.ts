@@ -11,6 +11,7 @@ const summaries = {
   users: "add, list and lock out the people who may sign in",
   clients: "create OAuth clients for programs, list and remove clients",
   keys: "rotate and list signing keys, rotate the master key",
+  workspace: "add, list and remove directories of the workspace",
   trash: "list and restore what agents replaced or deleted",
   audit: "search the stored audit, verify that it is as it was written",
   connections: "say why a client does not connect, or the server not start",

@@ -12,6 +12,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   clients: async () => (await load<typeof import("./clients_command.ts")>("clients")).clientsCommand,
   keys: async () => (await load<typeof import("./keys_command.ts")>("keys")).keysCommand,
   audit: async () => (await load<typeof import("./audit_command.ts")>("audit")).auditCommand,
+  workspace: async () => (await load<typeof import("./workspace_command.ts")>("workspace")).workspaceCommand,
   trash: async () => (await load<typeof import("./trash_command.ts")>("trash")).trashCommand,
   connections: async () => (await load<typeof import("./connections_command.ts")>("connections")).connectionsCommand,
   doctor: async () => (await load<typeof import("./doctor_command.ts")>("doctor")).doctorCommand,

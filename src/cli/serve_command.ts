@@ -1,5 +1,15 @@
 /** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
-import { type Config, describeProblems, lookForModels, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
+import {
+  changeAdded,
+  type Config,
+  describeProblems,
+  formatDirectory,
+  hasNames,
+  lookForModels,
+  readAdded,
+  serverWorkerUrl,
+  startSandboxedServer,
+} from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
 import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
@@ -40,7 +50,7 @@ export async function serve(
     return await serveOnDeploy(config, { print, say }, []);
   }
   const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
-  const server = startSandboxedServer(config, entry, say);
+  let server = startSandboxedServer(config, entry, say);
   const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
@@ -51,11 +61,33 @@ export async function serve(
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
+  const patience = (): Promise<"too late"> =>
+    pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late");
+  let isAsked = false;
   const stopping = asked.then(() => {
+    isAsked = true;
     server.stop();
-    return pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late" as const);
+    return patience();
   });
-  const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
+  const outcome = () => Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
+  let ended: Awaited<ReturnType<typeof outcome>> | "changed";
+  for (let current = config;;) {
+    const changes = watchDirectories(current, say);
+    ended = await Promise.race([outcome(), changes.next.then(() => "changed" as const)]);
+    changes.end();
+    if (ended !== "changed") break;
+    const next = await changes.next;
+    server.stop();
+    const stopped = await Promise.race([outcome(), patience()]);
+    ended = stopped;
+    if (isAsked || stopped === "too late" || stopped === "insisted" || stopped.kind !== "stopped") break;
+    server.end();
+    server = startSandboxedServer(current = next, entry, say, port);
+    const again = await Promise.race([server.started, insisted.then(() => null)]);
+    if (again === null) return 1;
+    if (again.kind === "refused") return endWith(say, again.text);
+    if (isAsked) server.stop();
+  }
   if (ended === "insisted") return 1;
   if (ended === "too late") {
     return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
@@ -63,6 +95,31 @@ export async function serve(
   if (ended.kind === "stopped") return 0;
   say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
   return 1;
+}
+
+/** How often the list of added directories is looked at. */
+const lookMs = 1_000;
+
+/** The configuration with other directories, once their list has changed; never where a change needs another start. */
+function watchDirectories(
+  config: Config,
+  say: CommandContext["say"],
+): { readonly next: Promise<Config>; readonly end: () => void } {
+  const next = Promise.withResolvers<Config>();
+  if (!hasNames(config)) return { next: next.promise, end: () => {} };
+  const inForce = config.workspace.directories.filter(({ isAdded }) => isAdded);
+  let known = inForce.map(formatDirectory).join("\n");
+  const timer = setInterval(() => {
+    const added = readAdded(config.storage.dataDir);
+    const now = added.ok ? added.value.map(formatDirectory).join("\n") : added.error;
+    if (now === known) return;
+    known = now;
+    const changed = added.ok ? changeAdded(config, added.value) : added;
+    if (changed.ok) return next.resolve(changed.value);
+    const problem = typeof changed.error === "string" ? changed.error : `${changed.error.path} ${changed.error.hint}`;
+    say(`error: the directories stay as they are: ${problem}\n`);
+  }, lookMs);
+  return { next: next.promise, end: () => clearInterval(timer) };
 }
 
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */

@@ -7,7 +7,7 @@ import { sourceFiles } from "../fixtures/source_files.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const commands =
-  "serve|connect|stdio|token|users|clients|keys|config|doctor|audit|connections|trash|backup|restore|hash-password";
+  "serve|connect|stdio|token|users|clients|keys|config|doctor|audit|connections|workspace|trash|backup|restore|hash-password";
 
 needing("sources").test("commands in hints run, with --help, as they are printed", async () => {
   await using place = await makeServerPlace();

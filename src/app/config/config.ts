@@ -23,8 +23,8 @@ import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
 import { directoriesOfSetting, withAdded, type WorkspaceDirectory } from "./directories.ts";
-import { leadsInto } from "./overlap.ts";
-import { formatDirectory, parseNamedDirectories } from "./named_directories.ts";
+import { leadsInto, lookAtPath } from "./overlap.ts";
+import { formatDirectory, type NamedDirectory } from "./named_directories.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
 /** What is wrong with a setting that is no secret; `undefined`: it is not set. */
@@ -158,8 +158,12 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     readonly missing: readonly string[];
   };
   readonly workspace: SettingValues["workspace"] & {
-    /** In the database: the path that is not used. */
+    /** As WORKSPACE_DIR says. */
+    readonly own: readonly WorkspaceDirectory[];
+    /** With those that were added; in the database: the path that is not used. */
     readonly directories: readonly WorkspaceDirectory[];
+    /** What none of them may hold, by the names of its settings. */
+    readonly apart: Readonly<Record<string, string>>;
   };
   /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
   readonly telemetry: SettingValues["telemetry"] & {
@@ -239,15 +243,11 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     problems.push(wrong("SERVER_URL", undefined, hint));
   }
   const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
-  const directories = workspaceDirectories(values.workspace, storage.dataDir, sources, problems);
-  const own = directories.filter(({ isAdded }) => !isAdded);
-  const isNamed = parseNamedDirectories(values.workspace.dir) !== null;
-  const dir = isNamed ? own.map(formatDirectory).join() : own[0]?.path ?? "";
-  const workspace = { ...values.workspace, dir, directories };
   const variables = layeredVariables({ env, file: file ?? null }, variableNames);
-  for (const { path } of directories) {
-    requireSeparatePaths({ ...values, storage, workspace: { ...workspace, dir: path } }, variables, sources, problems);
-  }
+  const apart = pathsApart({ ...values, storage }, variables, file);
+  const workspace = completeWorkspace(values.workspace, apart, sources, problems);
+  const [only] = workspace.directories;
+  if (only?.name === "") requireSeparatePaths(apart, { ...workspace, dir: only.path }, sources, problems);
   return {
     ...values,
     authorizationServer: {
@@ -314,41 +314,51 @@ function placeOf(
   return expanded === null ? pathBelow("/", path.replace(/^[^/]+/, "")) : absolutePath(expanded);
 }
 
-/** The directories of the workspace, with those that were added; none where there is a problem. */
-function workspaceDirectories(
-  { dir, store }: SettingValues["workspace"],
-  dataDir: string,
+/** The workspace with its directories; none where there is a problem. */
+function completeWorkspace(
+  settings: SettingValues["workspace"],
+  apart: Readonly<Record<string, string>>,
   sources: ConfigSources,
   problems: ConfigProblem[],
-): readonly WorkspaceDirectory[] {
+): Config["workspace"] {
   const { lookAt = () => null, readAdded } = sources;
-  const refuse = (field: string, value: string, hint: string) => {
+  const refuse = (field: string, value: string, hint: string): Config["workspace"] => {
     problems.push(wrong(field, value, hint));
-    return [];
+    return { ...settings, own: [], directories: [], apart };
   };
+  const { dir, store } = settings;
   const own = directoriesOfSetting(dir, (path) => placeOf("WORKSPACE_DIR", path, sources, problems));
   if (!own.ok) return refuse("WORKSPACE_DIR", dir, own.error);
+  const written = { ...settings, dir: own.value.map(formatDirectory).join(), own: own.value, apart };
   if (store === "storage") {
     const hint = "names directories of the disk, which WORKSPACE_STORE=storage does not use";
-    return own.value[0]?.name === "" ? own.value : refuse("WORKSPACE_DIR", dir, hint);
+    return own.value[0]?.name === "" ? { ...written, directories: own.value } : refuse("WORKSPACE_DIR", dir, hint);
   }
+  const { DATA_DIR: dataDir = "" } = apart;
   const added = readAdded?.(dataDir) ?? success([]);
   if (!added.ok) return refuse("DATA_DIR", dataDir, added.error);
-  const all = withAdded(own.value, added.value, dataDir, lookAt);
-  return all.ok ? all.value : refuse("WORKSPACE_DIR", all.error.path, all.error.hint);
+  const all = withAdded(own.value, added.value, { paths: apart, lookAt });
+  return all.ok ? { ...written, directories: all.value } : refuse("WORKSPACE_DIR", all.error.path, all.error.hint);
 }
 
-/** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */
-function requireSeparatePaths(
-  { http, storage: { database, dataDir }, workspace: { dir, store } }: SettingValues,
+/** The configuration with other added directories, for a server that runs and for one that starts next. */
+export function changeAdded(
+  config: Config,
+  added: readonly NamedDirectory[],
+): Result<Config, { readonly path: string; readonly hint: string }> {
+  const { own, apart } = config.workspace;
+  const all = withAdded(own, added, { paths: apart, lookAt: lookAtPath });
+  return all.ok ? success({ ...config, workspace: { ...config.workspace, directories: all.value } }) : all;
+}
+
+/** What holds a secret, or decides whom the server trusts, by the names of its settings. */
+function pathsApart(
+  { http, storage: { database, dataDir } }: SettingValues,
   variables: ConfigSources["env"],
-  sources: ConfigSources,
-  problems: ConfigProblem[],
-): void {
-  const { file, lookAt = () => null } = sources;
-  if (store !== "disk") return;
+  file: ConfigSources["file"],
+): Readonly<Record<string, string>> {
   const secretFiles = settings.filter(({ secret }) => secret)
-    .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
+    .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`]] as const);
   const paths: Readonly<Record<string, string | undefined>> = {
     ...Object.fromEntries(secretFiles),
     DATABASE_URL: database?.rootCertificatePath,
@@ -357,14 +367,27 @@ function requireSeparatePaths(
     DATA_DIR: dataDir,
     "--config": file?.path,
   };
+  const given = Object.entries(paths).flatMap(([name, path]) => path ? [[name, path] as const] : []);
+  return Object.fromEntries(given.map(([name, path]) => [name, absolutePath(expandHome(path) ?? path)]));
+}
+
+/** None of these may lie in the only directory of a workspace on the disk. */
+function requireSeparatePaths(
+  apart: Readonly<Record<string, string>>,
+  { dir, store }: SettingValues["workspace"],
+  sources: ConfigSources,
+  problems: ConfigProblem[],
+): void {
+  const { lookAt = () => null } = sources;
+  if (store !== "disk") return;
   const fieldOf = (setting: Setting<unknown> | undefined): string | null => {
     const found = setting && findSetting(setting, sources, []);
     if (found === undefined || found.source === "default") return null;
     return found.source === "flag" ? found.field : setting?.env ?? null;
   };
   const [dataField, workspaceField] = [settingTables.storage["dataDir"], settingTables.workspace["dir"]].map(fieldOf);
-  for (const [name, path] of Object.entries(paths)) {
-    if (path === undefined || !leadsInto(absolutePath(expandHome(path) ?? path), dir, lookAt)) continue;
+  for (const [name, path] of Object.entries(apart)) {
+    if (!leadsInto(path, dir, lookAt)) continue;
     if (name === "DATA_DIR" && !dataField && workspaceField) { // the one that was chosen is the one to change
       const hint = `must not hold ${path}, which agents could read and replace: choose a separate directory`;
       problems.push(wrong(workspaceField, dir, hint));

@@ -1,0 +1,93 @@
+/** `workspace add|list|remove`: the directories of the workspace. */
+import {
+  changeAdded,
+  type Config,
+  describeProblems,
+  formatDirectory,
+  parseNamedDirectories,
+  readAdded,
+  writeAdded,
+} from "../app/mod.ts";
+import { absolutePath, expandHome } from "../lib/system_path.ts";
+import { type Action, commandOf, printTable } from "./action.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+
+/** Works beside a running server, which takes the change in once its calls are over. */
+export const workspaceCommand: CommandWork = commandOf({
+  usage: ["workspace add NAME=PATH[:ro]", "workspace list", "workspace remove NAME"],
+  remarks: [
+    "Each directory is a folder of the workspace; :ro is read-only for agents.",
+    "A running server takes the change in when its calls are over. Where it has one directory without a",
+    "name, start it again: that directory becomes a folder, too.",
+  ],
+  flags: {},
+  actions: [
+    { name: "add", words: ["NAME=PATH"], run: withDirectories(add) },
+    { name: "list", words: [], run: withDirectories(list) },
+    { name: "remove", words: ["NAME"], run: withDirectories(remove) },
+  ],
+});
+
+type Added = Parameters<typeof changeAdded>[1];
+type Work = (config: Config, added: Added, context: CommandContext, word: string) => ExitStatus | Promise<ExitStatus>;
+
+function withDirectories(work: Work): Action["run"] {
+  return async (context, [word = ""]) => {
+    const config = context.loadConfig();
+    if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
+    const { storage, workspace } = config.value;
+    if (workspace.store === "storage") {
+      return endWith(context.say, "error: the workspace is in the database\nhint: set WORKSPACE_STORE=disk\n");
+    }
+    const added = readAdded(storage.dataDir);
+    return added.ok ? await work(config.value, added.value, context, word) : 2;
+  };
+}
+
+async function add(config: Config, added: Added, { say }: CommandContext, word: string): Promise<ExitStatus> {
+  const parsed = parseNamedDirectories(word);
+  const [given, ...more] = parsed?.ok ? parsed.value : [];
+  if (given === undefined || more.length > 0) {
+    return endWith(
+      say,
+      `error: ${JSON.stringify(word)} is not NAME=PATH\nhint: such as code=~/code or code=~/code:ro\n`,
+      2,
+    );
+  }
+  const directory = { ...given, path: absolutePath(expandHome(given.path) ?? given.path) };
+  const isThere = await Deno.stat(directory.path).then((found) => found.isDirectory, () => false);
+  if (!isThere) return endWith(say, `error: ${directory.path} is not a directory\nhint: make it first\n`);
+  return change(config, [...added, directory], say, `${directory.name} is added: ${directory.path}`);
+}
+
+function remove(config: Config, added: Added, { say }: CommandContext, name: string): ExitStatus {
+  const rest = added.filter((each) => each.name !== name);
+  if (rest.length < added.length) return change(config, rest, say, `${name} is removed; its files stay`);
+  const isSet = config.workspace.own.some((each) => each.name === name);
+  const hint = isSet ? "change WORKSPACE_DIR, which names it" : "see `portcullis workspace list`";
+  return endWith(say, `error: no directory ${JSON.stringify(name)} was added\nhint: ${hint}\n`);
+}
+
+function change(config: Config, added: Added, say: CommandContext["say"], done: string): ExitStatus {
+  const changed = changeAdded(config, added);
+  if (!changed.ok) return endWith(say, `error: ${changed.error.path}: it ${changed.error.hint}\n`);
+  writeAdded(config.storage.dataDir, added);
+  const names = changed.value.workspace.directories.map(formatDirectory).join(", ");
+  const isRenamed = config.workspace.directories[0]?.name === "" || added.length === 0;
+  const when = isRenamed ? "start the server again" : "a running server takes it in when its calls are over";
+  return endWith(say, `${done}\nthe workspace: ${names}\n${when}\n`, 0);
+}
+
+async function list(config: Config, _added: Added, context: CommandContext): Promise<ExitStatus> {
+  const rows = config.workspace.directories.map(async ({ name, path, isReadOnly, isAdded }) => {
+    const isThere = await Deno.stat(path).then((found) => found.isDirectory, () => false);
+    const access = isReadOnly ? "read" : "read and write";
+    return [name === "" ? "." : name, isThere ? access : "away", isAdded ? "added" : "WORKSPACE_DIR", path];
+  });
+  await printTable({
+    columns: ["NAME", "ACCESS", "FROM", "PATH"],
+    rows: await Promise.all(rows),
+    whenEmpty: "there are no directories",
+  }, context);
+  return 0;
+}
