@@ -29,6 +29,8 @@ const filesFound = 50;
 const rowsOfHistory = 50;
 /** Changes of all files that are looked at for those of one. */
 const maxLookedAt = 5_000;
+/** Of these, changes that rules are asked about: each of 200 rules may have a name to look up. */
+const maxJudged = 200;
 const maxPathCharacters = 4_096;
 const maxLine = 1_000_000_000;
 const maxWordsCharacters = 200;
@@ -164,9 +166,11 @@ export function filesSection(
       /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */
       async history({ path: { text: own }, workspace, isDirectory }: OpenedPath): Promise<Html> {
         const kept: PastCall[] = [];
+        let judged = 0;
         for await (const each of changesOf(workspace, own)) {
-          const isOpen = maySee(visitor, each.person) && await files.ruledOut(visitor, "file_read", each.path) === null;
-          if (isOpen && kept.push(each) === rowsOfHistory) break;
+          if (!maySee(visitor, each.person)) continue;
+          if (await files.ruledOut(visitor, "file_read", each.path) === null) kept.push(each);
+          if (kept.length === rowsOfHistory || ++judged === maxJudged) break;
         }
         // a path names another file for each person, where each has a workspace
         const isForAll = visitor.isAdministrator && typeof sources.workspace !== "function";
