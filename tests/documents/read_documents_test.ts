@@ -3,7 +3,12 @@ import assert from "node:assert/strict";
 import { createDocuments } from "../../src/files/documents/reading.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
+import { makeExcel } from "./make_document.ts";
 import { makePdf } from "../fixtures/pdf.ts";
 import { answerOf, failureOf, withWorkspace } from "../tools/with_workspace.ts";
 
@@ -11,6 +16,7 @@ interface Place {
   readonly root: string;
   readonly read: Tool;
   readonly search: Tool;
+  readonly workspace: Workspace;
 }
 
 async function withDocuments(work: (place: Place) => Promise<void>): Promise<void> {
@@ -18,7 +24,7 @@ async function withDocuments(work: (place: Place) => Promise<void>): Promise<voi
     const documents = createDocuments();
     try {
       const [read, search] = [fileReadTool(workspace, null, documents), fileSearchTool(workspace, { documents })];
-      await work({ root, read, search });
+      await work({ root, workspace, read, search });
     } finally {
       documents.close();
     }
@@ -121,3 +127,68 @@ Deno.test("file_read shows how two documents differ, and how a document differs 
     const { text } = await answerOf(read, { filename: "new.pdf", against: "old.pdf" });
     assert.match(text, /-notice is one month\n\+notice is three months/);
   }));
+
+Deno.test("a text is not written or edited into a document; moving, copying and deleting one work, and mail stays text", () =>
+  withDocuments(async ({ root, workspace, read }) => {
+    const [write, edit, move] = [fileWriteTool(workspace), fileEditTool(workspace), fileMoveTool(workspace)];
+    Deno.writeFileSync(`${root}/a.pdf`, makePdf([["words"]]));
+    const { size } = Deno.statSync(`${root}/a.pdf`);
+    for (const name of ["a.pdf", "new.docx", "b/c.XLSX", "d.odt"]) {
+      const beside = name.replace(/\.\w+$/, ".md");
+      const words = new RegExp(`are read, not written: write ${beside}, `);
+      assert.match((await failureOf(write, { filename: name, content: "text" })).message, words);
+      assert.match((await failureOf(write, { filename: name, content: "text", mode: "append" })).message, words);
+      assert.match((await failureOf(edit, { path: name, old_text: "words", new_text: "others" })).message, words);
+    }
+    assert.equal(Deno.statSync(`${root}/a.pdf`).size, size);
+    await answerOf(move, { path: "a.pdf", destination: "e.pdf" });
+    assert.match((await answerOf(read, { filename: "e.pdf" })).text, /words/);
+    await answerOf(write, { filename: "m.eml", content: "Subject: Offer\nFrom: a@example.test\n\nAbove 10,000.\n" });
+    assert.match((await answerOf(read, { filename: "m.eml" })).texts.join(), /Above 10,000/);
+    assert.match((await answerOf(read, { filename: "m.eml:source" })).text, /^Subject: Offer\nFrom/);
+    await answerOf(edit, { path: "m.eml", old_text: "10,000", new_text: "20,000" });
+    await answerOf(write, { filename: "p.html", content: "<h1>Title</h1><p>One <b>two</b></p>" });
+    assert.match((await answerOf(read, { filename: "p.html" })).text, /^<h1>/, "a page is read as it is written");
+    assert.match((await answerOf(read, { filename: "p.html:text" })).texts.join(), /# Title\n\nOne \*\*two\*\*/);
+  }));
+
+Deno.test("sheets are read by name and by cells, cells of notebooks without outputs unless they are asked for", () =>
+  withDocuments(async ({ root, read }) => {
+    Deno.writeFileSync(
+      `${root}/plan.xlsx`,
+      makeExcel({ Q1: rows([[1]]), Q3: rows([["alpha", 1, 10], ["beta", 2, 20], ["gamma", 3, 30]]) }),
+    );
+    const sheet = await answerOf(read, { filename: "plan.xlsx:Q3" });
+    assert.match(sheet.text, /\| 2 \| beta \|/);
+    const cells = (await answerOf(read, { filename: "plan.xlsx:Q3!B1:C2" })).text;
+    assert.match(
+      cells,
+      /^--- Q3!B1:C2 ---\n\|\s*\| B \| C \|\n\|[ -|]+\n\| 1 \| 1 \|[^\n]*\n\| 2 \| 2 \|[^\n]*\n$/,
+      cells,
+    );
+    assert.match((await failureOf(read, { filename: "plan.xlsx:Q9" })).message, /it has no part "Q9": it has Q1, Q3/);
+    const cellsOf = [{
+      cell_type: "code",
+      source: "1+1",
+      outputs: [{ output_type: "execute_result", data: { "text/plain": "2" } }],
+    }];
+    Deno.writeTextFileSync(
+      `${root}/n.ipynb`,
+      JSON.stringify({ nbformat: 4, nbformat_minor: 5, metadata: {}, cells: cellsOf }),
+    );
+    const notebook = await answerOf(read, { filename: "n.ipynb" });
+    assert.match(notebook.texts.join(), /cell 1 ---\n```\n1\+1\n```/);
+    assert.doesNotMatch(notebook.texts[0] ?? "", /^2$/m);
+    assert.match((await answerOf(read, { filename: "n.ipynb:cell 1 outputs" })).text, /^2$/m);
+    assert.match((await answerOf(read, { filename: "n.ipynb:source" })).text, /^\{"nbformat":4/);
+  }));
+
+function rows(values: readonly (readonly (string | number)[])[]): string {
+  const cell = (value: string | number, place: string): string =>
+    typeof value === "number"
+      ? `<c r="${place}"><v>${value}</v></c>`
+      : `<c r="${place}" t="inlineStr"><is><t>${value}</t></is></c>`;
+  const row = (cells: readonly (string | number)[], at: number): string =>
+    `<row r="${at + 1}">${cells.map((value, column) => cell(value, `${"ABC"[column]}${at + 1}`)).join("")}</row>`;
+  return `<sheetData>${values.map(row).join("")}</sheetData>`;
+}

@@ -76,7 +76,9 @@ Deno.test({
           const ignored = await createIgnored(workspace, start.value);
           const found: string[] = [];
           for await (const step of walk(workspace, start.value, { depth: 9, ignored })) {
-            if (step.ok && !step.value.isSkipped && step.value.kind === "file") found.push(step.value.segments.join("/"));
+            if (step.ok && !step.value.isSkipped && step.value.kind === "file") {
+              found.push(step.value.segments.join("/"));
+            }
           }
           assert.deepEqual(found.sort(), gitFiles(root), JSON.stringify([top, below]));
         });

@@ -10,6 +10,11 @@ export function mayBeDocument(path: string, part?: string): boolean {
   return part === "source" ? false : names.test(path) || (part !== undefined && textNames.test(path));
 }
 
+/** Whether a file of this name is no text, but a document that a program packs. */
+export function isPackedDocument(path: string): boolean {
+  return names.test(path) && !textNames.test(path);
+}
+
 /** Whether the reader of documents is asked: PDF, containers (ZIP, Office's old ones), and text of a kind that has a reader. */
 export function isDocument(path: string, head: Uint8Array): boolean {
   const start = new TextDecoder("latin1").decode(head.subarray(0, headBytes));

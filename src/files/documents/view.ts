@@ -179,12 +179,12 @@ function selectCells({ name, text }: DocumentPart, range: string): DocumentPart 
   const [left, right] = [Math.min(one.column, other.column), Math.max(one.column, other.column)];
   const [top, bottom] = [Math.min(one.row, other.row), Math.max(one.row, other.row)];
   const lines = text.split("\n");
-  const start = lines.findIndex((line) => /^\|\s*\|\s*[A-Z]{1,3}\s*\|/.test(line));
-  const letters = cellsOf(lines[start] ?? "").map((letter) => columnNumber(letter.trim()));
+  const start = lines.findIndex((line) => /^\|\s*\|\s*[A-Z]{1,3}\b/.test(line));
+  const letters = cellsOf(lines[start] ?? "").map((letter) => columnNumber(/[A-Z]+/.exec(letter)?.[0] ?? ""));
   if (start === -1) return null;
   const wanted = (line: string): string =>
     `|${cellsOf(line).filter((_, at) => at === 0 || inside(letters[at] ?? 0, left, right)).join("|")}|`;
-  const rows = lines.slice(start + 2).filter((line) => inside(Number(cellsOf(line)[0]), top, bottom));
+  const rows = lines.slice(start + 2).filter((line) => inside(Number.parseInt(cellsOf(line)[0] ?? ""), top, bottom));
   return { name: `${name}!${range}`, text: [...lines.slice(start, start + 2), ...rows].map(wanted).join("\n") };
 }
 

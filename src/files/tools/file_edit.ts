@@ -17,7 +17,7 @@ import { createKeyedMutex } from "../workspace/change.ts";
 import { toolFrames } from "./argument_names.ts";
 import { batchFailure, maxNamed, otherNamesWords, putBytes, refuseEmptyVersion } from "./batch.ts";
 import { findPath, suggestNear } from "./near_names.ts";
-import { type Failure, refuse, toFailure } from "./refusal.ts";
+import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { beginChange } from "./file_delete.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
@@ -120,8 +120,9 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const obstacles: Failure[] = [];
       for (const each of edits) {
         const path = await findPath(workspace, "path", each.path, { searches: obstacles.length < maxNamed });
-        if (!path.ok) {
-          obstacles.push(path.error);
+        const refused = path.ok ? refuseDocument(action, path.value) : path.error;
+        if (!path.ok || refused !== null) {
+          if (refused !== null) obstacles.push(refused);
           continue;
         }
         const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };

@@ -34,7 +34,7 @@ import {
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { findPath } from "./near_names.ts";
-import { type Failure, refuse, toFailure } from "./refusal.ts";
+import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
 
@@ -118,7 +118,9 @@ export function fileWriteTool(
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
         const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
+        const document = path.ok ? refuseDocument(action, path.value) : null;
         if (!path.ok) obstacles.push(path.error);
+        else if (document !== null) obstacles.push(document);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
         else wanted.push({ path: path.value, content, mode, ifVersion });
       }
