@@ -1,5 +1,8 @@
 /** The view of results (MCP Apps) in Chromium, in a host made of the extension's own bridge. */
 import assert from "node:assert/strict";
+// @ts-expect-error: the package's types name no default
+import schema from "@modelcontextprotocol/ext-apps/schema.json" with { type: "json" };
+import * as z from "zod";
 import type { Browser, Frame, FrameLocator, Page } from "playwright-core";
 import { startDesk } from "../console/desk.ts";
 import { startServicenowServer } from "../fixtures/servicenow/server.ts";
@@ -10,6 +13,7 @@ import { accessibilityProblems } from "./page_checks.ts";
 import { openPage, picture } from "./steps.ts";
 
 interface Seen {
+  readonly sent: readonly Readonly<Record<string, unknown>>[];
   readonly links: readonly string[];
   readonly messages: readonly { readonly content: readonly { readonly text: string }[] }[];
   readonly contexts: readonly { readonly content: readonly { readonly text: string }[] }[];
@@ -50,6 +54,30 @@ async function openHost(browser: Browser, host: AppsHost, width = 760): Promise<
     seen: () => page.evaluate("host.seen"),
     frame: () => page.frames().find((each) => each.parentFrame()?.parentFrame() === page.mainFrame()) ?? assert.fail(),
   };
+}
+
+/** By the extension's own schema, for what it has one. */
+const schemas: Readonly<Record<string, string>> = {
+  "ui/initialize": "McpUiInitializeRequest",
+  "ui/notifications/initialized": "McpUiInitializedNotification",
+  "ui/notifications/size-changed": "McpUiSizeChangedNotification",
+  "ui/open-link": "McpUiOpenLinkRequest",
+  "ui/message": "McpUiMessageRequest",
+  "ui/update-model-context": "McpUiUpdateModelContextRequest",
+};
+
+/** Everything that the view sent is a message of the extension, or of MCP as it lets views use it. */
+async function checkMessages(shown: Shown): Promise<void> {
+  const { sent } = await shown.seen();
+  assert.ok(sent.length > 3);
+  for (const { jsonrpc, id: _, ...message } of sent) {
+    assert.equal(jsonrpc, "2.0");
+    const { method } = message;
+    if (method === undefined || method === "ui/notifications/sandbox-proxy-ready") continue; // an answer; the frame's own
+    if (method === "tools/call" || method === "resources/read") continue; // the server has checked them
+    const parsed = z.fromJSONSchema(schema.$defs[schemas[String(method)] ?? assert.fail(String(method))]);
+    assert.ok(parsed.safeParse(message).success, JSON.stringify(message));
+  }
 }
 
 const state = ({ view }: Shown, words: string) => view.getByRole("status").getByText(words, { exact: true }).waitFor();
@@ -135,6 +163,7 @@ chromiumTest("view: a difference in colour, undone and made again by the person"
   await shown.call("file_edit", { path: "b.txt", old_text: "never", new_text: "B" });
   await state(shown, "Failed");
   await view.getByText(/old_text is not/).or(view.getByText("Failed to edit file")).first().waitFor();
+  await checkMessages(shown);
   assert.deepEqual(shown.foreign, []);
 });
 
@@ -239,6 +268,7 @@ chromiumTest(
     await lookAt(shown, "approved");
     assert.equal((await desk.call("file_write", input)).isError, false); // the agent calls again, and another view shows it
     await state(shown, "Done");
+    await checkMessages(shown);
     // a host that reads no resources and opens no links is told in words
     await shown.call("file_write", { ...input, content: "two\n" }, {
       capabilities: { serverResources: null, openLinks: null },

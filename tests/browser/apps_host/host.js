@@ -8,7 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 const mimeType = "text/html;profile=mcp-app";
 const info = { name: "Test host", version: "1" };
 const sandbox = new URLSearchParams(location.search).get("sandbox");
-const seen = { links: [], messages: [], contexts: [], sizes: [], progress: [] };
+const seen = { sent: [], links: [], messages: [], contexts: [], sizes: [], progress: [] };
 let client, tools, bridge, theme = "light";
 
 globalThis.host = {
@@ -46,6 +46,7 @@ globalThis.host = {
     );
     frame.src = sandbox;
     document.body.append(frame);
+    addEventListener("message", ({ source, data }) => source === frame.contentWindow && seen.sent.push(data));
     await isReady;
     const { tools: serverTools, resources: serverResources } = client.getServerCapabilities();
     const all = {
