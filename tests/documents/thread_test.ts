@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import { createDocuments } from "../../src/files/documents/reading.ts";
 import { success } from "../../src/lib/result.ts";
+import { makePdf, makePdfBomb } from "../fixtures/pdf.ts";
 
 const tooMuch = "it takes more time or memory to read than a document may";
 
@@ -75,4 +76,26 @@ Deno.test("what runs in the thread has no right; one that hangs, or takes all me
     hasty.close();
     await Deno.remove(directory, { recursive: true });
   }
+});
+
+Deno.test("a PDF that unpacks without end costs no more memory than its bounds, and the next is read", async () => {
+  const documents = createDocuments();
+  const read = async (bytes: Uint8Array<ArrayBuffer>) => {
+    const load = () => Promise.resolve(success({ bytes, sha256: "" }));
+    const outcome = await documents.read("a.pdf", { version: String(Math.random()), caller: "a", load });
+    return outcome.ok ? outcome.value.document.parts[0]?.text ?? "" : outcome.error;
+  };
+  const bombs = [makePdfBomb(512 * 1024 * 1024), makePdfBomb(512 * 1024 * 1024, 2)];
+  let most = 0;
+  try {
+    assert.equal(await read(makePdf([["first"]])), "first");
+    const before = Deno.memoryUsage().rss;
+    const watch = setInterval(() => most = Math.max(most, Deno.memoryUsage().rss - before), 20);
+    for (const bomb of bombs) assert.match(await read(bomb), /too large when unpacked/);
+    clearInterval(watch);
+    assert.equal(await read(makePdf([["last"]])), "last");
+  } finally {
+    documents.close();
+  }
+  assert.ok(most < 400e6, `the process grew by ${Math.round(most / 1e6)} MB`);
 });

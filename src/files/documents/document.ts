@@ -17,6 +17,9 @@ export type DocumentPart = DocumentText["parts"][number];
 /** What all its text may have. */
 export const maxDocumentCharacters: number = 8 * 1024 * 1024;
 
+/** Said of what would need more memory than its bounds. */
+export const tooLarge: string = "its contents are too large when unpacked";
+
 /** Why a document cannot be read, in words for the model that complete "cannot read file: ". */
 export class DocumentRefusal extends Error {}
 
@@ -33,7 +36,7 @@ export class DocumentBudget {
   }
 
   take(bytes: number): void {
-    if (bytes > this.#left) throw new DocumentRefusal("its contents are too large when unpacked");
+    if (bytes > this.#left) throw new DocumentRefusal(tooLarge);
     this.#left -= bytes;
   }
 }

@@ -45,7 +45,7 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
     const text = await textOfPage(await document.getPage(number)).catch(() => null);
     if (text === "") without.push(number);
     const shown = text === null
-      ? "(this page is damaged)"
+      ? "(this page is damaged, or too large when unpacked)"
       : text === ""
       ? "(no text on this page: it is a picture, such as a scan, or empty)"
       : text;

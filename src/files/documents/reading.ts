@@ -11,6 +11,9 @@ export const maxDocumentBytes: number = 64 * 1024 * 1024;
 /** One document, the start of the thread included; the thread is ended then, and the next one gets a new one. */
 const maxReadingMs = 20_000;
 const tooMuch = "it takes more time or memory to read than a document may";
+/** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
+const maxGrowthBytes = 1024 * 1024 * 1024;
+const watchMs = 100;
 /** Documents that wait for the thread, which reads one after the other. */
 const maxWaiting = 16;
 /** Of one caller's. */
@@ -71,6 +74,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       }
       const finish = (outcome: DocumentOutcome, isOver: boolean): void => {
         stopTimer();
+        stopWatch();
         if (isOver) end();
         else stopIdle = systemTimers.after(idleMs, end);
         resolve(outcome);
@@ -79,6 +83,10 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
         readingMs,
         () => finish(failure(tooMuch), true),
       );
+      const mostBytes = Deno.memoryUsage().rss + maxGrowthBytes;
+      const stopWatch = systemTimers.every(watchMs, () => {
+        if (Deno.memoryUsage().rss > mostBytes) finish(failure(tooMuch), true);
+      });
       const send = (): void => worker.postMessage({ name, bytes }, [bytes.buffer]);
       worker.onmessage = ({ data }) => {
         if (data === "ready") return send();

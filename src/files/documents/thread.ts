@@ -3,13 +3,27 @@
  * modules of this directory. It loads them, gives up that right too, and only then asks for a document.
  */
 import { parentPort } from "node:worker_threads";
-import { DocumentBudget, DocumentRefusal, maxDocumentCharacters } from "./document.ts";
+import { DocumentBudget, DocumentRefusal, maxDocumentCharacters, tooLarge } from "./document.ts";
 import { readDocument } from "./readers.ts";
 
 /** Of one document; buffers are outside of what limits a thread. */
 const maxUnpackedBytes = 128 * 1024 * 1024;
 
+/** Of one buffer. What unpacks into a buffer that grows, as pdf.js does, is refused before this one is made. */
+const maxBufferBytes = 64 * 1024 * 1024;
+
 Deno.permissions.revokeSync({ name: "read" });
+
+globalThis.Uint8Array = new Proxy(Uint8Array, {
+  construct(target, given: [unknown], made) {
+    if (typeof given[0] === "number" && given[0] > maxBufferBytes) throw new DocumentRefusal(tooLarge);
+    return Reflect.construct(target, given, made);
+  },
+});
+// Unpacks without a bound where there is one; pdf.js and ours have their own ways.
+Reflect.deleteProperty(globalThis, "DecompressionStream");
+// Libraries print warnings, and the output of `portcullis stdio` is the protocol's.
+for (const name of ["log", "info", "debug", "warn", "error"]) Reflect.set(globalThis.console, name, () => {});
 
 parentPort?.on("message", async ({ bytes, name }: { readonly bytes: Uint8Array; readonly name: string }) => {
   try {
