@@ -21,6 +21,7 @@ export const coreTests: readonly string[] = [
 
 /** Files of the suite that start servers in a way of their own, which is that of one machine: why others skip them. */
 const ownWays: Readonly<Record<string, string>> = {
+  "documents_test.ts": "it puts documents into the workspace's directory",
   "extreme_workspaces_test.ts": "it makes directories that no tool can",
   "fleet_test.ts": "it has a fleet of its own",
   "full_disk_test.ts": "it mounts disks for one process",
