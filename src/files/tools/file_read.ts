@@ -64,7 +64,7 @@ const lineNumber = () => z.int().min(1).optional();
 const plainInput = () =>
   z.object({
     filename: filenameInput().describe(
-      "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column), a.pdf:p3-7, a.xlsx:Q3!B2:F9",
+      "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column), a.pdf:p3, a.xlsx:Q3!A1:F9",
     ),
     files: z.array(z.string()).max(maxFiles - 1).optional().describe("Further paths"),
     start_line: lineNumber().describe("First line, from 1").meta(unlisted),
