@@ -18,6 +18,7 @@ import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
+import { identityOf } from "./workspaces.ts";
 import { createToolListCost } from "./protocol_server.ts";
 
 const keptMs = 5_000;
@@ -96,6 +97,17 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
     : { name, state: "warning", text: `${dir}: ${confinementWords.checked}` };
 }
 
+function directoriesOf(
+  { workspace: { store, directories } }: Config,
+  { takeOutDirectory }: Pick<ConsoleParts, "takeOutDirectory">,
+): Parameters<typeof openConsole>[0]["directories"] {
+  if (store !== "disk" || directories[0]?.name === "" || takeOutDirectory === undefined) return null;
+  return {
+    listed: () => directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),
+    takeOut: takeOutDirectory,
+  };
+}
+
 export interface ConsoleParts extends Parts {
   readonly authorizationServer: AuthorizationServer;
   /** Rejects when the storage takes no write. */
@@ -140,5 +152,6 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
     isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
     settings: config.inForce,
+    directories: directoriesOf(config, parts),
   });
 }

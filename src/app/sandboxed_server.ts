@@ -5,6 +5,7 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
+import { readAdded, writeAdded } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { createProviderGateway } from "./provider_gateway.ts";
 import type { Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
@@ -85,6 +86,12 @@ export function startSandboxedServer(
           .then((document) => send({ kind: "document", id: data.id, document }));
       case "ask_provider":
         return void askProvider?.(data.question).then((reply) => send({ kind: "provider_reply", id: data.id, reply }));
+      case "take_out": {
+        const { dataDir } = config.storage;
+        const added = readAdded(dataDir);
+        if (isChangeable && added.ok) writeAdded(dataDir, added.value.filter(({ name }) => name !== data.name));
+        return;
+      }
       case "log": {
         const written = Promise.resolve(writeLog(data.lines));
         return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));

@@ -48,6 +48,8 @@ export type FromWorker =
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
   /** A request to the company's provider, whose hosts the main thread knows by its metadata. */
   | { readonly kind: "ask_provider"; readonly id: number; readonly question: ProviderQuestion }
+  /** A person takes out a directory that was added to the workspace. */
+  | { readonly kind: "take_out"; readonly name: string }
   /** Whole lines of the log, which the main thread writes. */
   | { readonly kind: "log"; readonly id: number; readonly lines: Uint8Array<ArrayBuffer> }
   /** The first client that connected, as it calls itself. */

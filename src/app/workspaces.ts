@@ -131,7 +131,7 @@ function openWhileThere(path: string, open: () => Workspace): Pick<JoinedDirecto
 }
 
 /** Differs where another directory is at the path than before; `null` where there is none. */
-function identityOf(path: string): string | null {
+export function identityOf(path: string): string | null {
   try {
     const { dev, ino } = Deno.statSync(path);
     return `${dev}:${ino}`;

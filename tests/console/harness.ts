@@ -55,7 +55,11 @@ export async function startConsole(
       overviewSection(sources, () => Promise.resolve([])),
       connectionsSection(sources, () => Promise.resolve(new Map())),
       peopleSection({ administration, signInIsElsewhere: false }),
-      settingsSection([{ heading: "Address", name: "PORT", value: "3000", source: "default" }]),
+      settingsSection({
+        settings: [{ heading: "Address", name: "PORT", value: "3000", source: "default" }],
+        directories: null,
+        log: { write: () => {}, flush: () => {} },
+      }),
       ...more,
     ],
   });

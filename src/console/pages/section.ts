@@ -109,6 +109,17 @@ export interface ConsoleSources {
   readonly servicenow: ServicenowAccounts | null;
   /** Where someone who signed in with a passphrase links an account at the company's provider; `null` without one. */
   readonly companyLink: string | null;
+  /** Of a workspace of several; `null` where it is one, or kept in the database. */
+  readonly directories: {
+    listed(): readonly {
+      readonly name: string;
+      readonly path: string;
+      readonly isReadOnly: boolean;
+      readonly isAdded: boolean;
+      readonly isThere: boolean;
+    }[];
+    takeOut(name: string): void;
+  } | null;
   /** The settings in force; a secret's value is "set". */
   readonly settings: readonly Readonly<Record<"heading" | "name" | "value" | "source", string>>[];
 }

@@ -16,7 +16,7 @@ import { whySection } from "./why.ts";
 
 /** The routes of the whole console, and `close` for the streams of open pages; see `createConsole`. */
 export function openConsole(sources: ConsoleSources) {
-  const { administration, decisions, live, search, servicenow, settings, visits } = sources;
+  const { administration, decisions, live, search, servicenow, visits } = sources;
   const day = createDayOfCalls(sources);
   const nameOf = async (id: string): Promise<[string, string]> => [
     id,
@@ -43,7 +43,7 @@ export function openConsole(sources: ConsoleSources) {
       auditSection(search, namesOf),
       changeSection(changes),
       filesSection(sources, { changes, namesOf }),
-      settingsSection(settings),
+      settingsSection(sources),
     ],
   });
 }

@@ -2,6 +2,7 @@
 import { type Html, html } from "../../lib/page.ts";
 import { durationWords } from "../../lib/time.ts";
 import { type ConsoleSources, dataTable, type Section } from "./section.ts";
+import { directoriesPart, takeOutAct } from "./directories.ts";
 import { commandLine } from "../../lib/program_name.ts";
 
 const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
@@ -19,12 +20,14 @@ function readable(name: string, value: string): Html {
 }
 
 /** The settings by heading; secrets come in as "set". */
-export function settingsSection(rows: ConsoleSources["settings"]): Section {
+export function settingsSection(sources: Pick<ConsoleSources, "settings" | "directories" | "log">): Section {
+  const { settings: rows } = sources;
   return {
     name: "settings",
     title: "Settings",
     forAdministrators: true,
-    show() {
+    acts: { take_out: takeOutAct(sources) },
+    show(visit) {
       const headings = [...new Set(rows.map(({ heading }) => heading))];
       const tables = headings.map((heading) =>
         html`
@@ -44,6 +47,7 @@ export function settingsSection(rows: ConsoleSources["settings"]): Section {
       return Promise.resolve(html`
         <p>These are in force. They are changed where the server is started, and take effect with a restart.
           <code>${commandLine("config --all")}</code> explains each.</p>
+        ${directoriesPart(sources, visit)}
         <div class="titled">${tables}</div>
       `);
     },
