@@ -152,7 +152,9 @@ chromiumTest("view: a difference in colour, undone and made again by the person"
   await state(shown, "Done");
   assert.match((await desk.call("file_read", { filename: "notes/plan.md" })).text, /the third/);
   await view.getByRole("button", { name: "Open in the console" }).click();
-  assert.equal(await openedLink(shown), `${desk.server.url}/console/audit?target=notes%2Fplan.md`);
+  const link = new URL(await openedLink(shown));
+  assert.deepEqual([link.origin, link.pathname], [desk.server.url, "/console/change"]);
+  assert.match((await desk.page(`change${link.search}`)).html, /the third/);
   // a new file, a dry run, and one that fails
   await shown.call("file_write", { filename: "b.txt", content: "b\n", files: [{ filename: "c.txt", content: "c" }] });
   await state(shown, "Done");

@@ -109,7 +109,7 @@ export const viewScript = `
   const show = ({ isError, content, structuredContent, _meta }, done = "Done") => {
     const own = _meta?.["portcullis/view"] ?? {};
     const { data = structuredContent ?? {}, change, code = "", waiting } = own;
-    const { records = [], path, filename = path, paths: [file = filename] = [] } = data;
+    const { records = [] } = data;
     end();
     if (own.title) entitle(own.title);
     if (waiting) return wait({ ...waiting, state: "waiting" });
@@ -117,7 +117,7 @@ export const viewScript = `
     else mark("good", data.changed === false || records.some((each) => each.dry_run) ? "Dry run" : done);
     body.replaceChildren(...isError ? [make("p", {}, textOf(content))] : parts(data, content));
     const isChange = change || records.some(({ changes }) => changes);
-    const page = main.dataset.console + (file ? "/audit?" + new URLSearchParams({ target: file }) : "");
+    const page = main.dataset.console + (change ? "/change?id=" + change : "");
     acts.replaceChildren(
       ...change ? [undo(change, done === "Undone" ? "Redo" : "Undo")] : [],
       ...records.length === 1 ? link("Open in ServiceNow", records[0].link) : [],
