@@ -216,10 +216,9 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
   return { mode, token };
 }
 
-/** The pages below /console, and the events of open ones. */
-const pageNames = "live connections why decisions rules people servicenow audit change files settings events".split(
-  " ",
-);
+/** The pages below /console, and the events of open ones; Activity was `live` and `audit` before. */
+const pageNames = "activity live audit change decisions connections why servicenow files settings people rules events"
+  .split(" ");
 
 /**
  * The routes of the console, none where it is off. The code of its pages is loaded at the first request to one; `close`

@@ -158,7 +158,7 @@ async function steerCalls({ open, page, press, call }: Visit): Promise<void> {
   const stopped = await call("file_read", { filename: "notes.txt" });
   assert.ok(stopped.isError, stopped.text);
   await open("people");
-  await page.getByText("All calls are stopped. The Live page lets them run again.").waitFor();
+  await page.getByText("All calls are stopped. Activity lets them run again.").waitFor();
   await open("live");
   await press("Let calls run again", "Calls run again.");
   assert.equal((await call("file_read", { filename: "notes.txt" })).isError, false);

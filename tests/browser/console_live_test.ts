@@ -69,7 +69,7 @@ async function watchPages(browser: Browser): Promise<void> {
 
   // the server stops and comes again at the same address: the page says both, and goes on
   const live = await one.context().newPage();
-  await live.goto(`${first.url}/console/live`);
+  await live.goto(`${first.url}/console/activity`);
   await live.locator("#live-state").getByText("Live").waitFor();
   await first.stop();
   await live.getByText("Reconnecting").waitFor();

@@ -1,7 +1,8 @@
 /** What was begun with an administrator's rights ends with them. */
 import assert from "node:assert/strict";
 import { emptyLine } from "../../src/audit/line.ts";
-import { auditSection } from "../../src/console/pages/audit.ts";
+import type { ConsoleSources } from "../../src/console/pages/section.ts";
+import { activitySection } from "../../src/console/pages/activity.ts";
 import { setAdministrator } from "../../src/oauth/manage_users.ts";
 import { hiddenField, openBrowser, postLinkForm, type TestBrowser } from "../authorization_server/harness.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
@@ -49,10 +50,9 @@ Deno.test("a link for a passphrase ends with its maker's rights, and with any ch
 
 Deno.test("an export ends with the rights that it began with, however slowly it is read", async () => {
   const line = { ...emptyLine, event: "call", person: "owner", instance: "1", batch: 1 };
-  const endless = auditSection(
-    () => Promise.resolve({ lines: [line], cursor: "more" }),
-    () => Promise.resolve(new Map()),
-  );
+  const search = () => Promise.resolve({ lines: [line], cursor: "more" });
+  const sources = { search, live: { switches: { stopped: null } } } as unknown as ConsoleSources;
+  const endless = activitySection(sources, () => Promise.resolve(new Map()));
   await using harness = await startConsole([endless]);
   const secret = await invitePerson(harness, await signInTo(harness), "ada");
   const change = (administrator: boolean) => setAdministrator(harness.deps, { name: "ada", administrator });
@@ -63,7 +63,7 @@ Deno.test("an export ends with the rights that it began with, however slowly it 
   };
   for (const end of [() => change(false), signOut]) {
     await change(true);
-    const reader = (await ada.get("/console/audit?download=audit")).body?.getReader();
+    const reader = (await ada.get("/console/activity?download=audit")).body?.getReader();
     assert.ok(reader);
     for (let page = 0; page < 3; page++) assert.equal((await reader.read()).done, false);
     await end();

@@ -36,12 +36,35 @@ Deno.test("an approval begins with what the call would do, in one line", async (
   assert.doesNotMatch(html, /[Dd]ry run/);
 });
 
-Deno.test("each page that the console's navigation names is there", async () => {
+Deno.test("each page that the console's menu names is there, and each page of its place", async () => {
   await using desk = await startDesk();
-  const { html } = await desk.page("live");
-  const named = new Set(Array.from(html.matchAll(/href="\/console\/([a-z]+)"/g), ([, name = ""]) => name));
-  assert.ok(named.size >= 8, [...named].join(" "));
-  for (const name of named) assert.match((await desk.page(name)).html, /aria-current="page"/, name);
+  const namesIn = (html: string, label: string): readonly string[] => {
+    const [, menu = ""] = new RegExp(`<nav[^>]*aria-label="${label}">([^]*?)</nav>`).exec(html) ?? [];
+    return Array.from(menu.matchAll(/<a href="\/console\/?([a-z]*)"/g), ([, name = ""]) => name);
+  };
+  const places = namesIn((await desk.page("activity")).html, "Console");
+  assert.deepEqual(places, ["", "activity", "decisions", "connections", "files", "settings"]);
+  const named = new Set(places.slice(1));
+  for (const place of places.slice(1)) {
+    for (const name of namesIn((await desk.page(place)).html, "Pages")) named.add(name);
+  }
+  for (const name of ["why", "people", "rules"]) assert.ok(named.has(name), name);
+  for (const name of named) {
+    const { html } = await desk.page(name);
+    assert.equal(
+      html.match(/aria-current="page"/g)?.length,
+      places.includes(name) && !/"Pages"/.test(html) ? 1 : 2,
+      name,
+    );
+  }
+});
+
+Deno.test("the addresses that Activity had before lead to it, and keep the filter", async () => {
+  await using desk = await startDesk();
+  for (const former of ["live", "audit?tool=file_read&outcome=failed"]) {
+    const page = await desk.page(former);
+    assert.equal(page.url.href, `${desk.server.url}/console/${former.replace(/^[a-z]+/, "activity")}`);
+  }
 });
 
 Deno.test("a denied call does nothing, and the agent gets the person's word", async () => {

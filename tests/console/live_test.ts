@@ -16,7 +16,7 @@ async function createToken({ dataDir }: ServerPlace, user = "owner"): Promise<st
   return made.stdout.trim();
 }
 
-const livePage = (person: Person, url: string): Promise<Page> => openSignedIn(person, `${url}/console/live`);
+const livePage = (person: Person, url: string): Promise<Page> => openSignedIn(person, `${url}/console/activity`);
 
 /** Waits until the page has what is looked for. */
 async function seen(person: Person, url: string, pattern: RegExp): Promise<Page> {
@@ -40,17 +40,18 @@ Deno.test("a call that runs is seen, and cancelled from the page, by its person 
   const added = await runCommand(["users", "add", "ada", "--data-dir", place.dataDir], { stdin: `${passphrase}\n` });
   assert.equal(added.code, 0, added.stderr);
   const ada = createPerson(server.url);
-  const signInPage = await ada.open(`${server.url}/console/live`);
+  const signInPage = await ada.open(`${server.url}/console/activity`);
   await ada.submit(signInPage, { username: "ada", passphrase });
 
   const prompt = "<b>a secret plan</b>";
   const running = call(server.url, await createToken(place), "llm_generate", { prompt });
   const page = await seen(owner, server.url, /&quot;prompt&quot;:&quot;&lt;b&gt;a secret plan/);
-  assert.doesNotMatch((await ada.open(`${server.url}/console/live`)).html, /secret plan/);
+  assert.doesNotMatch((await ada.open(`${server.url}/console/activity`)).html, /secret plan/);
   const id = /name="call" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
-  const own = await ada.open(`${server.url}/console/live`);
+  const own = await ada.open(`${server.url}/console/activity`);
   const csrf = /name="csrf" value="([^"]+)"/.exec(own.html)?.[1] ?? "";
-  const form = `<form method="post" action="/console/live"><input type="hidden" name="csrf" value="${csrf}"></form>`;
+  const form =
+    `<form method="post" action="/console/activity"><input type="hidden" name="csrf" value="${csrf}"></form>`;
   for (const fields of [{ act: "cancel", call: id }, { act: "stop" }, { act: "pause", client: "portcullis-cli" }]) {
     const forged = await ada.submit({ ...own, html: form }, fields);
     assert.ok(forged.status === 422 || forged.status === 403, `${fields.act}: ${forged.status}`);
@@ -80,7 +81,7 @@ Deno.test("a paused client and a stopped server refuse calls at once, over a res
     assert.match(await call(server.url, token, "file_list", {}), /stopped all calls/);
     const live = (await livePage(owner, server.url)).html;
     assert.match(live, />stopped<\/span>\s*<\/td>/, "the outcome, without its reason in the same word");
-    assert.ok(live.includes("Stopped by owner") && !live.includes("The Live page lets them run again"), live);
+    assert.ok(live.includes("Stopped by owner") && !live.includes("Activity lets them run again"), live);
     assert.match((await openSignedIn(owner, `${server.url}/console/people`)).html, /All calls are stopped/);
     await server.stop();
   }

@@ -145,7 +145,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
   },
 
   async "a client that is paused on one, and a stop of everything, are refused by the other"({ a, b }) {
-    const script = `<form method="post" action="/console/live">${await csrfOf(b)}</form>`;
+    const script = `<form method="post" action="/console/activity">${await csrfOf(b)}</form>`;
     const live = { ...await b.page("live"), html: script };
     await b.owner.submit(live, { act: "pause", client: "portcullis-cli" });
     await until("the other refuses", async () => /paused/.test(await a.call("file_list", {})));

@@ -49,7 +49,7 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
 
   async "an open page is kept up to date by the event stream"({ url, call }) {
     const cookies = new Map<string, string>();
-    await openSignedIn(createPerson(url, fetch, cookies), `${url}/console/live`);
+    await openSignedIn(createPerson(url, fetch, cookies), `${url}/console/activity`);
     const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; ");
     const response = await fetch(`${url}/console/events?section=live`, { headers: { cookie } });
     assert.equal(response.headers.get("content-type"), "text/event-stream");

@@ -81,6 +81,7 @@ const endedCall = z.lazy(() =>
     target: optionalText,
     outcome: optionalText,
     code: optionalText,
+    change: optionalText,
     durationMs: z.number().nullable(),
   })
 );

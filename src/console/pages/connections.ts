@@ -53,6 +53,7 @@ export function connectionsSection(
   return {
     name: "connections",
     title: "Connections",
+    tab: "Applications",
     live: listsOf,
     async show(visit) {
       const { grants, tokens } = await listsOf(visit);
@@ -279,9 +280,9 @@ function usedCell(at: number, address: string | undefined, visit: Visit): Html {
   return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
 }
 
-/** How many, leading to their lines in the audit. */
+/** How many, leading to them in Activity. */
 function callsCell(count: number, client: string, visit: Visit): Html | number {
-  return count === 0 ? 0 : html`<a href="${visit.href("audit", { client })}">${count}</a>`;
+  return count === 0 ? 0 : html`<a href="${visit.href("activity", { client })}">${count}</a>`;
 }
 
 function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTokens"]): Html {
@@ -348,6 +349,7 @@ export function servicenowSection(options: ServicenowAccounts): Section {
   return {
     name: "servicenow",
     title: "ServiceNow",
+    place: "connections",
     live,
     async show(visit) {
       const { own, links } = await live(visit);

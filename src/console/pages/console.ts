@@ -325,7 +325,12 @@ export function createConsole(options: ConsoleOptions) {
     }
     const entered = await visits.enter(request, page);
     if (!entered.ok) return entered.error;
-    const visit = visitOf(entered.value, new URL(request.url).searchParams);
+    const { pathname, searchParams } = new URL(request.url);
+    const visit = visitOf(entered.value, searchParams);
+    const isFormer = section.formerly?.some((name) => pathname.endsWith(`/console/${name}`)) ?? false;
+    if (isFormer && !visit.query.has("download")) {
+      return seeOther(visit.href(section.name, Object.fromEntries(searchParams)));
+    }
     if (!mayOpen(entered.value)(section)) {
       return await refuse(section, visit, "This page is for the owner and administrators.");
     }
@@ -363,11 +368,13 @@ export function createConsole(options: ConsoleOptions) {
   };
 
   const routes: readonly Route[] = [
-    ...sections.map((section): Route => ({
-      paths: [section.name === "" ? "/console" : `/console/${section.name}`],
-      kind: "page",
-      endpoint: endpointOf(section),
-    })),
+    ...sections.flatMap((section) =>
+      [section.name, ...section.formerly ?? []].map((name): Route => ({
+        paths: [name === "" ? "/console" : `/console/${name}`],
+        kind: "page",
+        endpoint: endpointOf(section),
+      }))
+    ),
     { paths: ["/console/events"], kind: "page", endpoint: eventsEndpoint },
   ];
   return { routes, close: streams.close };

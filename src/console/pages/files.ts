@@ -191,7 +191,7 @@ export function filesSection(
           changeCell(each),
         ]);
         const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
-        const calls = html`<p><a href="${visit.href("audit", { target: own })}">All calls</a></p>`;
+        const calls = html`<p><a href="${visit.href("activity", { target: own })}">All calls</a></p>`;
         const table = dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "Nothing is recorded." });
         return html`${table}${!isDirectory && calls}`;
       },

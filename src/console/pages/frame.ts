@@ -30,7 +30,9 @@ const consoleScript = `
   const put = (id, markup) => {
     const element = document.getElementById(id);
     if (element === null) return;
-    if (element.contains(document.activeElement)) {
+    const chosen = document.activeElement.matches("article") && element.contains(document.activeElement)
+      ? document.activeElement.id : null;
+    if (chosen === null && element.contains(document.activeElement)) {
       waiting.set(id, markup);
       return say("Paused while you are in the list.");
     }
@@ -40,6 +42,7 @@ const consoleScript = `
     element.innerHTML = markup;
     if (id === "waiting-count") document.title = markup === "" ? title : "(" + element.textContent + ") " + title;
     for (const each of open) document.getElementById(each)?.setAttribute("open", "");
+    if (chosen !== null) document.getElementById(chosen)?.focus({ preventScroll: true });
     element.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] ?? 0; });
     if (!formsOf(element).startsWith(forms)) movedAt.set(element, performance.now());
   };
@@ -49,6 +52,15 @@ const consoleScript = `
       event.preventDefault();
       say("Nothing was sent: the list changed as you clicked. Look again.");
     }
+  });
+  document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
+    const calls = Array.from(document.querySelectorAll("article[tabindex]"));
+    if (calls.length === 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio]), select")) return;
+    const at = calls.findIndex((call) => call.contains(document.activeElement));
+    const step = { j: 1, k: -1 }[key];
+    const decision = { a: "approve", d: "deny" }[key];
+    if (step !== undefined) calls[Math.min(Math.max(at + step, 0), calls.length - 1)].focus();
+    if (decision !== undefined && at >= 0) calls[at].querySelector("button[value=" + decision + "]").click();
   });
   document.addEventListener("focusout", () => setTimeout(() => {
     if (waiting.size === 0) return;
@@ -78,71 +90,96 @@ const consoleScript = `
 
 // What the console's pages add to the stylesheet of all pages.
 
-/** The same colours, wider; tables scroll on their own in a narrow window. */
+/** The same colours on one sheet; in a narrow window the menu is a drawer, and a table's row a card. */
 const consoleStylesheet = `
-.frame.wide { max-width: 72rem; padding-top: 1.5rem; }
+body:has(.wide) { background: var(--card); font-size: .9375rem; }
+.frame.wide { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 1.5rem; align-items: center; max-width: 78rem; padding: 0 clamp(1rem, 3vw, 2rem) 4rem; }
+.wide .brand { min-height: 3.5rem; margin: 0; color: var(--ink); }
+.wide > main { grid-column: 1 / -1; padding: 1.5rem 0 0; border: 0; border-top: 1px solid var(--line); border-radius: 0; box-shadow: none; min-width: 0; }
 .skip { position: absolute; left: -100rem; }
 .skip:focus { left: 1rem; top: 1rem; background: var(--card); padding: .5rem .8rem; }
-nav.console { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem; margin: 0 0 1rem; }
-nav.console a { padding: .4rem .5rem; border-radius: .5rem; text-decoration: none; color: var(--ink); font-weight: 500; }
-nav.console a:hover { background: var(--soft); text-decoration: underline; }
-nav.console a[aria-current] { background: var(--accent); color: var(--accent-ink); }
-nav.console form { margin-left: auto; }
-nav.console .links { display: flex; flex-wrap: wrap; gap: .25rem; position: static; width: auto; height: auto; margin: 0; padding: 0; border: 0; background: none; color: inherit; }
+nav.console { display: flex; align-items: center; gap: .5rem; min-width: 0; }
+nav.console .links { display: flex; flex: 1; align-items: center; gap: .125rem; position: static; width: auto; height: auto; margin: 0; padding: 0; border: 0; background: none; color: inherit; overflow: visible; }
+nav.console a { padding: .3rem .65rem; border-radius: .4rem; text-decoration: none; color: var(--quiet); font-weight: 500; }
+nav.console a:hover { color: var(--ink); background: var(--soft); }
+nav.console a[aria-current] { color: var(--ink); background: var(--ground); font-weight: 600; }
+nav.console .links form { margin-left: auto; }
 nav.console .menu { display: none; }
+nav.tabs { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: -.5rem 0 1.5rem; border-bottom: 1px solid var(--line); }
+nav.tabs a { padding: .5rem 0; margin-bottom: -1px; border-bottom: 2px solid transparent; color: var(--quiet); text-decoration: none; font-weight: 500; }
+nav.tabs a:hover { color: var(--ink); }
+nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .count:not(:empty) { margin-left: .35rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-line); color: #1a1d23; font-size: .8rem; }
-.wide h2 { font-size: 1.15rem; margin-top: 2rem; }
-.state { color: var(--quiet); font-size: .875rem; }
-.state::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
+.head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1rem; margin-bottom: .75rem; }
+.head h1, .head .state { margin: 0; }
+.wide h2 { font-size: 1rem; margin: 1.75rem 0 .6rem; }
+.state { color: var(--quiet); font-size: .8125rem; }
+.state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
 .state.on::before { background: #2e8b57; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
-.tiles li { border: 1px solid var(--line); border-left: 4px solid var(--field); border-radius: .6rem; padding: .7rem .9rem; min-width: 0; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
+.tiles li { border: 1px solid var(--line); border-left: 3px solid var(--field); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
 .tiles li.good { border-left-color: #2e8b57; }
 .tiles li.bad { border-left-color: var(--bad-line); }
 .tiles li.warn { border-left-color: var(--warn-line); }
 .tiles strong { display: block; }
-.tiles span { font-size: .9rem; overflow-wrap: anywhere; }
+.tiles span { font-size: .875rem; overflow-wrap: anywhere; }
 h2, li { overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .6rem; }
 .scroll:focus-visible { outline-offset: -3px; }
-table { border-collapse: collapse; width: 100%; font-size: .925rem; }
-caption { position: sticky; left: 0; max-width: min(100%, 100vw - 5rem); text-align: left; color: var(--quiet); font-size: .875rem; padding-bottom: .4rem; }
-th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; font-size: .875rem; }
+th, td { text-align: left; vertical-align: top; padding: .5rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+tbody tr:last-child > td { border-bottom: 0; }
+tbody tr:hover { background: var(--soft); }
 td { min-width: 6.5rem; }
-.titled caption { display: none; }
 .titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
-th { font-weight: 600; white-space: nowrap; }
-.badge { display: inline-block; padding: .05rem .5rem; border: 1px solid var(--field); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
+td summary { padding: 0; }
+td .fact { display: block; color: var(--quiet); font-size: .8125rem; }
+th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var(--soft); }
+.badge { display: inline-block; padding: 0 .5rem; border: 1px solid var(--field); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
 .badge.bad { border-color: var(--bad-line); background: var(--bad); color: var(--bad-ink); }
-.badge.good { border-color: var(--accent); }
+.badge.good { border-color: var(--line); }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
-.row { display: flex; flex-wrap: wrap; gap: .6rem; align-items: end; margin-bottom: 1rem; }
+.wide button, .wide a.button { padding: .4rem .8rem; font-size: .875rem; border-radius: .4rem; }
+td button, nav.console button { padding: .2rem .65rem; }
+.row { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: end; margin-bottom: 1rem; }
 .row > div { min-width: 0; max-width: 100%; }
-.row label { display: block; font-size: .875rem; font-weight: 600; white-space: nowrap; }
-.row input, .row select, .row button { height: 2.6rem; }
-td .row { align-items: start; margin: 0; }
+.row label { display: block; font-size: .8125rem; color: var(--quiet); white-space: nowrap; }
+.row input, .row select, .row > button { height: 2.2rem; padding-block: 0; }
+.row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
+td .row { align-items: start; margin: 0; gap: .4rem; }
 .scroll + p, .scroll + form, form + p { margin-top: 1rem; }
-.row input, .row select {
-  display: block; max-width: 100%; padding: .45rem .6rem; font: inherit; font-weight: 400; color: inherit; background: var(--card);
-  border: 1px solid var(--field); border-radius: .5rem;
-}
-.row input[type="text"] { width: 12rem; }
+.row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
+.row input[type="text"] { width: 11rem; }
+.row select { max-width: 15rem; }
 figure { margin: .5rem 0 1rem; }
-rect.well { fill: var(--accent); }
-rect.bad { fill: var(--bad-line); }
-.axis { display: flex; justify-content: space-between; }
-figure svg { width: 100%; height: auto; max-height: 12rem; }
+figure svg { display: block; width: 100%; height: auto; }
+figure text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
+figure line { stroke: var(--line); }
+.c0 { fill: var(--accent); background: var(--accent); } .c1 { fill: #2e8b57; background: #2e8b57; } .c2 { fill: #c77d1a; background: #c77d1a; } .c3 { fill: #8a63c9; background: #8a63c9; } .c4 { fill: var(--field); background: var(--field); } .failed { fill: var(--bad-line); background: var(--bad-line); }
+.bar:hover .hover { fill: var(--ink); fill-opacity: .06; }
+.hover { fill-opacity: 0; }
+.key { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin-top: .4rem; }
+.key i { display: inline-block; width: .65rem; height: .65rem; margin-right: .4rem; border-radius: .15rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
-pre.difference ins, pre.difference del { text-decoration: none; background: rgb(46 139 87 / .2); }
-pre.difference del { background: rgb(201 65 58 / .18); }
-.held { border-top: 1px solid var(--line); padding: .5rem 0 1.5rem; }
-.held:first-child { border-top: 0; }
-.held fieldset label { display: block; padding: .15rem 0 .15rem 1.5rem; text-indent: -1.5rem; }
-.held .actions { max-width: 24rem; }
+pre.difference span { display: block; margin: 0 -1rem; padding: 0 1rem 0 4.5rem; text-indent: -4rem; }
+pre.difference span::before { content: attr(data-line); display: inline-block; width: 3rem; margin-right: 1rem; text-indent: 0; text-align: right; color: var(--quiet); }
+pre.difference :is(ins, del) { text-decoration: none; }
+pre.difference span:has(ins) { background: #2e8b5726; box-shadow: inset 3px 0 #2e8b57; }
+pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 var(--bad-line); }
+.held { margin: 0 0 1rem; padding: 1rem 1.25rem; border: 1px solid var(--line); border-radius: .6rem; max-width: 56rem; }
+.held:focus { outline: 2px solid var(--accent); outline-offset: 0; }
+.held h2 { margin: 0 0 .25rem; }
+.held fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .5rem 0; }
+.held legend { float: left; margin: 0 1.25rem 0 0; }
+.held .actions { margin-top: .75rem; }
+.held .actions button { flex: none; min-width: 6rem; }
+kbd { margin-left: .35rem; padding: 0 .25rem; border: 1px solid; border-radius: .25rem; font: .75rem ui-monospace, monospace; }
 input[type="radio"] { accent-color: var(--accent); }
-ul.rules li { padding: .4rem 0; }
+ul.rules { padding: 0; list-style: none; }
+ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+ul.rules .row { margin: 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
@@ -152,28 +189,36 @@ button.danger:hover { background: var(--bad); }
 ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
 img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: .5rem; }
-@media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
-@media (max-width: 40rem) {
-  thead { display: none; }
-  table, tbody, tr, caption { display: block; }
-  tr { padding: .6rem 0; border-bottom: 1px solid var(--line); }
-  td, td.number { display: block; position: relative; min-width: 0; padding: .15rem 0 .15rem 7.5rem; border: 0; text-align: left; white-space: normal; }
-  td::before { content: attr(data-label); position: absolute; left: 0; color: var(--quiet); font-size: .875rem; }
-  td:empty { display: none; }
-  nav.console { justify-content: space-between; }
-  nav.console form { margin-left: 0; }
-  nav.console .menu { display: block; }
+@media print { nav, form, form.row, .skip { display: none !important; } }
+@media (max-width: 58rem) {
+  nav.console { justify-content: flex-end; }
+  nav.console .menu { display: block; order: 1; }
   nav.console .links[popover] { display: none; }
   nav.console .links[popover]:popover-open {
-    display: grid; position: fixed; inset: .75rem .75rem auto; max-height: calc(100vh - 1.5rem); overflow: auto;
-    padding: .75rem; border: 1px solid var(--line); border-radius: .9rem; background: var(--card); box-shadow: 0 10px 30px rgb(0 0 0 / .3);
+    display: grid; position: fixed; inset: .75rem .75rem auto auto; min-width: min(20rem, 100vw - 1.5rem); max-height: calc(100vh - 1.5rem); overflow: auto;
+    padding: .75rem; border: 1px solid var(--line); border-radius: .75rem; background: var(--card); box-shadow: 0 10px 30px rgb(0 0 0 / .3);
   }
-  .row > div, .row input[type="text"], .row select { width: 100%; }
+  nav.console .links a { padding: .6rem .65rem; }
+  nav.console .links form { margin: .5rem .65rem; }
+}
+@media (max-width: 40rem) {
+  thead { display: none; }
+  table, tbody, tr { display: block; }
+  tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  tbody tr:last-child { border-bottom: 0; }
+  td, td.number { display: block; position: relative; min-width: 0; padding: .15rem .75rem .15rem 7.5rem; border: 0; text-align: left; white-space: normal; }
+  td::before { content: attr(data-label); position: absolute; left: .75rem; color: var(--quiet); }
+  td:empty { display: none; }
+  .row > div, .row input[type="text"], .row select { width: 100%; max-width: none; }
+  td .row > div { width: auto; }
+  .entries tr { padding: .5rem .75rem; }
   .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
   .entries td:first-child:not(:empty) { display: block; }
   .entries td::before { content: none; }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
+@media (min-width: 64rem) { td { min-width: 8rem; } }
+@media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
 `;
 
 /** What a page says at its top. */
@@ -184,7 +229,7 @@ interface Note {
 
 interface FramedPage {
   readonly section: Section;
-  /** The sections that this visitor may open. */
+  /** The sections that this visitor may open from the menu, or from another page of their place. */
   readonly sections: readonly Section[];
   readonly visit: Visit;
   readonly body: Html;
@@ -208,11 +253,12 @@ export function consolePage(page: FramedPage): Response {
     wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript + connectScript },
     body: html`
       ${notes.map(({ kind, words }) => noteOf(kind, words))}
-      <h1>${section.title}</h1>
-      ${eventsPath !== null && html`
-        <p class="state" role="status" id="live-state"
-          data-events="${eventsPath}">As of ${timeOfDay(visit.now)}. Reload the page to update it.</p>
-      `}
+      ${tabs(page)}
+      <div class="head"><h1>${section.title}</h1>
+        ${eventsPath !== null && html`
+          <p class="state" role="status" id="live-state"
+            data-events="${eventsPath}">As of ${timeOfDay(visit.now)}. Reload the page to update it.</p>
+        `}</div>
       ${body}
     `,
   });
@@ -229,12 +275,15 @@ export function waitingCount(waiting: number): Html {
   return waiting === 0 ? html`` : html`${waiting}`;
 }
 
+/** The section of the menu that a section belongs to. */
+function placeOf({ place, name }: Section): string {
+  return place ?? name;
+}
+
 function navigation({ sections, section, visit, signOutPath, waiting }: FramedPage): Html {
-  const links = sections.map(({ name, title }) => {
+  const links = sections.filter(({ place }) => place === undefined).map(({ name, title }) => {
     const count = name === "decisions" && html`<span class="count" id="waiting-count">${waitingCount(waiting)}</span>`;
-    return name === section.name
-      ? html`<a href="${visit.href(name)}" aria-current="page">${title}${count}</a>`
-      : html`<a href="${visit.href(name)}">${title}${count}</a>`;
+    return link(visit.href(name), html`${title}${count}`, name === placeOf(section));
   });
   return html`
     <a class="skip" href="#main">Skip to the content</a>
@@ -242,11 +291,27 @@ function navigation({ sections, section, visit, signOutPath, waiting }: FramedPa
       aria-label="Console"><button type="button" class="menu plain small" popovertarget="menu">Menu${waiting > 0 &&
         html`
           (${waiting})
-        `}</button><div class="links" id="menu" popover>${links}</div>
+        `}</button><div class="links" id="menu" popover>${links}
       <form method="post" action="${signOutPath}"><input type="hidden" name="csrf" value="${visit.visitor.csrf}">
-        <button type="submit" class="plain small" title="Signed in as ${visit.visitor.name}">Sign out</button></form>
+        <button type="submit" class="plain small" title="Signed in as ${visit.visitor
+          .name}">Sign out</button></form></div>
+      ${sections.map((each) => each.headerPart?.(visit))}
     </nav>
   `;
+}
+
+function link(href: string, words: Html | string, isCurrent: boolean): Html {
+  return isCurrent ? html`<a href="${href}" aria-current="page">${words}</a>` : html`<a href="${href}">${words}</a>`;
+}
+
+/** The pages of the section's place, where there are several. */
+function tabs({ sections, section, visit }: FramedPage): Html | null {
+  const all = sections.filter((each) => placeOf(each) === placeOf(section));
+  return all.length < 2
+    ? null
+    : html`<nav class="tabs" aria-label="Pages">${
+      all.map((each) => link(visit.href(each.name), each.tab ?? each.title, each === section))
+    }</nav>`;
 }
 
 /** The hidden fields of a form that does `act`, with further values. */

@@ -129,7 +129,9 @@ function connectedPart(
             .map(({ clientId, person, calls, lastAt }) => [nameOfClient(clientId), person, calls, ago(lastAt, now)]),
           whenEmpty: "",
         })
-      }${all.length > clientsShown && html`<p><a href="${href("live")}">${all.length - clientsShown} more</a></p>`}`;
+      }${
+        all.length > clientsShown && html`<p><a href="${href("activity")}">${all.length - clientsShown} more</a></p>`
+      }`;
     },
   };
 }
@@ -220,7 +222,7 @@ function refusedPart(search: SearchAudit): OverviewPart {
           ) => [ago(time, now), person, tool ?? plainName(event), plainName(code ?? outcome ?? "")]),
           whenEmpty: "",
         })
-      }<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`;
+      }<p><a href="${href("activity", { outcome: "refused" })}">All refusals</a></p>`;
     },
   };
 }

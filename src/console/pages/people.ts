@@ -57,6 +57,7 @@ export function peopleSection(
   return {
     name: "people",
     title: "People",
+    place: "settings",
     forAdministrators: true,
     async show(visit) {
       const { shown, next } = pageOf(await administration.users(), visit, {

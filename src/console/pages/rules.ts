@@ -64,6 +64,7 @@ export function rulesSection(
   return {
     name: "rules",
     title: "Rules",
+    place: "settings",
     forAdministrators: true,
     async show(visit) {
       await rules.load();

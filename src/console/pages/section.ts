@@ -62,8 +62,16 @@ export interface Section {
   readonly name: string;
   readonly title: string;
   readonly forAdministrators?: true;
-  /** Reached from another page, not from the navigation. */
+  /** The section of the menu that leads to it, by name; it has a link of its own in the menu without one. */
+  readonly place?: string;
+  /** What its place calls it, instead of its title. */
+  readonly tab?: string;
+  /** Reached from another page, neither from the menu nor from its place. */
   readonly unlisted?: true;
+  /** Names that it had before: their addresses lead to it. */
+  readonly formerly?: readonly string[];
+  /** Stands beside the menu of every page. */
+  headerPart?(visit: Visit): Html | null;
   show(visit: Visit): Promise<Html>;
   live?(visit: Visit): Promise<LiveParts>;
   /**
@@ -154,7 +162,7 @@ export function ago(time: number, now: number): Html {
 
 function agoWords(ms: number): string {
   if (ms < 0) return `in ${lengthWords(-ms)}`;
-  return ms < minute ? "less than a minute ago" : `${lengthWords(ms)} ago`;
+  return ms < minute ? "just now" : `${lengthWords(ms)} ago`;
 }
 
 function lengthWords(ms: number): string {
@@ -169,7 +177,7 @@ function lengthWords(ms: number): string {
 }
 
 /** A date and a time in UTC. */
-function exactly(time: number): string {
+export function exactly(time: number): string {
   const iso = new Date(time).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }
@@ -238,6 +246,7 @@ type Column = string | { readonly number: string } | null;
 /** A table, in a narrow window a card a row; or `whenEmpty` in words. */
 export function dataTable(
   { caption, columns, rows, whenEmpty }: {
+    /** What the table lists, for screen readers. */
     readonly caption: string;
     readonly columns: readonly Column[];
     readonly rows: readonly (readonly Cell[])[];
@@ -261,7 +270,6 @@ export function dataTable(
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label="${caption}">
       <table>
-        <caption>${caption}</caption>
         <thead>
           <tr>${headings}</tr>
         </thead>
@@ -348,19 +356,21 @@ export function choiceField(
 
 // Differences as people read them.
 
-/** A difference, its lines that come and go marked for eyes and screen readers alike; a long one scrolls by keyboard. */
+/** A difference: its lines that come and go marked for eyes and screen readers alike, each with its number. */
 export function differenceBlock(text: string, label: string): Html {
   return html`<pre class="difference" tabindex="0" role="group" aria-label="${label}">${differenceLines(text)}</pre>`;
 }
 
 function differenceLines(text: string): Html {
   const isDifference = /^@@ /m.test(text);
-  const lines = text.split("\n");
-  return html`${
-    lines.map((line, index) => {
-      const end = index === lines.length - 1 ? "" : "\n";
-      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
-      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
-    })
-  }`;
+  let [before, after] = [0, 0];
+  const lines = text.split("\n").map((line, index, { length }) => {
+    const end = index === length - 1 ? "" : "\n";
+    const [, oldStart, newStart] = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@$/.exec(line) ?? [];
+    if (oldStart !== undefined) [before, after] = [Number(oldStart), Number(newStart)];
+    if (isDifference && line.startsWith("+")) return html`<span data-line="${after++}"><ins>${line}</ins></span>`;
+    if (isDifference && line.startsWith("-")) return html`<span data-line="${before++}"><del>${line}</del></span>`;
+    return oldStart === undefined ? html`${line}${end}` : html`<span class="quiet">${line}</span>`;
+  });
+  return html`${lines}`;
 }

@@ -25,6 +25,7 @@ export function settingsSection(sources: Pick<ConsoleSources, "settings" | "dire
   return {
     name: "settings",
     title: "Settings",
+    tab: "Server",
     forAdministrators: true,
     acts: { take_out: takeOutAct(sources) },
     show(visit) {

@@ -23,6 +23,7 @@ export function whySection({ issuer, attempts, examine }: ConsoleSources): Secti
   return {
     name: "why",
     title: "Troubleshooting",
+    place: "connections",
     live,
     async show(visit) {
       const { attempts: list } = await live(visit);

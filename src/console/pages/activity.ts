@@ -1,13 +1,18 @@
-/** Audit: what was done, by whom and with which outcome; searched page by page, and exported as JSON Lines. */
-import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
+/**
+ * Activity: calls that run, then what was done, by whom and with which outcome. Searched page by page, and exported as
+ * JSON Lines.
+ */
+import { type AuditFilter, callEvent, emptyLine, type FoundLine, type FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { Changes } from "./changes.ts";
 import {
   ago,
   choiceField,
+  type ConsoleSources,
   dataTable,
   differenceBlock,
   duration,
+  exactly,
   outcomeBadge,
   personColumn,
   plainName,
@@ -17,6 +22,7 @@ import {
   type Visit,
 } from "./section.ts";
 import { actButton } from "./frame.ts";
+import { createRunning, type EndedCall } from "./running.ts";
 
 const linesOfPage = 100;
 const linesOfExportPage = 500;
@@ -28,34 +34,62 @@ const periods: readonly (readonly [value: string, words: string, ms: number])[] 
   ["1d", "The last day", 24 * hour],
   ["7d", "The last week", 168 * hour],
 ];
-const outcomes = ["ok", "refused", "failed", "cancelled"];
+const outcomes: readonly (readonly [value: string, words: string])[] = [
+  ["ok", "Succeeded"],
+  ["refused", "Refused"],
+  ["failed", "Failed"],
+  ["cancelled", "Cancelled"],
+];
+/** A call that ended is stored by then. */
+const settledMs = 30_000;
 const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
 
 /** What the clients of a page are called, by id. */
 type NamesOf = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** `search` gives stored lines, `namesOf` what clients are called. Everyone but administrators finds their own lines. */
-export function auditSection(search: SearchAudit, namesOf: NamesOf): Section {
+/** Calls that run, and below them what was done. Everyone but administrators finds their own. */
+export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Section {
+  const { search } = sources;
+  const running = createRunning(sources);
+  const look = async (visit: Visit) => {
+    const [{ parts, ended }, page] = await Promise.all([
+      running.look(visit),
+      search(filterOf(visit), { limit: linesOfPage, cursor: visit.query.get("cursor") ?? undefined }),
+    ]);
+    const isNewest = Object.keys(given(visit)).length === 0 && !visit.query.has("cursor");
+    const lines = isNewest ? withNewest(page.lines, ended, visit.now) : page.lines;
+    const names = await namesOf([...new Set(lines.flatMap(({ client }) => client ?? []))]);
+    return { parts: { ...parts, ended: linesPart({ ...page, lines }, names, visit) }, names };
+  };
   return {
-    name: "audit",
-    title: "Audit",
+    name: "activity",
+    title: "Activity",
+    formerly: ["live", "audit"],
+    headerPart: running.stopButton,
+    live: async (visit) => (await look(visit)).parts,
     async show(visit) {
-      const page = await search(filterOf(visit), {
-        limit: linesOfPage,
-        cursor: visit.query.get("cursor") ?? undefined,
-      });
-      const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
+      const { parts: { ended, ...parts }, names } = await look(visit);
+      const { running: now, ...above } = parts;
       return html`
-        ${filterForm(visit)}
-        ${linesTable(page, names, visit)}
-        <p>${page.cursor !== null && html`
-          <a href="${visit.href("audit", { ...given(visit), cursor: page.cursor })}">Older lines</a> ·
-        `}
-          <a href="${visit.href("audit", { ...given(visit), download: "audit" })}">Export these as JSON Lines</a></p>
+        ${Object.entries(above).map(([id, part]) => html`<div id="${id}">${part}</div>`)}
+        <h2>Running now</h2><div id="running">${now}</div>
+        <h2>Recent</h2>${filterForm(visit, names)}<div id="ended">${ended}</div>
       `;
     },
     download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),
+    acts: running.acts,
   };
+}
+
+/** With calls that ended so lately that they are not stored yet. */
+function withNewest(stored: readonly FoundLine[], ended: readonly EndedCall[], now: number): readonly FoundLine[] {
+  const keyOf = ({ time, tool, client }: EndedCall): string => JSON.stringify([time, tool, client]);
+  const known = new Set(stored.map(keyOf));
+  const fresh = ended.filter((call) => call.time > now - settledMs && !known.has(keyOf(call)));
+  return [
+    ...fresh.map((call) => ({ ...emptyLine, event: callEvent, ...call, instance: "", batch: 0 })),
+    ...stored,
+  ].toSorted((one, other) => other.time - one.time);
 }
 
 /** The filter's fields that the address gives, for links that keep them. */
@@ -81,45 +115,61 @@ function filterOf(visit: Visit): AuditFilter {
   };
 }
 
-function filterForm(visit: Visit): Html {
+function filterForm(visit: Visit, names: ReadonlyMap<string, string>): Html {
   const now = given(visit);
   const field = (name: (typeof filterNames)[number], label: string): Html =>
     textField(name, label, now[name] ?? "", maxFilterCharacters);
+  const chosen = now["client"];
+  const clients = new Map(chosen === undefined ? names : [[chosen, names.get(chosen) ?? chosen], ...names]);
   return html`
-    <form method="get" action="${visit.href("audit")}" class="row" role="search">
+    <form method="get" action="${visit.href("activity")}" class="row" role="search">
       ${visit.visitor.seesOthers && field("person", "Person")}
-      ${field("client", "Client id")}
+      ${choiceField("client", "Client", [["", "Any"], ...clients], chosen)}
       ${field("tool", "Tool")}
       ${field("target", "File or record")}
-      ${choiceField(
-        "outcome",
-        "Outcome",
-        [["", "Any"], ...outcomes.map((each) => [each, each] as const)],
-        now["outcome"],
-      )}
+      ${choiceField("outcome", "Outcome", [["", "Any"], ...outcomes], now["outcome"])}
       ${choiceField("since", "When", periods.map(([value, words]) => [value, words] as const), now["since"])}
       <button type="submit" class="small">Search</button>
+      <a class="button" href="${visit.href("activity", { ...now, download: "audit" })}"
+        aria-label="Export these as JSON Lines">Export</a>
     </form>
   `;
 }
 
-function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
-  return dataTable({
-    caption: "Newest first",
-    columns: ["Time", personColumn(visit), "Client", "Tool or event", "File or record", "Outcome", {
-      number: "Duration",
-    }],
-    rows: lines.map((line) => [
-      ago(line.time, visit.now),
+function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
+  const ids = new Set<string>();
+  const rows = lines.map((line) => {
+    let id = `line-${line.time}-${line.requestId ?? ""}`;
+    while (ids.has(id)) id += "-";
+    ids.add(id);
+    return [
+      timeCell(line, id, visit.now),
       filterLink("person", line.person, visit),
       filterLink("client", line.client, visit, names.get(line.client ?? "")),
       line.tool ?? plainName(line.event),
       targetCell(line, visit),
       outcomeBadge(line.outcome, line.code),
       line.durationMs === null ? null : duration(line.durationMs),
-    ]),
-    whenEmpty: cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.",
+    ];
   });
+  const older = cursor === null ? null : visit.href("activity", { ...given(visit), cursor });
+  return html`${
+    dataTable({
+      caption: "What was done, newest first",
+      columns: ["Time", personColumn(visit), "Client", "Tool", "File or record", "Outcome", { number: "Duration" }],
+      rows,
+      whenEmpty: cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.",
+    })
+  }${older !== null && html`<p><a href="${older}">Older</a></p>`}`;
+}
+
+/** When, and in it what finds the call in the log and in traces. */
+function timeCell({ time, requestId, grant, address }: FoundLine, id: string, now: number): Html {
+  const facts = [["At", exactly(time)], ["Request", requestId], ["Connection", grant], ["From", address]] as const;
+  const shown = facts.filter(([, value]) => value !== null);
+  return html`<details id="${id}"><summary>${ago(time, now)}</summary>${
+    shown.map(([name, value]) => html`<span class="fact">${name} <code>${value}</code></span>`)
+  }</details>`;
 }
 
 /** What was touched; a change of files leads to its difference, and to undoing it. */
@@ -136,7 +186,7 @@ function filterLink(
 ): Html | null {
   return value === null
     ? null
-    : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${words}</a>`;
+    : html`<a href="${visit.href("activity", { ...given(visit), [name]: value })}">${words}</a>`;
 }
 
 /** For unknown accounts and clients the log has a length and a MAC instead of the name. */
@@ -167,9 +217,9 @@ function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () =>
   });
 }
 
-// One change of files, reached from its line in the audit: what it did, and a button that undoes it.
+// One change of files, reached from its line: what it did, and a button that undoes it.
 
-/** The page of one change, reached from the audit. */
+/** The page of one change, reached from Activity. */
 export function changeSection(changes: Changes): Section {
   /** Everyone but administrators sees their own. */
   const personOf = ({ visitor, query }: Pick<Visit, "visitor" | "query">): string =>
@@ -177,12 +227,13 @@ export function changeSection(changes: Changes): Section {
   return {
     name: "change",
     title: "Change",
+    place: "activity",
     unlisted: true,
     async show(visit) {
       const id = visit.query.get("id") ?? "";
       const person = personOf(visit);
       const change = await changes.show(id, person);
-      const back = html`<p><a href="${visit.href("audit")}">Back to the audit</a></p>`;
+      const back = html`<p><a href="${visit.href("activity")}">Back to Activity</a></p>`;
       if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
       return html`
         <p><strong>${change.tool}</strong>, for ${person}, ${ago(change.at, visit.now)}.</p>
@@ -204,7 +255,7 @@ export function changeSection(changes: Changes): Section {
           if (!undone.ok) return { problem: undone.error };
           return html`
             <p class="note good" role="status">${undone.value}</p>
-            <p><a href="${href("audit")}">Back to the audit</a></p>
+            <p><a href="${href("activity")}">Back to Activity</a></p>
           `;
         },
       },
