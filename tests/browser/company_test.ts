@@ -146,7 +146,7 @@ chromiumTest("company, certified provider: the owner links an account, and signs
   await page.locator("input[name=password]").fill("any");
   await page.getByRole("button", { name: "Sign-in" }).click();
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByText(/: linked$/).waitFor();
+  await page.getByText("You are signed in with your company account.").waitFor();
 
   await page.context().clearCookies({ name: /portcullis-session$/ });
   await page.goto(`${server.url}/console/people`);

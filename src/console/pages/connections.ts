@@ -65,8 +65,12 @@ export function connectionsSection(
           html`<p>Only those of <strong>${person}</strong>. <a href="${
             visit.href("connections")
           }">Show everyone's</a></p>`}
-        ${companyLink !== null && !visit.visitor.byCompany &&
-          html`<p><a href="${companyLink}">Your company account</a></p>`}
+        ${companyLink !== null &&
+          html`<p>${
+            visit.visitor.byCompany
+              ? "You are signed in with your company account."
+              : html`<a href="${companyLink}">Your company account</a>`
+          }</p>`}
         ${servicenow && html`<h2>Your ServiceNow account</h2>${await ownAccount(servicenow, visit)}`}
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
