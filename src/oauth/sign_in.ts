@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Admission, createQueue } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { conflict, defineRecordFamily, noPassphrase, ownerId, retryOnConflict, type Stored } from "./records.ts";
+import { conflict, defineRecordFamily, noPassphrase, ownerId, retryOnConflict } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./refusal.ts";
@@ -254,42 +254,46 @@ export function createPasswordThrottle(
     const own: Bucket = { id, freeFailures: 5, maxDelaySeconds: 300 };
     return known ? [own] : [own, everyone];
   };
-  const read = async (buckets: readonly Bucket[]): Promise<readonly (Stored<SignInAttempts> | null)[]> => {
-    const found = await Promise.all(buckets.map(({ id }) => signInAttempts.read(storage, id)));
-    for (const stored of found) if (stored !== null) agreedClock.catchUp(stored.value.lastAt);
-    return found;
-  };
-  const commit = (
-    buckets: readonly Bucket[],
-    before: readonly (Stored<SignInAttempts> | null)[],
-    change: (attempts: SignInAttempts, bucket: Bucket) => SignInAttempts,
-  ): Promise<boolean> => {
+  /** The counts that an attempt is part of. */
+  const countsOf = async (address: string, known: boolean) => {
+    const counts = await Promise.all(
+      bucketsOf(address, known).map(async (bucket) => ({
+        bucket,
+        stored: await signInAttempts.read(storage, bucket.id),
+      })),
+    );
+    for (const { stored } of counts) if (stored !== null) agreedClock.catchUp(stored.value.lastAt);
     const now = agreedClock.now();
-    return storage.commit({
-      checks: buckets.map(({ id }, index) => signInAttempts.check(before[index] ?? null, id)),
-      puts: buckets.map((bucket, index) => {
-        const next = change(attemptsOf(before[index] ?? null, now), bucket);
-        return signInAttempts.put(bucket.id, next, clock() + keptMs);
-      }),
+    return counts.map(({ bucket, stored }) => {
+      const isFresh = stored !== null && now - stored.value.lastAt < forgetAfterMs;
+      const attempts = isFresh ? stored.value : noAttempts;
+      const waitSeconds = Math.min(Math.ceil((attempts.notBefore - now) / 1_000), bucket.maxDelaySeconds);
+      return { bucket, stored, attempts, waitSeconds };
     });
   };
+  type Counts = Awaited<ReturnType<typeof countsOf>>;
+  const waitOf = (counts: Counts): number => Math.max(...counts.map(({ waitSeconds }) => waitSeconds));
+  const commit = (counts: Counts, change: (attempts: SignInAttempts, bucket: Bucket) => SignInAttempts) =>
+    storage.commit({
+      checks: counts.map(({ bucket, stored }) => signInAttempts.check(stored, bucket.id)),
+      puts: counts.map(({ bucket, attempts }) =>
+        signInAttempts.put(bucket.id, change(attempts, bucket), clock() + keptMs)
+      ),
+    });
   const inTurn = createQueue(); // only instances contend for the counts, not the requests of each
   return {
     /** An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
     async begin(address: string, known: boolean): Promise<Admission> {
-      const buckets = bucketsOf(address, known);
-      const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
-        Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, agreedClock.now())));
       // Before the queue: throttled callers are refused at once, and a flood of them writes nothing.
-      const wait = waitOf(await read(buckets));
+      const wait = waitOf(await countsOf(address, known));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
       return await inTurn(() =>
         retryOnConflict<Admission>(async () => {
-          const before = await read(buckets);
-          const retryAfterSeconds = waitOf(before);
+          const counts = await countsOf(address, known);
+          const retryAfterSeconds = waitOf(counts);
           if (retryAfterSeconds > 0) return { ok: false, retryAfterSeconds };
           const now = agreedClock.now();
-          const done = await commit(buckets, before, (attempts, bucket) => countFailure(attempts, bucket, now));
+          const done = await commit(counts, (attempts, bucket) => countFailure(attempts, bucket, now));
           return done ? { ok: true } : conflict;
         })
       );
@@ -299,29 +303,16 @@ export function createPasswordThrottle(
      * themselves.
      */
     async succeed(address: string, known: boolean): Promise<void> {
-      const buckets = bucketsOf(address, known);
+      const uncount = (attempts: SignInAttempts) => ({
+        ...attempts,
+        failures: Math.max(0, attempts.failures - 1),
+        notBefore: 0,
+      });
       await inTurn(() =>
-        retryOnConflict(async () => {
-          const done = await commit(buckets, await read(buckets), (attempts) => ({
-            ...attempts,
-            failures: Math.max(0, attempts.failures - 1),
-            notBefore: 0,
-          }));
-          return done ? null : conflict;
-        })
+        retryOnConflict(async () => await commit(await countsOf(address, known), uncount) ? null : conflict)
       );
     },
   };
-}
-
-function attemptsOf(stored: Stored<SignInAttempts> | null, now: number): SignInAttempts {
-  const isFresh = stored !== null && now - stored.value.lastAt < forgetAfterMs;
-  return isFresh ? stored.value : noAttempts;
-}
-
-function remaining({ maxDelaySeconds }: Bucket, stored: Stored<SignInAttempts> | null, now: number): number {
-  const seconds = Math.ceil((attemptsOf(stored, now).notBefore - now) / 1_000);
-  return Math.min(seconds, maxDelaySeconds);
 }
 
 function countFailure({ failures, notBefore }: SignInAttempts, bucket: Bucket, now: number): SignInAttempts {
