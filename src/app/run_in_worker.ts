@@ -3,16 +3,15 @@ import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all e
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import { systemClock } from "../lib/time.ts";
-import { type JsonLog, stderrLog } from "../lib/json_log.ts";
+import { type JsonLog, stderrLog, type WriteLines } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText, UnusableError } from "../lib/result.ts";
 import { crashText, faultWords } from "../lib/system_fault.ts";
 import type { ProviderFetch } from "../oauth/mod.ts";
-import type { ProviderReply } from "./provider_gateway.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
-import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_messages.ts";
+import type { Answers, FromWorker, Question, ToWorker } from "./worker_messages.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { setProgramName } from "../lib/program_name.ts";
 
@@ -28,20 +27,22 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   const scope = globalThis as unknown as WorkerScope;
   let running: Promise<RunningServer | null> | undefined;
   let log: JsonLog | undefined;
-  const documents = createPendingAnswers<Awaited<ReturnType<FetchDocument>>>();
-  const providerReplies = createPendingAnswers<ProviderReply>();
-  const writtenLines = createPendingAnswers<boolean>();
+  const pending = new Map<number, (answer: never) => void>();
+  let asked = 0;
+  // If the main thread ends first, the answer never comes.
+  const ask = <Kind extends keyof Answers>(question: Question & { kind: Kind }, transfer: Transferable[] = []) =>
+    new Promise<Answers[Kind]>((resolve) => {
+      pending.set(++asked, resolve);
+      scope.postMessage({ ...question, id: asked }, transfer);
+    });
   // The main thread limits how many of these fetches run, and for how long.
-  const fetchDocument: FetchDocument = (url, asker) =>
-    documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
+  const fetchDocument: FetchDocument = (url, asker) => ask({ kind: "fetch_document", url, asker });
   const providerFetch: ProviderFetch = async (url, { headers, body = null }) => {
-    const question = { url, headers, body };
-    const reply = await providerReplies.ask((id) => scope.postMessage({ kind: "ask_provider", id, question }));
+    const reply = await ask({ kind: "ask_provider", question: { url, headers, body } });
     if (reply === null) throw new TypeError("The provider did not answer");
     return new Response(reply.bytes.length === 0 ? null : reply.bytes, { status: reply.status });
   };
-  const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
-    writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
+  const writeLog: WriteLines = (lines) => ask({ kind: "log", lines }, [lines.buffer]);
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
     fail("its thread called exit() or close()");
@@ -60,12 +61,9 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   addEventListener("unhandledrejection", (event) => breakOff(event, event.reason));
   scope.onmessage = ({ data }) => {
     switch (data.kind) {
-      case "document":
-        return documents.answer(data.id, data.document);
-      case "provider_reply":
-        return providerReplies.answer(data.id, data.reply);
-      case "logged":
-        return writtenLines.answer(data.id, data.isWritten);
+      case "answer":
+        pending.get(data.id)?.(data.answer as never);
+        return void pending.delete(data.id);
       case "start": {
         const { preferredPort } = data;
         setProgramName(data.program);

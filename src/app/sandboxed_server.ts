@@ -8,7 +8,7 @@ import type { Config } from "./config/config.ts";
 import { readAdded, writeAdded } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { createProviderGateway } from "./provider_gateway.ts";
-import type { Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
+import type { Answers, Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
 
 /** A server behind the wall. */
 interface SandboxedServer {
@@ -67,6 +67,7 @@ export function startSandboxedServer(
     deno: { permissions },
   });
   const send = (message: ToWorker): void => worker.postMessage(message);
+  const answerTo = (id: number) => (answer: Answers[keyof Answers]) => send({ kind: "answer", id, answer });
   const fail = (failed: Failed): void => {
     started.resolve(failed);
     ended.resolve(failed);
@@ -83,19 +84,17 @@ export function startSandboxedServer(
       case "fetch_document":
         // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
         return void fetchDocument?.(String(data.url), String(data.asker).slice(0, maxAskerLength))
-          .then((document) => send({ kind: "document", id: data.id, document }));
+          .then(answerTo(data.id));
       case "ask_provider":
-        return void askProvider?.(data.question).then((reply) => send({ kind: "provider_reply", id: data.id, reply }));
+        return void askProvider?.(data.question).then(answerTo(data.id));
       case "take_out": {
         const { dataDir } = config.storage;
         const added = readAdded(dataDir);
         if (isChangeable && added.ok) writeAdded(dataDir, added.value.filter(({ name }) => name !== data.name));
         return;
       }
-      case "log": {
-        const written = Promise.resolve(writeLog(data.lines));
-        return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));
-      }
+      case "log":
+        return void Promise.resolve(writeLog(data.lines)).then((isWritten) => answerTo(data.id)(isWritten ?? true));
       case "connected":
         return connected.resolve(String(data.name));
       case "ready":

@@ -12,12 +12,8 @@ export type ToWorker =
     readonly preferredPort: number;
     readonly program: string;
   }
-  /** The answer to `fetch_document`. */
-  | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
-  /** The answer to `ask_provider`. */
-  | { readonly kind: "provider_reply"; readonly id: number; readonly reply: ProviderReply }
-  /** The answer to `log`. */
-  | { readonly kind: "logged"; readonly id: number; readonly isWritten: boolean }
+  /** The answer to a question: see {@link Answers}. */
+  | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
@@ -41,38 +37,31 @@ export interface Stopped {
   readonly kind: "stopped";
 }
 
+/** What the worker asks the main thread for, by the kind of the question. */
+export type Question =
+  /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
+  | { readonly kind: "fetch_document"; readonly url: string; readonly asker: string }
+  /** A request to the company's provider, whose hosts the main thread knows by its metadata. */
+  | { readonly kind: "ask_provider"; readonly question: ProviderQuestion }
+  /** Whole lines of the log, which the main thread writes. */
+  | { readonly kind: "log"; readonly lines: Uint8Array<ArrayBuffer> };
+
+export interface Answers {
+  readonly fetch_document: Awaited<ReturnType<FetchDocument>>;
+  readonly ask_provider: ProviderReply;
+  /** Whether they are written. */
+  readonly log: boolean;
+}
+
 export type FromWorker =
   /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
-  /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
-  | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
-  /** A request to the company's provider, whose hosts the main thread knows by its metadata. */
-  | { readonly kind: "ask_provider"; readonly id: number; readonly question: ProviderQuestion }
+  | (Question & { readonly id: number })
   /** A person takes out a directory that was added to the workspace. */
   | { readonly kind: "take_out"; readonly name: string }
-  /** Whole lines of the log, which the main thread writes. */
-  | { readonly kind: "log"; readonly id: number; readonly lines: Uint8Array<ArrayBuffer> }
   /** The first client that connected, as it calls itself. */
   | { readonly kind: "connected"; readonly name: string }
   | Ready
   | Refused
   | Failed
   | Stopped;
-
-/** Questions that were posted to another thread, waiting for their answers. */
-export function createPendingAnswers<Answer>() {
-  const pending = new Map<number, (answer: Answer) => void>();
-  let asked = 0;
-  return {
-    /** Posts a numbered question. If the other thread ends first, the answer never comes. */
-    ask: (post: (id: number) => void): Promise<Answer> =>
-      new Promise((resolve) => {
-        pending.set(++asked, resolve);
-        post(asked);
-      }),
-    answer(id: number, answer: Answer): void {
-      pending.get(id)?.(answer);
-      pending.delete(id);
-    },
-  };
-}
