@@ -92,7 +92,7 @@ Deno.test("the server starts without what only another configuration uses", asyn
     /^src\/servicenow\/(?!mod\.|port\.|failure\.|tables\.|known_tables\.|outcome_tool\.|mod_settings\.)/,
     /^src\/files\/store\//,
     /^src\/storage\/(sqlite|postgres)/,
-    /^npm:.*(postgres|re2js|diff|jschardet|jsonc-parser|htmlparser2|postal-mime)/,
+    /^npm:.*(postgres|re2js|diff|jschardet|jsonc-parser|htmlparser2|postal-mime|photon)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => unused.some((pattern) => pattern.test(specifier))), []);
 });

@@ -57,6 +57,8 @@ onSources.test("deno.json has what the server imports and no more; deno.dev.json
   }
   const [locked, allLocked] = [await read("deno.lock"), await read("deno.dev.lock")];
   assert.deepEqual(Object.keys(locked["npm"] ?? {}).map((name) => name.slice(0, name.lastIndexOf("@"))), [
+    "@cf-wasm/internals",
+    "@cf-wasm/photon",
     "@noble/hashes",
     "diff",
     "dom-serializer",

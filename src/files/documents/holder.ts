@@ -14,4 +14,4 @@ const scope = globalThis as unknown as Scope;
 thread.on("message", (message: unknown) => scope.postMessage(message));
 // Deno does not always say that a thread ran out of memory: then the time runs out.
 thread.on("error", () => scope.postMessage({ isOver: true }));
-scope.onmessage = ({ data }) => thread.postMessage(data, [data.bytes.buffer]);
+scope.onmessage = ({ data }) => thread.postMessage(data, [data.bytes]);

@@ -83,14 +83,23 @@ export function elementsOf(element: Element | undefined, name?: string): Element
 
 /** The element at the end of a path of names, each the first of its kind. */
 export function childOf(element: Element | undefined, ...names: string[]): Element | undefined {
-  return names.reduce<Element | undefined>((parent, name) => elementsOf(parent, name)[0], element);
+  return names.reduce<Element | undefined>(
+    (parent, name) =>
+      parent?.children.find((child): child is Element => typeof child !== "string" && child.name === name),
+    element,
+  );
 }
 
 /** All elements of a name, at any depth, in the document's order. */
 export function allOf(element: Element | undefined, ...names: string[]): Element[] {
-  return elementsOf(element).flatMap((child) =>
-    names.includes(child.name) ? [child, ...allOf(child, ...names)] : allOf(child, ...names)
-  );
+  const found: Element[] = [];
+  const visit = (child: Element | string) => {
+    if (typeof child === "string") return;
+    if (names.includes(child.name)) found.push(child);
+    child.children.forEach(visit);
+  };
+  element?.children.forEach(visit);
+  return found;
 }
 
 export function textOf(element: Element | string | undefined): string {

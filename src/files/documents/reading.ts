@@ -4,6 +4,7 @@ import { createQueue } from "../../lib/join_next.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
 import type { DocumentText } from "./document.ts";
+import type { ShownPicture } from "./pictures.ts";
 import { documentModules } from "../../lib/program.ts";
 
 /** The largest document. */
@@ -23,8 +24,15 @@ const idleMs = 60_000;
 /** The texts of documents that were read lately, in characters. */
 const maxKeptCharacters = 16 * 1024 * 1024;
 
-/** Why it cannot be read, in words. */
-type DocumentOutcome = Result<DocumentText, string>;
+/** What is given to the thread. */
+interface Task {
+  readonly name: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly isPicture: boolean;
+}
+
+/** A file's bytes, or why it cannot be read, in words. */
+type Load = () => Promise<Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>>;
 
 /** A document, and the SHA-256 of its file. */
 interface ReadDocument {
@@ -64,7 +72,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
   };
 
   /** One document by the thread; ends the thread where it gives no answer in time, or cannot give another. */
-  const readInThread = (name: string, bytes: Uint8Array<ArrayBuffer>): Promise<DocumentOutcome> =>
+  const readInThread = <Made>(task: Task): Promise<Result<Made, string>> =>
     new Promise((resolve) => {
       stopIdle?.();
       const isNew = holder === null;
@@ -72,7 +80,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       if (worker === null) {
         return resolve(failure("it is a document: these need a thread, which this server may not start"));
       }
-      const finish = (outcome: DocumentOutcome, isOver: boolean): void => {
+      const finish = (outcome: Result<Made, string>, isOver: boolean): void => {
         stopTimer();
         stopWatch();
         if (isOver) end();
@@ -87,7 +95,10 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       const stopWatch = systemTimers.every(watchMs, () => {
         if (Deno.memoryUsage().rss > mostBytes) finish(failure(tooMuch), true);
       });
-      const send = (): void => worker.postMessage({ name, bytes }, [bytes.buffer]);
+      const send = (): void => {
+        const { buffer } = task.bytes;
+        worker.postMessage({ ...task, bytes: buffer }, [buffer]); // Deno copies views of it byte by byte
+      };
       worker.onmessage = ({ data }) => {
         if (data === "ready") return send();
         if (data.isOver === true) return finish(failure(tooMuch), true);
@@ -100,6 +111,24 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       if (!isNew) send();
     });
 
+  /** Does this when the caller's turn has come. */
+  const inShare = async <Made>(caller: string, work: () => Promise<Result<Made, string>>) => {
+    const own = waiting.get(caller) ?? 0;
+    if (own >= maxWaitingOfOne || waitingInAll >= maxWaiting) {
+      return failure("it waits behind other documents: try again in a moment");
+    }
+    waiting.set(caller, own + 1);
+    waitingInAll++;
+    try {
+      return await inTurn(work);
+    } finally {
+      waitingInAll--;
+      const left = (waiting.get(caller) ?? 1) - 1;
+      if (left === 0) waiting.delete(caller);
+      else waiting.set(caller, left);
+    }
+  };
+
   return {
     /** Whether its text is known, and costs nothing. */
     isKept: (version: string): boolean => kept.has(version),
@@ -109,41 +138,25 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
      */
     async read(
       name: string,
-      { version, caller, load }: {
-        readonly version: string;
-        readonly caller: string;
-        readonly load: () => Promise<
-          Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>
-        >;
-      },
+      { version, caller, load }: { readonly version: string; readonly caller: string; readonly load: Load },
     ): Promise<Result<ReadDocument, string>> {
       const known = kept.get(version);
       if (known !== undefined) return success(known);
-      const own = waiting.get(caller) ?? 0;
-      if (own >= maxWaitingOfOne || waitingInAll >= maxWaiting) {
-        return failure("it waits behind other documents: try again in a moment");
-      }
-      waiting.set(caller, own + 1);
-      waitingInAll++;
-      try {
-        return await inTurn(async () => {
-          const again = kept.get(version);
-          if (again !== undefined) return success(again);
-          const loaded = await load();
-          if (!loaded.ok) return loaded;
-          const read = await readInThread(name, loaded.value.bytes);
-          if (!read.ok) return read;
-          const document = { document: read.value, sha256: loaded.value.sha256 };
-          kept.set(version, document);
-          return success(document);
-        });
-      } finally {
-        waitingInAll--;
-        const left = (waiting.get(caller) ?? 1) - 1;
-        if (left === 0) waiting.delete(caller);
-        else waiting.set(caller, left);
-      }
+      return await inShare<ReadDocument>(caller, async () => {
+        const again = kept.get(version);
+        if (again !== undefined) return success(again);
+        const loaded = await load();
+        if (!loaded.ok) return loaded;
+        const read = await readInThread<DocumentText>({ name, bytes: loaded.value.bytes, isPicture: false });
+        if (!read.ok) return read;
+        const document = { document: read.value, sha256: loaded.value.sha256 };
+        kept.set(version, document);
+        return success(document);
+      });
     },
+    /** The picture as it is shown. Takes the bytes away. */
+    scale: (name: string, caller: string, bytes: Uint8Array<ArrayBuffer>): Promise<Result<ShownPicture, string>> =>
+      inShare(caller, () => readInThread<ShownPicture>({ name, bytes, isPicture: true })),
     close: end,
   };
 }

@@ -3,7 +3,8 @@
  * modules of this directory. It loads them, gives up that right too, and only then asks for a document.
  */
 import { parentPort } from "node:worker_threads";
-import { DocumentBudget, DocumentRefusal, maxDocumentCharacters, tooLarge } from "./document.ts";
+import { DocumentBudget, DocumentRefusal, type DocumentText, maxDocumentCharacters, tooLarge } from "./document.ts";
+import { scalePicture } from "./pictures.ts";
 import { readDocument } from "./readers.ts";
 
 /** Of one document; buffers are outside of what limits a thread. */
@@ -25,18 +26,30 @@ Reflect.deleteProperty(globalThis, "DecompressionStream");
 // Libraries print warnings, and the output of `portcullis stdio` is the protocol's.
 for (const name of ["log", "info", "debug", "warn", "error"]) Reflect.set(globalThis.console, name, () => {});
 
-parentPort?.on("message", async ({ bytes, name }: { readonly bytes: Uint8Array; readonly name: string }) => {
+interface Task {
+  readonly bytes: ArrayBuffer;
+  readonly name: string;
+  /** To be scaled. */
+  readonly isPicture: boolean;
+}
+
+parentPort?.on("message", async ({ bytes, name, isPicture }: Task) => {
   try {
-    const document = await readDocument(bytes, name, new DocumentBudget(maxUnpackedBytes));
-    let left = maxDocumentCharacters;
-    const parts = document.parts.map(({ name, text }) => {
-      const kept = text.slice(0, left).toWellFormed();
-      left -= kept.length;
-      return { name, text: kept };
-    });
-    parentPort?.postMessage({ document: { ...document, parts } });
+    const file = new Uint8Array(bytes);
+    parentPort?.postMessage({ document: isPicture ? scalePicture(file) : await readText(file, name) });
   } catch (error) {
     parentPort?.postMessage({ refused: error instanceof DocumentRefusal ? error.message : "it is damaged" });
   }
 });
+
+async function readText(bytes: Uint8Array, name: string): Promise<DocumentText> {
+  const document = await readDocument(bytes, name, new DocumentBudget(maxUnpackedBytes));
+  let left = maxDocumentCharacters;
+  const parts = document.parts.map(({ name, text }) => {
+    const kept = text.slice(0, left).toWellFormed();
+    left -= kept.length;
+    return { name, text: kept };
+  });
+  return { ...document, parts };
+}
 parentPort?.postMessage("ready");

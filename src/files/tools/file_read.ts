@@ -7,7 +7,7 @@ import * as z from "zod";
 import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
-import { lineEndsOf } from "../text/edit.ts";
+import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
   cursorInput,
@@ -46,6 +46,7 @@ import { toolFrames } from "./argument_names.ts";
 import { mayBeDocument } from "../documents/kinds.ts";
 import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
+import { isShownAsItIs, maxShownBytes, measurePicture } from "../documents/picture_facts.ts";
 import { shareKey } from "../../lib/principal.ts";
 
 /** Files of one call, the first included. */
@@ -242,7 +243,8 @@ async function readOne(
     const isPlain = !isRange && !numbered && !isPart && lines.tail === undefined && cursor === undefined &&
       encoding === undefined;
     const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
-    found = await readPath(reader, path.value, { ...part, documentPart });
+    const scale: ReadRequest["scale"] = (file, picture) => reader.documents.scale(file, reader.caller, picture);
+    found = await readPath(reader, path.value, { ...part, documentPart, scale });
     if (found.code !== "not_found") return found;
   }
   if (found !== null) return found;
@@ -318,6 +320,7 @@ interface ReadRequest extends TextRequest {
   readonly numbered: boolean;
   /** For reads of whole files as they are. */
   readonly kept: Reader["kept"] | null;
+  readonly scale: (name: string, picture: Uint8Array<ArrayBuffer>) => ReturnType<Documents["scale"]>;
   /** Of a document: what stands after the colon. */
   readonly documentPart: string | undefined;
 }
@@ -355,6 +358,11 @@ async function readContent(
   }
   if (read.error.reason !== "too_large") return await problemRead(workspace, path, request, read.error);
   const part = await readTextPart(workspace, path, request);
+  if (!part.ok && part.error.reason === "not_text" && read.error.sizeBytes <= maxPictureBytes) {
+    const whole = await readWholeFile(workspace, path, maxPictureBytes);
+    const picture = whole.ok ? await pictureRead(path, request, whole.value) : null;
+    if (picture !== null) return picture;
+  }
   return part.ok
     ? textRead(path, part.value, { ...part.value, sha256: null }, numbered, documentFacts())
     : await problemRead(workspace, path, request, part.error);
@@ -373,6 +381,8 @@ async function contentRead(
   document: DocumentFacts | null,
 ): Promise<FileRead> {
   const { bytes } = content;
+  const picture = await pictureRead(path, request, content);
+  if (picture !== null) return picture;
   const media = request.encoding === undefined ? sniffMedia(bytes) : null;
   if (media !== null) {
     return mediaRead(path, { type: media.type, data: bytes.toBase64(), mimeType: media.mimeType }, content);
@@ -385,6 +395,27 @@ async function contentRead(
   return part.ok
     ? textRead(path, part.value, content, request.numbered, document)
     : await problemRead(workspace, path, request, part.error);
+}
+
+/** A picture that is scaled or turned to be shown, and without its metadata; `null` for what is given as it is. */
+async function pictureRead(path: WorkspacePath, request: ReadRequest, content: FileContent): Promise<FileRead | null> {
+  const facts = request.encoding === undefined ? measurePicture(content.bytes) : null;
+  if (facts === null || isShownAsItIs(facts, content.sizeBytes)) return null;
+  const scaled = await request.scale(path.text, new Uint8Array(content.bytes));
+  if (!scaled.ok) {
+    const media = sniffMedia(content.bytes);
+    const data = content.bytes.toBase64();
+    return media === null || content.sizeBytes > maxShownBytes
+      ? refusedRead(toPathText(path.text), `cannot show the picture: ${scaled.error}`, "not_text")
+      : mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, content, {
+        ...{ bytes: content.sizeBytes, words: `shown as it is: ${scaled.error}` },
+      });
+  }
+  const { bytes: shown, mimeType, width, height, fromWidth, fromHeight } = scaled.value;
+  const words = `shown as ${width} x ${height} of ${fromWidth} x ${fromHeight} pixels, without metadata${
+    request.hasLinks ? "; link: true gives the original" : ""
+  }`;
+  return mediaRead(path, { type: "image", data: shown.toBase64(), mimeType }, content, { bytes: shown.length, words });
 }
 
 /** One file of an answer. */
@@ -422,13 +453,20 @@ function refusedRead(name: string, message: string, code = "invalid_filename"): 
 }
 
 /** An image, a sound, or a file as a resource. */
-function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileFacts): FileRead {
+function mediaRead(
+  path: WorkspacePath,
+  content: MediaBlock,
+  facts: FileFacts,
+  shown: { readonly bytes: number; readonly words: string } | null = null,
+): FileRead {
   const mimeType = content.type === "resource" ? content.resource.mimeType : content.mimeType;
   return {
     ...nothing,
-    notice: `(${showName(path.text)}: ${mimeType}, ${bytes(facts.sizeBytes)}${versionWords(facts)})`,
+    notice: `(${showName(path.text)}: ${mimeType}, ${bytes(facts.sizeBytes)}${versionWords(facts)}${
+      shown === null ? "" : `; ${shown.words}`
+    })`,
     content,
-    mediaBytes: facts.sizeBytes,
+    mediaBytes: shown?.bytes ?? facts.sizeBytes,
     facts: { filename: toPathText(path.text), mime_type: mimeType, ...toFacts(facts) },
   };
 }
@@ -552,6 +590,9 @@ function bytes(number: number): string {
   return count(number, "byte");
 }
 
+/** The largest picture that is scaled. */
+const maxPictureBytes = 20 * 1024 * 1024;
+
 /** What tells the format of an image or a sound. */
 const sniffedBytes = 64;
 
@@ -589,6 +630,8 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     ? `it is ${media.mimeType} of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : sizeBytes > maxReadBytes
     ? `it is binary, of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
+    : head[4] === 0x66 && new TextDecoder("latin1").decode(head.subarray(4, 11)) === "ftyphei"
+    ? `it is a picture in HEIC, which is not decoded; save it as JPEG${remedy}`
     : isPdf
     ? `it is a PDF, which is read as text where its name ends in .pdf${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;

@@ -1,0 +1,96 @@
+/** What pictures say of themselves before they are decoded. */
+
+/** What clients show: models see no more than about 1.5 megapixels. */
+export const maxShownPixels = 1_500_000;
+export const maxShownBytes = 1_048_576;
+
+interface PictureFacts {
+  readonly kind: string;
+  readonly width: number;
+  readonly height: number;
+  readonly orientation: number;
+  readonly hasMetadata: boolean;
+}
+
+/** Whether clients show it, and it says nothing beside its picture: where it was taken, for one. */
+export function isShownAsItIs({ kind, width, height, hasMetadata }: PictureFacts, sizeBytes: number): boolean {
+  return kind !== "bmp" && kind !== "tiff" && !hasMetadata && width * height <= maxShownPixels &&
+    sizeBytes <= maxShownBytes;
+}
+
+/** What a picture's head says, or `null` for what is none. */
+export function measurePicture(bytes: Uint8Array): PictureFacts | null {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const tag = (at: number, length: number) => String.fromCharCode(...bytes.subarray(at, at + length));
+  const plain = { orientation: 1, hasMetadata: false };
+  try {
+    if (tag(0, 4) === "\x89PNG") {
+      let hasMetadata = false;
+      for (let at = 8; at + 8 < bytes.length; at += view.getUint32(at) + 12) {
+        hasMetadata ||= ["eXIf", "tEXt", "zTXt", "iTXt"].includes(tag(at + 4, 4));
+      }
+      return { kind: "png", width: view.getUint32(16), height: view.getUint32(20), orientation: 1, hasMetadata };
+    }
+    if (tag(0, 4) === "GIF8") {
+      return { kind: "gif", width: view.getUint16(6, true), height: view.getUint16(8, true), ...plain };
+    }
+    if (tag(0, 2) === "BM" && view.getUint32(6) === 0) {
+      return { kind: "bmp", width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)), ...plain };
+    }
+    if (tag(0, 4) === "RIFF" && tag(8, 4) === "WEBP") return { kind: "webp", ...measureWebp(view, tag(12, 4)) };
+    if (["II*\0", "MM\0*"].includes(tag(0, 4))) {
+      const tags = readTags(view, 0);
+      const [width = 0, height = 0] = [tags.get(256), tags.get(257)];
+      return { kind: "tiff", width, height, orientation: toOrientation(tags), hasMetadata: true };
+    }
+    return view.getUint16(0) === 0xffd8 ? measureJpeg(view, tag) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** RFC 9649 §2.5 to §2.7. */
+function measureWebp(view: DataView, chunk: string): Omit<PictureFacts, "kind"> {
+  const plain = { orientation: 1, hasMetadata: false };
+  if (chunk === "VP8 ") {
+    return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff, ...plain };
+  }
+  const bits = view.getUint32(21, true);
+  if (chunk === "VP8L") return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, ...plain };
+  const side = (at: number) => (view.getUint32(at, true) & 0xffffff) + 1;
+  return { width: side(24), height: side(27), orientation: 1, hasMetadata: (view.getUint8(20) & 0x0c) !== 0 };
+}
+
+function measureJpeg(view: DataView, tag: (at: number, length: number) => string): PictureFacts | null {
+  let orientation = 1;
+  let hasMetadata = false;
+  for (let at = 2; view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {
+    const marker = view.getUint8(at + 1);
+    if (marker === 0xe1 && tag(at + 4, 4) === "Exif") orientation = toOrientation(readTags(view, at + 10));
+    hasMetadata ||= [0xe1, 0xed, 0xfe].includes(marker);
+    if (marker < 0xc0 || marker > 0xcf || [0xc4, 0xc8, 0xcc].includes(marker)) continue;
+    return { kind: "jpeg", width: view.getUint16(at + 7), height: view.getUint16(at + 5), orientation, hasMetadata };
+  }
+  return null;
+}
+
+/** The numbers of a TIFF's first directory, which Exif's is, too (TIFF 6.0, section 2). */
+function readTags(view: DataView, start: number): Map<number, number> {
+  const isLittle = view.getUint16(start) === 0x4949;
+  const directory = start + view.getUint32(start + 4, isLittle);
+  const tags = new Map<number, number>();
+  for (let entry = 0; entry < view.getUint16(directory, isLittle); entry++) {
+    const at = directory + 2 + entry * 12;
+    const isShort = view.getUint16(at + 2, isLittle) === 3;
+    tags.set(
+      view.getUint16(at, isLittle),
+      isShort ? view.getUint16(at + 8, isLittle) : view.getUint32(at + 8, isLittle),
+    );
+  }
+  return tags;
+}
+
+function toOrientation(tags: ReadonlyMap<number, number>): number {
+  const orientation = tags.get(274) ?? 1;
+  return orientation >= 1 && orientation <= 8 ? orientation : 1;
+}
