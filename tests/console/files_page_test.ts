@@ -77,7 +77,7 @@ Deno.test("files are browsed, read in pages, searched and downloaded", async () 
   const sent = await owner.open(linkOf(plan, "Download"));
   assert.equal(sent.html, "# Plan\nbuy <b>milk</b>\n");
   const lines = await until("acts of a person are in the audit", async () => {
-    const { html } = await desk.page("audit");
+    const { html } = await desk.page("activity");
     return html.includes("file downloaded") && html.includes("file viewed") ? html : null;
   });
   assert.ok(lines.includes("notes/plan.md"));
@@ -302,7 +302,7 @@ Deno.test("each person sees their own workspace and their own history", async ()
   const hers = await pageOf(ada, desk.server, {});
   assert.ok(linksOf(hers, "hers.txt").length === 1 && !hers.html.includes("mine.txt"));
   await until("her call of a file of that name has its line", async () => {
-    const { html } = await desk.page("audit?person=ada&target=mine.txt");
+    const { html } = await desk.page("activity?person=ada&target=mine.txt");
     return html.includes("file_read</td>") ? html : null;
   });
   const history = await desk.page(addressOf({ path: "mine.txt", view: "history" }));
@@ -428,7 +428,7 @@ Deno.test("a document is shown as its text, in pages, and found by it", async ()
   await Deno.writeFile(`${root}/contract.docx`, makeWord(body));
   await Deno.writeFile(`${root}/broken.docx`, makeWord(body).slice(0, 300));
   const page = await desk.page("files?path=contract.docx");
-  assert.match(page.html, /changed [^]*?ago<\/time>\. DOCX, /);
+  assert.match(page.html, /<\/time>\. DOCX, /);
   assert.equal(textLines(page)[0], "Notice <b>three</b> months");
   assert.ok(textLines(await desk.owner.open(linkOf(page, "Next lines"))).some((line) => line.startsWith("filler")));
   assert.equal(linkOf(await desk.page("files?find=three"), "contract.docx").searchParams.get("path"), "contract.docx");
