@@ -18,6 +18,7 @@ import {
   rootPath,
   userDirectoryName,
   type Workspace,
+  type WorkspacePath,
   type WorkspaceSource,
   type WorkspaceWatches,
   type WorkspaceWatchesOptions,
@@ -38,7 +39,7 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
   const shared = settings.sharing === "shared" ? open(null) : null;
   const opened = (): readonly Workspace[] => shared === null ? [...users.opened()] : [shared];
   const source: WorkspaceSource = shared ?? ((principal) => users.of(principal));
-  const watches = await watchWorkspaces(settings, parts);
+  const watches = limitWatches(await watchWorkspaces(settings, parts));
   return {
     source,
     watches,
@@ -58,6 +59,19 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
   };
 }
 
+/** Changes in directories that a token may not use are not reported to its holder. */
+function limitWatches({ watch, close }: WorkspaceWatches): WorkspaceWatches {
+  return {
+    watch: (principal, listener) =>
+      watch(principal, (change) => {
+        const { directories } = principal;
+        const isOpen = ({ segments: [name = ""] }: WorkspacePath): boolean => directories?.includes(name) ?? true;
+        listener({ ...change, paths: change.paths.filter(isOpen) });
+      }),
+    close,
+  };
+}
+
 /** A lost storage is not a lost workspace: its own probe reports it. */
 async function isThere(workspace: Workspace): Promise<boolean> {
   const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
@@ -73,14 +87,21 @@ export async function workspaceOpener(
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const trash = { keepMs: trashKeepMs, maxBytes: maxTrashBytes };
   const access = accessOf(settings);
+  /** A token for some directories, of a workspace that has none by now. */
+  const withoutNames = (workspace: Workspace): Workspace => ({
+    ...workspace,
+    only: () => joinWorkspaces([], { limits, clock }),
+  });
   if (settings.store === "storage") {
     const { openStoreWorkspace } = await loadStoreWorkspace();
-    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
+    const stored = { storage, limits, access, clock, trash };
+    return (directory) => withoutNames(openStoreWorkspace({ ...stored, name: storeNameOf(directory) }));
   }
   const options = { limits, clock, ...kernelOf(kernel) };
   const [only] = settings.directories;
   if (only?.name === "") {
-    return (directory) => openDiskWorkspace({ root: pathBelow(only.path, directory ?? ""), access, trash, ...options });
+    const single = { access, trash, ...options };
+    return (user) => withoutNames(openDiskWorkspace({ root: pathBelow(only.path, user ?? ""), ...single }));
   }
   const shared = new Map<string, JoinedDirectory>(); // what all users read
   return (user) =>

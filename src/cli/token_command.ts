@@ -15,7 +15,7 @@ const defaultLifetime = "1h";
 /** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
 export const tokenCommand: CommandWork = commandOf({
   usage: [
-    'token create --scope "files:read files:write" [--ttl TIME] [--name NAME] [--user USER]',
+    'token create --scope "files:read files:write" [--ttl TIME] [--name NAME] [--user USER] [--directories NAMES]',
     "token list",
     "token revoke ID",
   ],
@@ -24,20 +24,36 @@ export const tokenCommand: CommandWork = commandOf({
     ttl: { value: "TIME", help: "how long it is valid, up to a year: 90m, 12h, 30d, or seconds (default 1h)" },
     name: { value: "NAME", help: "a note for the list, at most 100 characters" },
     user: { value: "USER", help: "the user it acts for (default the owner)" },
+    directories: { value: "NAMES", help: "those of the workspace that it may use, separated by commas (default all)" },
   },
   actions: [
-    { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(load, create) },
+    {
+      name: "create",
+      words: [],
+      flags: ["scope", "ttl", "name", "user", "directories"],
+      run: administered(load, create),
+    },
     { name: "list", words: [], run: administered(load, list) },
     { name: "revoke", words: ["ID"], run: administered(load, revoke) },
   ],
 });
 
-async function create(tokens: Tokens, installation: OpenInstallation, { flags, print, say }: CommandContext) {
-  const { scope = "", ttl = defaultLifetime, name, user } = flags;
+async function create(tokens: Tokens, installation: OpenInstallation, context: CommandContext) {
+  const { flags, print, say } = context;
+  const { scope = "", ttl = defaultLifetime, name, user, directories } = flags;
+  const chosen = directories?.split(",").map((each) => each.trim());
+  const config = context.loadConfig();
+  const known = config.ok ? config.value.workspace.directories.flatMap((each) => each.name || []) : [];
+  const unknown = chosen?.find((each) => !known.includes(each));
+  if (unknown !== undefined) {
+    const hint = known.length === 0 ? "the workspace is one directory" : `it has: ${known.join(", ")}`;
+    return endWith(say, `error: --directories names no directory of the workspace: ${unknown}\nhint: ${hint}\n`, 2);
+  }
   const created = await tokens.createOperatorToken(installation, {
     scope,
     lifetimeSeconds: readSeconds(ttl),
     ...(name === undefined ? {} : { name }),
+    ...(chosen === undefined ? {} : { directories: chosen }),
     ...(user === undefined ? {} : { userId: user }),
   });
   if (!created.ok) return endWith(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
@@ -51,11 +67,11 @@ async function list(tokens: Tokens, installation: OpenInstallation, context: Com
   const alive = await tokens.listOperatorTokens(installation);
   await printTable({
     columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
-    rows: alive.map(({ id, userId, scopes, expiresAt, name }) => [
+    rows: alive.map(({ id, userId, scopes, directories, expiresAt, name }) => [
       id,
       new Date(expiresAt).toISOString(),
       userId,
-      scopes.join(" "),
+      scopes.join(" ") + (directories === undefined ? "" : ` (only ${directories.join(", ")})`),
       name,
     ]),
     whenEmpty: "there are no tokens; `portcullis token create --scope files:read` makes one",

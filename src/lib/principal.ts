@@ -12,6 +12,8 @@ export interface Principal {
   readonly keyId: string | null;
   /** Effective scopes: what was granted plus what that implies. */
   readonly scopes: ReadonlySet<string>;
+  /** Of a workspace of several directories those that it may use; all unless given. */
+  readonly directories?: readonly string[] | undefined;
   /** When the token ends, in milliseconds since the epoch. */
   readonly expiresAt: number;
 }
@@ -19,6 +21,11 @@ export interface Principal {
 export function hasScopes({ scopes: held }: Principal, scopes: readonly string[]): boolean {
   for (const scope of scopes) if (!held.has(scope)) return false;
   return true;
+}
+
+/** Whether it may use all of these directories of the workspace; `undefined`: whatever there is. */
+export function hasDirectories({ directories }: Principal, needed: readonly string[] | undefined): boolean {
+  return directories === undefined || (needed?.every((each) => directories.includes(each)) ?? false);
 }
 
 /** Whose calls are counted together. */

@@ -40,6 +40,8 @@ const recordShape = z.lazy(() =>
     tool: z.string().nullable(),
     /** Scopes that the call needed; a token without them cannot reach the task. */
     scopes: z.array(z.string()).default([]),
+    /** Of its principal; another token of the same caller may be for fewer. */
+    directories: z.array(z.string()).optional(),
     status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
     statusMessage: z.string().optional(),
     createdAt: z.number(),

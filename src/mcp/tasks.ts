@@ -6,7 +6,7 @@ import { watchEntries } from "../lib/stored_entries.ts";
 import { atMost, type Clock, createPause } from "../lib/time.ts";
 import { createTaskStore, isTerminal, presumedDeadMs, taskExpiresAt, taskKey, toTaskView } from "./task_store.ts";
 import type { TaskRecord, TaskView } from "./task_store.ts";
-import { hasScopes, type Principal } from "../lib/principal.ts";
+import { hasDirectories, hasScopes, type Principal } from "../lib/principal.ts";
 import { randomText } from "../lib/secrets.ts";
 import type { Services } from "./limits.ts";
 import type { ChangeHub } from "./notices.ts";
@@ -53,7 +53,7 @@ export function createTasks(services: Services, changes: ChangeHub) {
     const record = task === undefined || task.isEnding ? await store.load(taskId) : task.record;
     if (record === null || !isOf(principal, record)) return null;
     // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
-    return hasScopes(principal, record.scopes) ? record : null;
+    return hasScopes(principal, record.scopes) && hasDirectories(principal, record.directories) ? record : null;
   };
   /** Calls back with each change that comes after the client looked at the task. */
   const followElsewhere = (task: TaskView, tell: (task: TaskView) => void): () => void => {
@@ -89,6 +89,7 @@ export function createTasks(services: Services, changes: ChangeHub) {
         clientId,
         tool,
         scopes: [...scopes],
+        ...principal.directories && { directories: [...principal.directories] },
         status: "working",
         createdAt: now,
         lastUpdatedAt: now,

@@ -208,9 +208,9 @@ export function createVerifier(
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
-    const { id, userId, scopes, expiresAt } = found;
+    const { id, userId, scopes, directories, expiresAt } = found;
     const named = { subject: userId, clientId: operatorClientId, grantId: id, tokenId: id, keyId: null, expiresAt };
-    return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
+    return await whileLive({ ...named, ...directories && { directories }, scopes: effectiveScopes(scopes) });
   };
   return {
     async verify(token: string): Promise<Result<Principal, TokenProblem>> {

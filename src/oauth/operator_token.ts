@@ -24,6 +24,8 @@ export interface OperatorTokenRequest {
   readonly scope: string;
   readonly lifetimeSeconds: number;
   readonly name?: string;
+  /** Of the workspace's directories those that it may use; all by default. */
+  readonly directories?: readonly string[];
   /** The user that the token acts for; the owner by default. */
   readonly userId?: string;
 }
@@ -57,6 +59,7 @@ export async function createOperatorToken(
       name: request.name ?? "",
       userId: request.userId ?? ownerId,
       scopes: knownScopes(parseScope(request.scope)),
+      ...request.directories && { directories: [...request.directories] },
       createdAt: now,
       expiresAt: now + request.lifetimeSeconds * 1_000,
     };

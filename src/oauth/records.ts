@@ -293,6 +293,8 @@ const operatorTokenSchema = z.lazy(() =>
     name: z.string(),
     userId: z.string(),
     scopes: z.array(z.string()),
+    /** Of the workspace's directories those that it may use; all when absent. */
+    directories: z.array(z.string()).optional(),
     createdAt: z.number(),
     expiresAt: z.number(),
     /** The user's epoch when it was made; absent before set-up. */

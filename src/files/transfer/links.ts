@@ -39,6 +39,7 @@ const shared = {
     tokenId: z.string(),
     keyId: z.string().nullable(),
     scopes: z.array(z.string()),
+    directories: z.array(z.string()).optional(),
     expiresAt: z.number(),
   }),
   path: z.string(),
@@ -87,7 +88,8 @@ export function principalOf({ principal }: TransferRecord): Principal {
 }
 
 export function storedPrincipal(principal: Principal): TransferRecord["principal"] {
-  return { ...principal, scopes: [...principal.scopes] };
+  const { directories, ...named } = principal;
+  return { ...named, scopes: [...principal.scopes], ...directories && { directories: [...directories] } };
 }
 
 type TransferStore = ReturnType<typeof createTransferStore>;

@@ -215,6 +215,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         },
       });
     },
+    only: (names) => workspaceOver(directories.filter(({ name }) => names.includes(name)), joining),
     close: () => joining.close(),
   };
 }

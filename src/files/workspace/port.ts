@@ -275,6 +275,8 @@ export interface Workspace {
    * id before its first step. `newId`: where its id comes from, for a change that is a part of a larger one.
    */
   begin(author: ChangeAuthor | null, onChange?: (id: string) => void, newId?: () => string): Workspace;
+  /** The same with these of its directories alone, where it has several. */
+  only?(names: readonly string[]): Workspace;
   /** Closes what the workspace holds open; it is not used afterwards. */
   close(): Promise<void>;
 }
@@ -312,5 +314,9 @@ export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
 
 /** The workspace that a principal uses. */
 export function workspaceOf(source: WorkspaceSource, principal: Principal): Workspace {
-  return typeof source === "function" ? source(principal) : source;
+  const workspace = typeof source === "function" ? source(principal) : source;
+  const { directories } = principal;
+  if (directories === undefined) return workspace;
+  if (workspace.only === undefined) throw new TypeError("A token for some directories, and a workspace without any");
+  return workspace.only(directories);
 }
