@@ -18,6 +18,7 @@ import { boundedMap } from "../lib/bounded_map.ts";
 import { type AuthorizationServerOptions, refreshTokenLifetimeSeconds } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { hiddenText } from "./refusal.ts";
+import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 
 /** Why there is no client of an id. */
 type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
@@ -162,10 +163,24 @@ export function readClientKeys(
   return usable === null ? null : { jwks: usable, jwksUri: null };
 }
 
+/** A new client from what it says of itself. Its secret, where it proves itself by one, is shown this once. */
+export function newClient({ name, scope = "", ...given }: NewClient): { client: Client; secret: string | null } {
+  const hasSecret = given.authentication !== "none" && given.authentication !== "private_key_jwt";
+  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
+  const secretHash = secret === null ? null : hashSecret(secret);
+  const texts = { name: cleanClientName(name), scopes: knownScopes(parseScope(scope)) };
+  return { client: { id: `pcc_${randomId()}`, secretExpiresAt: 0, ...given, ...texts, secretHash }, secret };
+}
+
+type NewClient =
+  & Omit<Client, "id" | "name" | "scopes" | "secretHash" | "secretExpiresAt">
+  & Partial<Pick<Client, "id" | "secretExpiresAt">>
+  & { readonly name: string | undefined; readonly scope: string | undefined };
+
 const maxNameCharacters = 60;
 
 /** Without control, bidirectional and zero-width characters, on one line, cut to a length; a stand-in when empty. */
-export function cleanClientName(name: string | undefined): string {
+function cleanClientName(name: string | undefined): string {
   const visible = (name ?? "").normalize("NFKC")
     .replace(/[\s\p{Z}]+/gu, " ")
     .replace(/[\p{C}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/gu, "")
@@ -236,18 +251,7 @@ function parseClientDocument(
   const authentication = document.token_endpoint_auth_method ?? "none";
   const keys = readClientKeys(document, authentication, true);
   if (keys === null) return failure("unusable_keys");
-  return success({
-    id: clientId,
-    name: cleanClientName(document.client_name),
-    origin: "metadata_document",
-    redirectUris,
-    grantTypes,
-    authentication,
-    secretHash: null,
-    secretExpiresAt: 0,
-    scopes: knownScopes(parseScope(document.scope ?? "")),
-    ...keys,
-    registeredAt: now,
-    usedAt: null,
-  });
+  const { client_name: name, scope } = document;
+  const fixed = { id: clientId, origin: "metadata_document", registeredAt: now, usedAt: null } as const;
+  return success(newClient({ ...fixed, name, scope, redirectUris, grantTypes, authentication, ...keys }).client);
 }

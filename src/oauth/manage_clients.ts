@@ -3,9 +3,8 @@ import { assertionGrantType } from "./company/settings.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
-import { cleanClientName } from "./client_directory.ts";
+import { newClient } from "./client_directory.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
-import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import { isAllowableRedirectUri } from "./redirect_uri.ts";
 import {
   type Client,
@@ -59,12 +58,10 @@ export async function createClient(
   const problem = findProblem(request);
   if (problem !== null) return failure(problem);
   const { authentication = "client_secret_any", secretLifetimeSeconds, redirectUris = [] } = request;
-  const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
-  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
   const now = clock();
-  const summary: ClientSummary = {
-    id: `pcc_${randomId()}`,
-    name: cleanClientName(request.name),
+  const { client, secret } = newClient({
+    name: request.name,
+    scope: request.scope,
     origin: "operator",
     redirectUris: [...redirectUris],
     grantTypes: [
@@ -75,15 +72,13 @@ export async function createClient(
     ],
     authentication,
     secretExpiresAt: secretLifetimeSeconds === undefined ? 0 : now + secretLifetimeSeconds * 1_000,
-    scopes: knownScopes(parseScope(request.scope)),
     jwks: request.jwks === undefined ? null : parsePublicJwks(request.jwks),
     jwksUri: null,
     registeredAt: now,
     usedAt: now,
-  };
-  const client: Client = { ...summary, secretHash: secret === null ? null : hashSecret(secret) };
+  });
   await storage.commit({ puts: [clients.put(client.id, client)] });
-  return success({ client: summary, secret });
+  return success({ client: summarise(client), secret });
 }
 
 function findProblem(request: ClientRequest): ClientProblem | null {

@@ -13,13 +13,12 @@ import {
 } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { cleanClientName, readClientKeys, withoutEmptyMembers } from "./client_directory.ts";
+import { newClient, readClientKeys, withoutEmptyMembers } from "./client_directory.ts";
 import { hasMoreParts } from "../lib/json.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
-import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
+import { equalInConstantTime, hashSecret } from "../lib/secrets.ts";
 import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { readJsonBody } from "./request_body.ts";
-import { knownScopes, parseScope } from "./scope.ts";
 
 // Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched.
 
@@ -161,24 +160,14 @@ function makeClient(
   if (authentication === null) return failure("unsupported_authentication_method");
   const keys = readClientKeys(metadata, authentication, mayFetchKeys);
   if (keys === null) return failure("unusable_client_keys");
-  const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
-  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
-  const client: Client = {
-    id: `pcc_${randomId()}`,
-    name: cleanClientName(metadata.client_name),
+  const { client_name: name, scope } = metadata;
+  const fixed = {
     origin: "registered",
-    redirectUris,
-    grantTypes,
-    authentication,
-    secretHash: secret === null ? null : hashSecret(secret),
-    secretExpiresAt: 0,
-    scopes: knownScopes(parseScope(metadata.scope ?? "")),
-    ...keys,
     registeredAt: now,
     usedAt: null,
     ...(isVouchedFor ? { isVouchedFor } : {}),
-  };
-  return success({ client, secret });
+  } as const;
+  return success(newClient({ ...fixed, name, scope, redirectUris, grantTypes, authentication, ...keys }));
 }
 
 function toAuthentication(method: string | undefined): Client["authentication"] | null {
