@@ -19,7 +19,7 @@ export interface LicensedPackage {
 /** The file's name beside a program. */
 export const noticesName = "THIRD_PARTY_NOTICES.txt";
 
-const licenseFiles = ["LICENSE", "LICENSE.md", "LICENCE", "UNLICENSE"];
+const licenseFiles = ["LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "UNLICENSE"];
 
 /** Packages that ship no text of their licence: what their repository says. */
 const missingTexts: Readonly<Record<string, string>> = {

@@ -74,6 +74,7 @@ onSources.test("deno.json has what the server imports and no more; deno.dev.json
     "postal-mime",
     "postgres",
     "re2js",
+    "unpdf",
     "zod",
   ]);
   for (const [name, entry] of Object.entries(locked["npm"] ?? {})) {

@@ -13,6 +13,24 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
   ],
   [
     "docs/security",
+    "gives up reading them, and only then gets the bytes",
+    "documents/thread_test.ts",
+    "what runs in the thread has no right",
+  ],
+  [
+    "docs/security",
+    "unpacked bytes end a document, and nothing else",
+    "documents/thread_test.ts",
+    "ends alone, and the next is read",
+  ],
+  [
+    "docs/tools",
+    "Other clients are told nothing of it",
+    "console/view_test.ts",
+    "only clients that show views are told of it",
+  ],
+  [
+    "docs/security",
     "only the name that its directory lists works",
     "workspace/other_spellings_test.ts",
     "is neither changed nor, where it is denied, read by the spelling",
