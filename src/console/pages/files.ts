@@ -96,8 +96,11 @@ export function filesSection(
       frame(page: Html, words: string): Html {
         const names = path.split("/").filter((each) => each !== "");
         const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
-        const search = form(textField("find", "Search", words, maxWordsCharacters), "Search");
-        return html`<div class="path"><p>${link("Workspace", { path: "" })}${above}</p>${search}</div>${page}`;
+        const search = html`<div><input type="text" name="find" value="${words}" maxlength="${maxWordsCharacters}"
+          aria-label="Search files" placeholder="Search files" autocomplete="off"></div>`;
+        return html`<div class="path"><p>${link("Workspace", { path: "" })}${above}</p>${
+          form(search, "Search")
+        }</div>${page}`;
       },
       async file({ info }: OpenedPath): Promise<Html> {
         if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
@@ -109,7 +112,7 @@ export function filesSection(
         const { next_cursor: next, document } = answerIn(outcome);
         const more = () =>
           html`
-            <p>${link("Next lines", { cursor: next ?? "" }, "button")}</p>
+            <p>${link("Next lines", { cursor: next ?? "" })}</p>
             ${form(textField("line", "Line", "", 12), "Go to line")}
           `;
         return html`
@@ -136,10 +139,10 @@ export function filesSection(
         });
         const columns = ["Name", { number: "Size" }, "Modified"];
         const whenEmpty = "There are no files here.";
-        const more = hasMore ? link("More", { after: showName(entries.at(-1)?.name ?? "") }, "button") : null;
+        const more = hasMore ? [link("More", { after: showName(entries.at(-1)?.name ?? "") }), " · "] : null;
         return html`
           <div class="titled entries">${dataTable({ caption: here, columns, rows, whenEmpty })}</div>
-          <p>${more}${link("History", { view: "history" }, "button")}</p>
+          <p>${more}${link("History", { view: "history" })}</p>
         `;
       },
       async found(words: string): Promise<Html> {
@@ -160,7 +163,7 @@ export function filesSection(
         const whenEmpty = next === undefined ? "No matches." : "No matches so far.";
         return html`
           <div class="titled entries">${dataTable({ caption: `Found in ${here}`, columns, rows, whenEmpty })}</div>
-          ${next !== undefined && html`<p>${link("More", { find: words, cursor: next }, "button")}</p>`}
+          ${next !== undefined && html`<p>${link("More", { find: words, cursor: next })}</p>`}
         `;
       },
       /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */

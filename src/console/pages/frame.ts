@@ -185,6 +185,9 @@ button.danger { background: transparent; border-color: var(--bad-line); color: v
 button.danger:hover { background: var(--bad); }
 .path { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; justify-content: space-between; align-items: center; margin-bottom: 1rem; }
 .path p, .path form { margin: 0; }
+.path .row { flex: 0 1 22rem; flex-wrap: nowrap; }
+.path .row > div { flex: 1; }
+.path .row input[type="text"] { width: 100%; }
 .entries + p { margin-top: 1rem; }
 ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
