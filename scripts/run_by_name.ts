@@ -15,6 +15,7 @@ export const programs: Readonly<Record<string, Readonly<Record<string, readonly 
     audit: [...ofTests, "bench/audit_bench.ts"],
     console: [...ofTests, "bench/console_bench.ts"],
     desk: [...ofTests, "bench/desk_bench.ts"],
+    documents: [...ofTests, "bench/documents_bench.ts"],
     growth: [...ofTests, "bench/growth_bench.ts"],
     oauth: ["bench/oauth.ts"],
     ollama: [...ofTests, "bench/ollama_bench.ts"],

@@ -17,11 +17,13 @@ const numbering = `<w:numbering>
   level(2, "lowerRoman", "(%3)")
 }</w:abstractNum>
   <w:abstractNum w:abstractNumId="8">${level(0, "bullet", "")}</w:abstractNum>
-  <w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num></w:numbering>`;
+  <w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num>
+  <w:num w:numId="3"><w:abstractNumId w:val="7"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num></w:numbering>`;
 
 Deno.test("docx: headings by style and by what a style inherits, lists counted as Word counts them", async () => {
   const body = p("Terms", '<w:pStyle w:val="H1"/>') + p("Notice", '<w:pStyle w:val="Mine"/>') + item("One", 0) +
-    item("Inner", 1) + item("Next", 1) + item("Deep", 2) + item("Two", 0) + item("Again", 1) + item("Dot", 0, 2);
+    item("Inner", 1) + item("Next", 1) + item("Deep", 2) + item("Two", 0) + item("Again", 1) + item("Dot", 0, 2) +
+    item("Anew", 0, 3) + item("On", 0, 3);
   const text = await textOf(makeWord(body, {
     "word/_rels/document.xml.rels": relationships({ styles: "styles.xml", numbering: "numbering.xml" }),
     "word/styles.xml": styles,
@@ -29,7 +31,7 @@ Deno.test("docx: headings by style and by what a style inherits, lists counted a
   }));
   assert.deepEqual(
     text,
-    "# Terms\n\n## Notice\n\n1. One\n  1.1 Inner\n  1.2 Next\n    (i) Deep\n2. Two\n  2.1 Again\n- Dot",
+    "# Terms\n\n## Notice\n\n1. One\n  1.1 Inner\n  1.2 Next\n    (i) Deep\n2. Two\n  2.1 Again\n- Dot\n5. Anew\n6. On",
   );
 });
 

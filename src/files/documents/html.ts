@@ -57,7 +57,8 @@ export function renderHtml(source: string, budget: DocumentBudget) {
     },
     img: ({ attributes: { alt } }) => alt === "" ? skip : image(alt),
     a: (element) => {
-      const link = element.attributes["href"] ?? "";
+      const { href: link = "", type, role } = element.attributes;
+      if (/noteref/.test(`${type} ${role}`)) return inline("^"); // EPUB 3.3 §4.3.5
       if (/^(?:#|javascript:|data:|$)/i.test(link)) return through;
       return isInline(element) ? inline("[", `](${link})`) : say(`[${oneLine(textOf(element))}](${link})`);
     },

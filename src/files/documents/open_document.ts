@@ -133,6 +133,7 @@ function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dial
         const properties = childOf(styles.get(`style ${attributes["style-name"]}`), "text-properties")?.attributes ??
           {};
         if ((properties["text-line-through-style"] ?? "none") !== "none") return inline("~~");
+        if (/^super|^[1-9]/.test(properties["text-position"] ?? "")) return inline("^");
         return properties["font-weight"] === "bold" && !isTitle ? inline("**") : through;
       },
       a: ({ attributes: { href = "" } }) => /^#|^$/.test(href) ? through : inline("[", `](${href})`),

@@ -2,6 +2,7 @@
 import type { DocumentReader, DocumentText } from "./document.ts";
 import { block, countOf, type Dialect, heading, inline, paragraphs, renderFlow, skip, through } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
+import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
 
 export const readPowerPoint: DocumentReader = (bytes, budget) => {
@@ -33,9 +34,15 @@ export const readPowerPoint: DocumentReader = (bytes, budget) => {
   });
 };
 
+/** How numbered paragraphs write 1, by how the name of their kind begins (§20.1.10.61). */
+const autoNumerals: Readonly<Record<string, string>> = {
+  ...{ alphaLc: "a", alphaUc: "A", romanLc: "i", romanUc: "I" },
+};
+
 function slideDialect(office: OfficePackage, name: string): Dialect {
   const shared = officeDialect(office, name);
   const isNotes = name.includes("notesSlide");
+  const numbers: number[] = []; // of the next paragraph at each level
   let isTitle = false;
   let isBody = false;
   return {
@@ -55,13 +62,22 @@ function slideDialect(office: OfficePackage, name: string): Dialect {
       },
       p: (element) => {
         const properties = childOf(element, "pPr");
-        const level = Number(properties?.attributes["lvl"] ?? 0) || 0;
+        const level = Math.min(Number(properties?.attributes["lvl"] ?? 0) || 0, 8);
         if (isTitle) return heading(1);
         const has = (bullet: string) => childOf(properties, bullet) !== undefined;
+        if (level === 0 && !has("buAutoNum")) numbers.length = 0;
         if (has("buNone") || !(isBody || level > 0 || has("buChar") || has("buAutoNum"))) return block;
-        return { as: "block", mark: `${"  ".repeat(Math.min(level, 8))}- ` };
+        const auto = childOf(properties, "buAutoNum")?.attributes;
+        numbers.length = level + 1;
+        const number = auto === undefined ? 0 : numbers[level] || Number(auto["startAt"] ?? 1);
+        numbers[level] = auto === undefined ? 0 : number + 1;
+        const label = auto === undefined
+          ? "-"
+          : `${formatNumber(number, autoNumerals[auto["type"]?.slice(0, 7) ?? ""])}.`;
+        return { as: "block", mark: `${"  ".repeat(level)}${label} ` };
       },
       r: (element) => {
+        if (Number(childOf(element, "rPr")?.attributes["baseline"] ?? 0) > 0) return inline("^");
         const [click] = allOf(element, "hlinkClick");
         const link = office.relations(name).get(click?.attributes["r:id"] ?? "");
         return link?.isExternal === true ? inline("[", `](${link.target})`) : through;

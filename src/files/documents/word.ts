@@ -21,10 +21,16 @@ import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office
 
 export const readWord: DocumentReader = (bytes, budget) => {
   const office = openOffice(bytes, budget);
-  const { main, part, relations, title, remarks } = office;
+  const { main, part, related, relations, title, remarks } = office;
   const changes = new Map<string, number>();
   const render = (element: Element, partName: string): string =>
-    renderFlow(element, wordDialect(office, partName, changes, render), budget);
+    renderFlow(element, wordDialect(office, partName, shared), budget);
+  const shared: Shared = {
+    styles: readStyles(part(related(main, "/styles"))),
+    numberOf: createNumbering(part(related(main, "/numbering"))),
+    changes,
+    notes: readNotes(office, render),
+  };
   const body = part(main);
   const text = render(body, main);
   const margins = [...relations(main).values()].filter(({ type }) => /\/(header|footer)$/.test(type));
@@ -44,14 +50,18 @@ export const readWord: DocumentReader = (bytes, budget) => {
   });
 };
 
-type Render = (element: Element, partName: string) => string;
+interface Shared {
+  readonly styles: (id: string | undefined) => Style;
+  readonly numberOf: ReturnType<typeof createNumbering>;
+  /** How often each person changed something. */
+  readonly changes: Map<string, number>;
+  readonly notes: Map<string, () => string>;
+}
 
-function wordDialect(office: OfficePackage, partName: string, changes: Map<string, number>, render: Render): Dialect {
-  const { main, part, relations, related } = office;
-  const styles = readStyles(part(related(main, "/styles")));
-  const numberOf = createNumbering(part(related(main, "/numbering")));
+/** The words of comments and notes, by what refers to them. */
+function readNotes({ main, part, related }: OfficePackage, render: (element: Element, partName: string) => string) {
   const notes = new Map<string, () => string>();
-  for (const kind of partName === main ? ["comment", "footnote", "endnote"] : []) {
+  for (const kind of ["comment", "footnote", "endnote"]) {
     const name = related(main, `/${kind}s`) ?? "";
     for (const note of allOf(part(name), kind)) {
       const { id, author, date } = note.attributes;
@@ -59,6 +69,11 @@ function wordDialect(office: OfficePackage, partName: string, changes: Map<strin
       notes.set(`${kind}Reference ${id}`, () => `[${kind}${by}: ${oneLine(render(note, name))}]`);
     }
   }
+  return notes;
+}
+
+function wordDialect(office: OfficePackage, partName: string, { styles, numberOf, changes, notes }: Shared): Dialect {
+  const { relations } = office;
   const takeNote = ({ name, attributes }: Element) => {
     const key = `${name} ${attributes["id"]}`;
     const note = notes.get(key);
@@ -92,6 +107,7 @@ function wordDialect(office: OfficePackage, partName: string, changes: Map<strin
         const properties = childOf(element, "rPr");
         if (isOn(properties, "vanish")) return skip;
         if (isOn(properties, "strike") || isOn(properties, "dstrike")) return inline("~~");
+        if (valueOf(properties, "vertAlign") === "superscript") return inline("^");
         return !isHeading && isOn(properties, "b") ? inline("**") : through;
       },
       hyperlink: ({ attributes }) => {
@@ -161,6 +177,7 @@ function createNumbering(root: Element) {
   const lists = byId("num", "numId");
   const kinds = byId("abstractNum", "abstractNumId");
   const counters = new Map<string, number[]>();
+  const begun = new Set<Element>();
   return (numbering: Element, styleLevel: string | undefined): { label: string; level: number } | null => {
     const list = lists.get(valueOf(numbering, "numId") ?? "");
     const kind = valueOf(list, "abstractNumId") ?? "";
@@ -173,6 +190,11 @@ function createNumbering(root: Element) {
     if (valueOf(own, "numFmt") === "bullet") return { label: "- ", level };
     const counts = counters.get(kind) ?? [];
     counters.set(kind, counts);
+    for (const override of begun.has(list) ? [] : elementsOf(list, "lvlOverride")) { // §17.9.8: restarts with this list
+      const start = valueOf(override, "startOverride");
+      if (start !== undefined) counts[Number(override.attributes["ilvl"]) || 0] = Number(start) - 1;
+    }
+    begun.add(list);
     const startOf = (at: number) => Number(valueOf(levelAt(at), "start") ?? 1);
     for (let at = 0; at <= level; at++) counts[at] ??= startOf(at) - (at === level ? 1 : 0);
     counts[level] = (counts[level] ?? 0) + 1;
