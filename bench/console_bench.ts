@@ -57,7 +57,7 @@ async function measurePages(): Promise<void> {
         idle.toFixed(1)
       } ms a second\n\npage                      kB   CPU ms: first   then   stream, a second\n`,
     );
-    for (const path of [...paths, "/console/audit?target=nowhere", "/console/audit?outcome=refused"]) {
+    for (const path of [...paths, "/console/activity?target=nowhere", "/console/activity?outcome=refused"]) {
       const address = new URL(path, server.url);
       await pause(coldMs);
       let size = 0;

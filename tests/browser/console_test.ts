@@ -102,9 +102,14 @@ consoleTest(
     const token = await createToken(server, hostileName.slice(0, 60).replace("\u202e", ""));
     const first = await openPage(browser);
     await setUpAndOpenConsole(first, server);
-    const paths = await first.getByRole("navigation").getByRole("link").evaluateAll((links) =>
-      links.map((link) => (link as unknown as { href: string }).href)
-    );
+    const paths = new Set(await linksOf(first));
+    for (const path of [...paths]) {
+      await first.goto(path);
+      for (const each of await linksOf(first)) paths.add(each);
+    }
+    for (const name of ["why", "servicenow", "people", "rules"]) {
+      assert.ok(paths.has(`${server.url}/console/${name}`), name);
+    }
     await registerHostileClient(server);
     await callTools(server, token);
     await first.goto(`${server.url}/console/rules`);
@@ -139,6 +144,13 @@ consoleTest(
     }
   },
 );
+
+/** The pages that the menu, and the place of the page, lead to. */
+function linksOf(page: Page): Promise<string[]> {
+  return page.getByRole("navigation").getByRole("link").evaluateAll((links) =>
+    links.map((link) => (link as unknown as { href: string }).href)
+  );
+}
 
 /** What lasts until the decision that no one makes is cut off with the server. */
 function abandon(waiting: Promise<void>): void {

@@ -32,6 +32,7 @@ export async function startConsole(
   const harness = await startHarness(options);
   const { visits, administration } = await harness.server.forConsole();
   const warnings: string[] = [];
+  const nothing = () => Promise.resolve([]);
   const sources = {
     issuer,
     secrets: harness.secrets,
@@ -52,7 +53,10 @@ export async function startConsole(
     warnings: () => warnings,
     waiting: () => Promise.resolve(0),
     sections: [
-      overviewSection(sources, () => Promise.resolve([])),
+      overviewSection(sources, { connected: nothing, today: nothing }, {
+        id: "changes",
+        show: () => Promise.resolve(null),
+      }),
       connectionsSection(sources, () => Promise.resolve(new Map())),
       peopleSection({ administration, signInIsElsewhere: false }),
       settingsSection({

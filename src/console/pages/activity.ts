@@ -34,12 +34,7 @@ const periods: readonly (readonly [value: string, words: string, ms: number])[] 
   ["1d", "The last day", 24 * hour],
   ["7d", "The last week", 168 * hour],
 ];
-const outcomes: readonly (readonly [value: string, words: string])[] = [
-  ["ok", "Succeeded"],
-  ["refused", "Refused"],
-  ["failed", "Failed"],
-  ["cancelled", "Cancelled"],
-];
+const outcomes = ["ok", "refused", "failed", "cancelled"];
 /** A call that ended is stored by then. */
 const settledMs = 30_000;
 const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
@@ -127,7 +122,12 @@ function filterForm(visit: Visit, names: ReadonlyMap<string, string>): Html {
       ${choiceField("client", "Client", [["", "Any"], ...clients], chosen)}
       ${field("tool", "Tool")}
       ${field("target", "File or record")}
-      ${choiceField("outcome", "Outcome", [["", "Any"], ...outcomes], now["outcome"])}
+      ${choiceField(
+        "outcome",
+        "Outcome",
+        [["", "Any"], ...outcomes.map((each) => [each, each] as const)],
+        now["outcome"],
+      )}
       ${choiceField("since", "When", periods.map(([value, words]) => [value, words] as const), now["since"])}
       <button type="submit" class="small">Search</button>
       <a class="button" href="${visit.href("activity", { ...now, download: "audit" })}"

@@ -68,6 +68,11 @@ export function createChanges(
         whyNot: planned.ok ? null : undoWords(change, planned.error),
       };
     },
+    /** Whether it can be looked at, and was undone; `null` where it is no longer kept. */
+    async stateOf(id: string, person: string): Promise<"kept" | "undone" | null> {
+      const found = await find(id, person);
+      return found === null ? null : found.change.undoneBy === null ? "kept" : "undone";
+    },
     /** Undoes it in the name of `by`; what became of it, in words. */
     async undo(
       id: string,

@@ -59,8 +59,7 @@ export function connectionsSection(
       const { grants, tokens } = await listsOf(visit);
       const person = visit.query.get("person");
       return html`
-        <p>Applications with access${visit.visitor.isAdministrator ? "" : " in your name"}. Removing one takes effect
-          immediately. Calls and errors are those of the last 24 hours, or the latest of a busy day.</p>
+        <p class="quiet">Removing access takes effect immediately. Calls and errors: last 24 hours.</p>
         ${visit.visitor.isAdministrator && person !== null &&
           html`<p>Only those of <strong>${person}</strong>. <a href="${
             visit.href("connections")

@@ -24,6 +24,8 @@ interface Call extends JudgedCall {
   readonly isCall: boolean;
   readonly time: number;
   readonly isWell: boolean;
+  /** Names the change that it made, where it is kept. */
+  readonly change: string | null;
 }
 
 /** What a grant's calls came to in the last day. */
@@ -49,7 +51,7 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
       const limit = Math.max(leastLines, maxCalls - found.length);
       const { lines, cursor: next } = await search({ since }, { limit, cursor });
       seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
-      for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
+      for (const { time, event, person, client, grant, tool, target, outcome, change } of lines) {
         if ((event !== callEvent && event !== "request") || tool === null) continue;
         found.push({
           isCall: event === callEvent,
@@ -61,6 +63,7 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
           changes: changing.has(tool),
           places: target?.split(/, | > /) ?? [],
           isWell: outcome === "ok",
+          change,
         });
       }
       if (next === null) break;
@@ -79,7 +82,7 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
   };
   return {
     /** The latest calls, newest first. */
-    calls: async (): Promise<readonly JudgedCall[]> => (await calls()).filter(({ isCall }) => isCall),
+    today: async () => (await calls()).filter(({ isCall }) => isCall),
     /** By the id of a grant or a token of the command line. */
     async usage(): Promise<ReadonlyMap<string, Usage>> {
       const byGrant = new Map<string, Usage>();

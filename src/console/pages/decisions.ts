@@ -1,7 +1,8 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
+import type { OverviewPart } from "./overview.ts";
+import { ago, differenceBlock, type LiveParts, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
@@ -15,7 +16,7 @@ const maxDoneCharacters = 300;
 const markCharacters = 12;
 
 /** Calls that wait for the visitor, with what each would do in a line and as a difference. */
-export function decisionsSection(decisions: Decisions): Section {
+export function decisionsSection(decisions: Decisions, done?: OverviewPart): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
     const waiting = await decisions.waiting(visit.visitor);
     const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
@@ -27,22 +28,27 @@ export function decisionsSection(decisions: Decisions): Section {
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
+      <p class="quiet">A rule holds these calls; none has run.<span class="keys"> <kbd>j</kbd> <kbd>k</kbd> next, previous
+          <kbd>a</kbd> approve <kbd>d</kbd> deny</span></p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
       ${next}
     `;
   };
+  const look = async (visit: Visit): Promise<LiveParts> => {
+    const [waiting, after] = await Promise.all([callsOf(visit), done?.show(visit)]);
+    return { waiting, ...done && { [done.id]: after ? html`<h2>${done.title}</h2>${after}` : html`` } };
+  };
   return {
     name: "decisions",
     title: "Approvals",
-    async live(visit) {
-      return { waiting: await callsOf(visit) };
-    },
+    live: look,
     async show(visit) {
+      const { waiting, ...parts } = await look(visit);
       return html`
-        <p>Calls that a rule holds until someone approves them. None of them has run yet.</p>
-        <div id="waiting">${await callsOf(visit)}</div>
+        <div id="waiting">${waiting}</div>
+        ${Object.entries(parts).map(([id, part]) => html`<div id="${id}">${part}</div>`)}
       `;
     },
     acts: {
@@ -94,7 +100,7 @@ function effectBlock(effect: string): Html {
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
   return html`
-    <article class="held" aria-labelledby="call-${call.id}">
+    <article class="held" id="held-${call.id}" tabindex="-1" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
       <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, expires ${ago(
         call.expiresAt,
@@ -109,13 +115,14 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       </details>
       <form method="post" action="${href("decisions")}">
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
-        <fieldset><legend>If you approve</legend>
-          <label><input type="radio" name="extent" value="once" checked> this call only</label>
+        <fieldset><legend>Approve</legend>
+          <label><input type="radio" name="extent" value="once" checked> this time</label>
           <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
-          <label><input type="radio" name="extent" value="always"> ${call.tool} by this client from now on</label>
+          <label><input type="radio" name="extent" value="always"> ${call.tool} by ${call
+            .clientName} from now on</label>
         </fieldset>
-        <label class="field" for="word-${call.id}">Message to the agent (optional)</label>
-        <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off">
+        <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
+          <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off"></div>
         <div class="actions">
           <button type="submit" name="decision" value="approve">Approve</button>
           <button type="submit" name="decision" value="deny" class="danger">Deny</button>

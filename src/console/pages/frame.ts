@@ -115,6 +115,7 @@ nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .wide h2 { font-size: 1rem; margin: 1.75rem 0 .6rem; }
 .state { color: var(--quiet); font-size: .8125rem; }
 .state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
+.state.warn::before { background: var(--warn-line); }
 .state.on::before { background: #2e8b57; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
 .tiles li { border: 1px solid var(--line); border-left: 3px solid var(--field); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
@@ -127,7 +128,7 @@ h2, li { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .6rem; }
 .scroll:focus-visible { outline-offset: -3px; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
-th, td { text-align: left; vertical-align: top; padding: .5rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: baseline; padding: .5rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 tbody tr:last-child > td { border-bottom: 0; }
 tbody tr:hover { background: var(--soft); }
 td { min-width: 6.5rem; }
@@ -142,7 +143,7 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .badge.good { border-color: var(--line); }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
 .wide button, .wide a.button { padding: .4rem .8rem; font-size: .875rem; border-radius: .4rem; }
-td button, nav.console button { padding: .2rem .65rem; }
+.wide :is(td, nav) button { padding: .15rem .6rem; }
 .row { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: end; margin-bottom: 1rem; }
 .row > div { min-width: 0; max-width: 100%; }
 .row label { display: block; font-size: .8125rem; color: var(--quiet); white-space: nowrap; }
@@ -154,9 +155,20 @@ td .row { align-items: start; margin: 0; gap: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
 figure { margin: .5rem 0 1rem; }
-figure svg { display: block; width: 100%; height: auto; }
-figure text { fill: var(--quiet); font: 11px system-ui, sans-serif; }
-figure line { stroke: var(--line); }
+.overview { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; align-items: start; }
+.overview > * { grid-column: 1 / -1; min-width: 0; }
+.overview > :is(#connected, #changes) { grid-column: auto; }
+.overview > :empty { display: none; }
+ul.note { list-style: none; }
+ul.note a { color: inherit; font-weight: 600; }
+summary.state { font-size: .875rem; }
+.tiles + details, details .tiles { margin-top: .5rem; }
+.chart { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .25rem .6rem; font-size: .8125rem; color: var(--quiet); }
+.chart svg { display: block; width: 100%; height: 9rem; }
+.chart line { stroke: var(--line); vector-effect: non-scaling-stroke; }
+.scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.6rem 0 -.4rem; text-align: right; font-variant-numeric: tabular-nums; }
+.axis { grid-column: 2; display: flex; justify-content: space-between; }
+.chart .key { grid-column: 2; color: var(--ink); }
 .c0 { fill: var(--accent); background: var(--accent); } .c1 { fill: #2e8b57; background: #2e8b57; } .c2 { fill: #c77d1a; background: #c77d1a; } .c3 { fill: #8a63c9; background: #8a63c9; } .c4 { fill: var(--field); background: var(--field); } .failed { fill: var(--bad-line); background: var(--bad-line); }
 .bar:hover .hover { fill: var(--ink); fill-opacity: .06; }
 .hover { fill-opacity: 0; }
@@ -173,8 +185,12 @@ pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 v
 .held h2 { margin: 0 0 .25rem; }
 .held fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .5rem 0; }
 .held legend { float: left; margin: 0 1.25rem 0 0; }
+.held .message { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem; }
+.held .message label { color: var(--quiet); }
+.held .message input { flex: 1 1 14rem; padding: .35rem .6rem; }
 .held .actions { margin-top: .75rem; }
 .held .actions button { flex: none; min-width: 6rem; }
+@media (hover: none) { .keys { display: none; } }
 kbd { margin-left: .35rem; padding: 0 .25rem; border: 1px solid; border-radius: .25rem; font: .75rem ui-monospace, monospace; }
 input[type="radio"] { accent-color: var(--accent); }
 ul.rules { padding: 0; list-style: none; }

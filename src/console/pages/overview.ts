@@ -2,13 +2,14 @@
 import { connectCard, connectionLine, connectionPath } from "../../lib/connect_card.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
+import type { Changes } from "./changes.ts";
 import type { createDayOfCalls } from "./day_of_calls.ts";
+import { actButton } from "./frame.ts";
 import {
   ago,
   checkWords,
   type ConsoleSources,
   dataTable,
-  type LiveParts,
   personColumn,
   plainName,
   type SearchAudit,
@@ -22,41 +23,45 @@ import type { Decisions } from "../approvals/decisions.ts";
 type DayOfCalls = ReturnType<typeof createDayOfCalls>;
 
 /** A part of the overview: its heading and its content, for this visitor. */
-interface OverviewPart {
+export interface OverviewPart {
   readonly id: string;
-  readonly title: string;
+  readonly title?: string;
   readonly forAdministrators?: true;
   /** `null` where there is nothing to show: then its heading is not shown either. */
   show(visit: Visit): Promise<Html | null>;
 }
 
-/** The parts that have something to show, in order, then the health of the server for administrators. */
-export function overviewSection(sources: ConsoleSources, connected: DayOfCalls["connected"]): Section {
+/** The parts that have something to show, in order. To someone without a connection the connect card alone. */
+export function overviewSection(
+  sources: ConsoleSources,
+  { connected, today }: Pick<DayOfCalls, "connected" | "today">,
+  changes: OverviewPart,
+): Section {
   const { issuer, administration, secrets, decisions, search, health } = sources;
   const base = basePathOf(issuer);
+  const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
   const all: readonly OverviewPart[] = [
+    { id: "health", forAdministrators: true, show: async () => healthPart(await health()) },
     waitingPart(decisions),
-    connectedPart(connected, (id) => sources.nameOfClient(id) ?? id),
-    callsPart(sources.callsOfDay),
+    connectedPart(connected, nameOf),
+    changes,
+    callsPart(today, sources.callsOfDay, nameOf),
     refusedPart(search),
-    { id: "health", title: "Health", forAdministrators: true, show: async () => tiles(await health()) },
   ];
-  /** Whether a client is connected, and the parts in the order of the page. */
-  const look = async (visit: Visit): Promise<{ readonly isConnected: boolean; readonly parts: LiveParts }> => {
+  const look = async (visit: Visit) => {
     const { isAdministrator, userId } = visit.visitor;
+    const { grants, tokens } = await administration.access(userId);
+    const isConnected = grants.length + tokens.length > 0;
     const shown = all.filter(({ forAdministrators }) => isAdministrator || forAdministrators !== true);
     const found = await Promise.all(shown.map(async (part) => ({ ...part, content: await part.show(visit) })));
-    const isConnected = (await administration.access(userId)).grants.length > 0;
+    const parts = found.map(({ id, title, content }): [string, Html] => [
+      id,
+      content === null ? html`` : html`${title !== undefined && html`<h2>${title}</h2>`}${content}`,
+    ]);
     const isQuiet = isConnected && found.every(({ id, content }) => id === "health" || content === null);
-    const parts = {
-      quiet: isQuiet
-        ? html`<p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>`
-        : html``,
-      ...Object.fromEntries(
-        found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
-      ),
-    };
-    return { isConnected, parts };
+    const quiet =
+      html`<p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>`;
+    return { isConnected, parts: { ...Object.fromEntries(parts), quiet: isQuiet ? quiet : html`` } };
   };
   return {
     name: "",
@@ -69,13 +74,25 @@ export function overviewSection(sources: ConsoleSources, connected: DayOfCalls["
           html`${connectionLine(null, connectionPath(base, secrets, visit.visitor.userId))}${
             connectCard(`${issuer}/mcp`)
           }`}
-        ${Object.entries(shown).map(([id, content]) => html`<div id="${id}">${content}</div>`)}
+        <div class="overview">${Object.entries(shown).map(([id, content]) =>
+          html`<div id="${id}">${content}</div>`
+        )}</div>
       `;
     },
   };
 }
 
 const tileKinds = { well: "good", note: "", warning: "warn", broken: "bad" } as const;
+
+/** In one line whether all is well, with each check below it; what is not well is shown at once. */
+function healthPart(checks: readonly Check[]): Html {
+  const bad = checks.filter(({ state }) => state === "warning" || state === "broken");
+  const words = bad.length === 0 ? "All is well" : `${bad.length} of ${checks.length} checks need attention`;
+  return html`${bad.length > 0 && tiles(bad)}<details id="checks"><summary
+    class="state ${bad.length === 0 ? "on" : "warn"}">Health: ${words}</summary>${
+    tiles(checks.filter((check) => !bad.includes(check)))
+  }</details>`;
+}
 
 function tiles(checks: readonly Check[]): Html {
   return html`<ul class="tiles">${
@@ -92,109 +109,197 @@ function tiles(checks: readonly Check[]): Html {
 const hourMs = 3_600_000;
 const hoursShown = 24;
 const linesShown = 5;
-const clientsShown = 20;
+const clientsShown = 8;
 
-/** What waits for this person. */
+/** What waits for this person, the oldest first. */
 function waitingPart(decisions: Decisions): OverviewPart {
   return {
     id: "waiting",
     title: "Waiting for you",
-    async show({ visitor, href }) {
-      const { length } = await decisions.waiting(visitor);
-      return length === 0
-        ? null
-        : html`<p><a href="${href("decisions")}">${length} ${length === 1 ? "call waits" : "calls wait"}</a> for your
-          approval.</p>`;
+    async show({ visitor, href, now }) {
+      const waiting = await decisions.waiting(visitor);
+      if (waiting.length === 0) return null;
+      const items = waiting.slice(0, linesShown).map(({ id, clientName, tool, places, createdAt }) =>
+        html`<li><a href="${href("decisions", { call: id })}">${clientName}: ${tool}${
+          places.length > 0 && ` on ${places.join(", ")}`
+        }</a> ${ago(createdAt, now)}</li>`
+      );
+      const more = waiting.length - items.length;
+      return html`<ul class="note warn">${items}${
+        more > 0 && html`<li><a href="${href("decisions")}">${more} more</a></li>`
+      }</ul>`;
     },
   };
 }
 
 /** Who is connected now: clients of the visitor, or of everyone. */
-function connectedPart(
-  connected: DayOfCalls["connected"],
-  nameOfClient: (clientId: string) => string,
-): OverviewPart {
+function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): OverviewPart {
   return {
     id: "connected",
-    title: "Connected now",
+    title: "Agents, last five minutes",
     async show(visit) {
-      const { visitor, now, href } = visit;
-      const all = (await connected()).filter(({ person }) => visitor.isAdministrator || person === visitor.userId);
+      const all = (await connected()).filter(isSeenBy(visit));
       if (all.length === 0) return null;
-      return html`${
-        dataTable({
-          caption: "Clients that called a tool in the last five minutes",
-          columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
-          rows: all.slice(0, clientsShown)
-            .map(({ clientId, person, calls, lastAt }) => [nameOfClient(clientId), person, calls, ago(lastAt, now)]),
-          whenEmpty: "",
-        })
-      }${
-        all.length > clientsShown && html`<p><a href="${href("activity")}">${all.length - clientsShown} more</a></p>`
-      }`;
+      const table = dataTable({
+        caption: "Clients that called a tool in the last five minutes",
+        columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
+        rows: all.slice(0, clientsShown)
+          .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]),
+        whenEmpty: "",
+      });
+      const more = all.length - clientsShown;
+      return html`${table}${more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`}`;
     },
   };
 }
 
-/** The calls of the last day as a picture, and as a table for who cannot see it. */
-function callsPart(readDay: ConsoleSources["callsOfDay"]): OverviewPart {
+type NameOf = (clientId: string) => string;
+
+function isSeenBy({ visitor }: Visit) {
+  return ({ person }: { readonly person: string }): boolean => visitor.isAdministrator || person === visitor.userId;
+}
+
+/** The last changes of files, each with its undo. */
+export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateOf"], nameOf: NameOf): OverviewPart {
+  return {
+    id: "changes",
+    title: "Last changes",
+    async show(visit) {
+      const changes = (await today()).filter(isSeenBy(visit)).filter(({ change }) => change !== null);
+      const rows = await Promise.all(
+        changes.slice(0, linesShown).map(async (call) => {
+          const { change, person, places, clientId, time, tool } = call;
+          const whose = { id: change ?? "", person };
+          const state = await stateOf(whose.id, person);
+          const undo = () =>
+            actButton(visit, "change", "undo", "Undo", {
+              ...{ values: whose, kind: "plain", name: `Undo ${tool} of ${places.join(", ")}` },
+            });
+          return [
+            html`<a href="${visit.href("change", whose)}">${places.join(", ") || tool}</a>`,
+            nameOf(clientId),
+            person,
+            ago(time, visit.now),
+            state === "kept" ? undo() : state === "undone" ? html`<span class="badge">undone</span>` : null,
+          ];
+        }),
+      );
+      const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];
+      return rows.length === 0 ? null : dataTable({ caption: "The last changes", columns, rows, whenEmpty: "" });
+    },
+  };
+}
+
+/** Colours of the chart; the last one is of all other clients. */
+const seriesShown = 5;
+
+/** The calls of the last day by client, as a picture, and as a table for who cannot see it. */
+function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfDay"], nameOf: NameOf): OverviewPart {
   return {
     id: "calls",
     title: "Calls, last 24 hours",
-    forAdministrators: true,
-    async show({ now }) {
-      const found = new Map((await readDay()).map((each) => [each.hour, each.outcomes]));
-      const last = now - now % hourMs;
-      const hours = Array.from({ length: hoursShown }, (_, index) => {
+    async show(visit) {
+      const calls = (await today()).filter(isSeenBy(visit));
+      const counted = visit.visitor.isAdministrator ? await readDay() : [];
+      const byClient = Map.groupBy(calls, ({ clientId }) => clientId);
+      const series = [...byClient].toSorted(([, one], [, other]) => other.length - one.length)
+        .slice(0, seriesShown - 1).map(([id]) => id);
+      const last = visit.now - visit.now % hourMs;
+      const hours = Array.from({ length: hoursShown }, (_, index): Hour => {
         const hour = last - (hoursShown - 1 - index) * hourMs;
-        return { hour, ...sumsOf(found.get(hour) ?? {}) };
+        const own = calls.filter(({ time }) => time >= hour && time < hour + hourMs);
+        const outcomes = counted.find((each) => each.hour === hour)?.outcomes ?? {};
+        const all = Math.max(own.length, Object.values(outcomes).reduce((sum, count) => sum + count, 0));
+        const failed = Math.max(own.filter(({ isWell }) => !isWell).length, all - own.length - (outcomes["ok"] ?? all));
+        const named = series.map((id) => own.filter(({ clientId }) => clientId === id).length);
+        return { hour, all, failed, counts: [...named, all - named.reduce((sum, count) => sum + count, 0)] };
       });
-      const total = hours.reduce((sum, { well, bad }) => sum + well + bad, 0);
-      return total === 0 ? null : html`${picture(hours)}${numbers(hours)}`;
+      const total = hours.reduce((sum, { all }) => sum + all, 0);
+      const names = [...series.map(nameOf), "Others"].map((name, index) => ({
+        name,
+        count: hours.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0),
+        colour: index === series.length ? seriesShown - 1 : index,
+      }));
+      return total === 0 ? null : html`${picture(hours, names, total)}${numbers(hours, names)}`;
     },
   };
 }
 
-type Bar = { readonly hour: number } & ReturnType<typeof sumsOf>;
-
-function sumsOf(outcomes: Readonly<Record<string, number>>) {
-  const all = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
-  const well = outcomes["ok"] ?? 0;
-  return { well, bad: all - well };
+interface Hour {
+  /** When it began. */
+  readonly hour: number;
+  readonly all: number;
+  readonly failed: number;
+  /** By series. */
+  readonly counts: readonly number[];
 }
 
-function picture(hours: readonly Bar[]): Html {
+interface Series {
+  readonly name: string;
+  readonly count: number;
+  readonly colour: number;
+}
+
+/** The least number of 1, 2, 5, 10 … that is not below. */
+function roundedUp(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)));
+  return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= most) ?? most;
+}
+
+function picture(hours: readonly Hour[], series: readonly Series[], total: number): Html {
   const [width, height, gap] = [20, 100, 4];
-  const most = Math.max(1, ...hours.map(({ well, bad }) => well + bad));
-  const bars = hours.map(({ well, bad }, index) => {
+  const top = roundedUp(Math.max(...hours.map(({ all }) => all)));
+  const failed = hours.reduce((sum, each) => sum + each.failed, 0);
+  const bars = hours.map((each, index) => {
     const x = index * (width + gap);
-    const [tall, taller] = [well / most * height, bad / most * height];
+    let y = height;
+    const parts = series.map(({ colour }, at) => {
+      const tall = (each.counts[at] ?? 0) / top * height;
+      y -= tall;
+      return tall > 0 && html`<rect class="c${colour}" x="${x}" y="${y}" width="${width}" height="${tall}" />`;
+    });
+    const clients = series.flatMap(({ name }, at) => each.counts[at] ? [`${name} ${each.counts[at]}`] : []);
+    const words = `${timeOfDay(each.hour)}: ${[`${each.all} calls, ${each.failed} failed`, ...clients].join("; ")}`;
     return html`
-      <rect class="well" x="${x}" y="${height - tall}" width="${width}" height="${tall}" />
-      <rect class="bad" x="${x}" y="${height - tall - taller}" width="${width}" height="${taller}" />
+      <g
+        class="bar"><title>${words}</title>${parts}${each.failed > 0 &&
+          html`<rect class="failed" x="${x}" y="${
+            height + 2
+          }" width="${width}" height="3" />`}<rect class="hover" x="${x}" y="0" width="${width +
+          gap}" height="${height + 5}" /></g>
     `;
   });
   const whole = hours.length * (width + gap);
+  const line = (y: number): Html => html`<line x1="0" y1="${y}" x2="${whole}" y2="${y}" />`;
+  const label = `${total} calls in the last ${hours.length} hours, at most ${top} an hour; the numbers are below`;
+  const key = [...series, { name: "Failed", count: failed, colour: null }].filter(({ count }) => count > 0);
   return html`
-    <figure>
-      <svg viewBox="0 0 ${whole} ${height + 2}" preserveAspectRatio="none" role="img"
-        aria-label="Calls in each of the last ${hours.length} hours, at most ${most}; the table below has the numbers">
-        ${bars}<line x1="0" y1="${height + 1}" x2="${whole}" y2="${height + 1}" stroke="currentColor" /></svg>
-      <figcaption
-        class="quiet"><span class="axis"><span>24 hours ago</span><span>18</span><span>12</span><span>6</span><span>now</span></span>
-        Calls an hour; the tallest bar is ${most}. <span class="badge good">Succeeded</span>
-        <span class="badge bad">Failed</span></figcaption>
+    <figure class="chart">
+      <div class="scale"><span>${top}</span>${top > 1 && html`<span>${top / 2}</span>`}<span>0</span></div>
+      <svg viewBox="0 0 ${whole} ${height + 5}" preserveAspectRatio="none" role="img" aria-label="${label}">
+        ${line(0.5)}${line(height / 2)}${bars}${line(height + 0.5)}</svg>
+      <div class="axis">${[0, 6, 12, 18].map((index) =>
+        html`<span>${timeOfDay(hours[index]?.hour ?? 0).slice(0, 5)}</span>`
+      )}<span>Now, UTC</span></div>
+      <figcaption class="key">${key.map(({ name, count, colour }) =>
+        html`<span><i class="${colour === null ? "failed" : `c${colour}`}"></i>${name} ${count}</span>`
+      )}</figcaption>
     </figure>
   `;
 }
 
-function numbers(hours: readonly Bar[]): Html {
-  const rows = hours.filter(({ well, bad }) => well + bad > 0)
-    .map(({ hour, well, bad }) => [timeOfDay(hour), well, bad]);
+function numbers(hours: readonly Hour[], series: readonly Series[]): Html {
+  const rows = hours.filter(({ all }) => all > 0)
+    .map(({ hour, all, failed, counts }) => [timeOfDay(hour), ...counts, all, failed]);
   return html`<details id="numbers"><summary>Numbers</summary>${
     dataTable({
-      caption: "Calls by hour",
-      columns: ["Hour", { number: "Succeeded" }, { number: "Failed" }],
+      caption: "Calls by hour and client",
+      columns: [
+        "Hour",
+        ...series.map(({ name, count }) => count === 0 ? null : { number: name }),
+        { number: "All" },
+        { number: "Failed" },
+      ],
       rows,
       whenEmpty: "",
     })

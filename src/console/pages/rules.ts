@@ -71,8 +71,7 @@ export function rulesSection(
       const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
       const [known, users] = await Promise.all([clients(), administration.users()]);
       return html`
-        <p>Refuse comes before Ask, Ask before Allow, in whatever order the rules were made. Calls that match no rule are
-          allowed.</p>
+        <p class="quiet">Refuse comes before Ask, Ask before Allow. Calls that match no rule are allowed.</p>
         ${now.length === 0 ? html`<p class="quiet">There are no rules: every call is allowed.</p>` : html`
           <ul class="rules">${now.map((rule) => ruleItem(rule, visit))}</ul>
         `}

@@ -79,11 +79,8 @@ export function createRunning({ live, decisions, ...sources }: ConsoleSources) {
           await live.stopAll(visitor.userId);
           const named = calls.slice(0, stoppedShown).map(({ tool, client }) => `${tool} of ${nameOfClient(client)}`);
           const more = calls.length > stoppedShown ? ` and ${calls.length - stoppedShown} more` : "";
-          return {
-            done: calls.length === 0
-              ? "All calls are stopped. None was running."
-              : `All calls are stopped, ${calls.length} of them while running: ${named.join(", ")}${more}.`,
-          };
+          const what = calls.length === 0 ? "None was running" : `Running were ${named.join(", ")}${more}`;
+          return { done: `All calls are stopped. ${what}.` };
         },
       },
       start: switching("Calls run again.", (by) => live.resumeAll(by), "let calls run again"),

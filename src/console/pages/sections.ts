@@ -6,7 +6,7 @@ import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 import { decisionsSection } from "./decisions.ts";
 import { filesSection } from "./files.ts";
-import { overviewSection } from "./overview.ts";
+import { changesPart, overviewSection } from "./overview.ts";
 import { peopleSection } from "./people.ts";
 import { rulesSection } from "./rules.ts";
 import type { ConsoleSources } from "./section.ts";
@@ -23,6 +23,7 @@ export function openConsole(sources: ConsoleSources) {
   ];
   const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
   const changes = createChanges(sources);
+  const lastChanges = changesPart(day.today, changes.stateOf, (id) => sources.nameOfClient(id) ?? id);
   return createConsole({
     ...sources,
     waiting: async (visitor) => (await decisions.waiting(visitor)).length,
@@ -31,17 +32,17 @@ export function openConsole(sources: ConsoleSources) {
         `All calls are stopped. ${isAdministrator ? "Activity lets" : "An administrator can let"} them run again.`,
       ],
     sections: [
-      overviewSection(sources, day.connected),
+      overviewSection(sources, day, lastChanges),
       activitySection(sources, namesOf),
       changeSection(changes),
-      decisionsSection(decisions),
+      decisionsSection(decisions, lastChanges),
       connectionsSection(sources, day.usage),
       whySection(sources),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
       filesSection(sources, { changes, namesOf }),
       settingsSection(sources),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
-      rulesSection(sources, day.calls),
+      rulesSection(sources, day.today),
     ],
   });
 }

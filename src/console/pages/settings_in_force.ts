@@ -29,27 +29,31 @@ export function settingsSection(sources: Pick<ConsoleSources, "settings" | "dire
     forAdministrators: true,
     acts: { take_out: takeOutAct(sources) },
     show(visit) {
-      const headings = [...new Set(rows.map(({ heading }) => heading))];
-      const tables = headings.map((heading) =>
-        html`
-          <h2>${heading}</h2>
-          ${dataTable({
-            caption: heading,
-            columns: ["Setting", "Value", "Source"],
-            rows: rows.filter((row) => row.heading === heading).map(({ name, value, source }) => [
-              html`<code>${name.split("_").map((part, index) => html`${index > 0 && html`_<wbr>`}${part}`)}</code>`,
-              readable(name, value),
-              source,
-            ]),
-            whenEmpty: "",
-          })}
-        `
+      const tableOf = (caption: string, shown: ConsoleSources["settings"]): Html =>
+        dataTable({
+          caption,
+          columns: ["Setting", "Value", "Source"],
+          rows: shown.map(({ name, value, source }) => [
+            html`<code>${name.split("_").map((part, index) => html`${index > 0 && html`_<wbr>`}${part}`)}</code>`,
+            readable(name, value),
+            source,
+          ]),
+          whenEmpty: "All settings have their defaults.",
+        });
+      const { true: presets = [], false: changed = [] } = Object.groupBy(
+        rows,
+        ({ source }) => `${source === "default"}`,
       );
+      const byHeading = [...Map.groupBy(presets, ({ heading }) => heading)];
       return Promise.resolve(html`
-        <p>These are in force. They are changed where the server is started, and take effect with a restart.
-          <code>${commandLine("config --all")}</code> explains each.</p>
         ${directoriesPart(sources, visit)}
-        <div class="titled">${tables}</div>
+        <p class="quiet">Changed where the server is started, with a restart: <code>${commandLine(
+          "config --all",
+        )}</code></p>
+        <div class="titled">${tableOf("Changed settings", changed)}
+          <details id="defaults"><summary>${presets.length} defaults</summary>${byHeading.map(([heading, group]) =>
+            html`<h2>${heading}</h2>${tableOf(heading, group)}`
+          )}</details></div>
       `);
     },
   };

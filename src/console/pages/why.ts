@@ -28,8 +28,7 @@ export function whySection({ issuer, attempts, examine }: ConsoleSources): Secti
     async show(visit) {
       const { attempts: list } = await live(visit);
       return html`
-        <p>Connection attempts of the last 24 hours, newest first. The reason appears ten seconds after an attempt
-          stops.</p>
+        <p class="quiet">The last 24 hours. The reason appears ten seconds after an attempt stops.</p>
         <div id="attempts">${list}</div>
         ${visit.visitor.isAdministrator && checklist(visit, `${issuer}/mcp`)}
       `;
@@ -48,9 +47,10 @@ export function whySection({ issuer, attempts, examine }: ConsoleSources): Secti
 
 function checklist(visit: Visit, resource: string): Html {
   return html`
-    <h2>Don't see your client?</h2>
-    <p>Its requests never reached this server. Check:</p>
-    <ol>
+    <details id="missing">
+      <summary>Don't see your client?</summary>
+      <p>Its requests never reached this server. Check:</p>
+      <ol>
       <li>The address in the client is <code>${resource}</code>.</li>
       <li>Its name leads to this machine, with an IPv4 address that the client can reach. Clients in the cloud reach
         neither your own network nor a port other than 443.</li>
@@ -60,7 +60,8 @@ function checklist(visit: Visit, resource: string): Html {
       <li>The firewall, the proxy and the CDN pass <code>/mcp</code>, <code>/oauth/</code> and
         <code>/.well-known/</code>, for programs too.</li>
       <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
-    </ol>
+      </ol>
+    </details>
     <form method="post" action="${visit.href("why")}">
       ${actFields(visit.visitor, "test", {})}
       <button type="submit">Test this server</button>
