@@ -102,7 +102,7 @@ chromiumTest(
     // the console: on plain http the decision has ended the session
     await page.goto(`${server.url}/console/people`);
     await page.getByRole("link", { name: /Sign in/ }).click();
-    await page.getByText("People who may sign in").waitFor();
+    await page.getByRole("region", { name: "People who may sign in" }).waitFor();
     await page.getByText(/Company account, in mcp-(users|admins), mcp-(users|admins)/).waitFor();
     await picture(page, "company-people");
 
@@ -127,7 +127,7 @@ chromiumTest(
     await owner.getByLabel("User name").fill("owner");
     await owner.getByLabel("Passphrase", { exact: true }).fill(passphrase);
     await owner.getByRole("button", { name: "Sign in" }).click();
-    await owner.getByText("People who may sign in").waitFor();
+    await owner.getByRole("region", { name: "People who may sign in" }).waitFor();
   },
 );
 
@@ -159,7 +159,7 @@ chromiumTest("company, certified provider: the owner links an account, and signs
   await page.locator("input[name=login]").fill("boss");
   await page.locator("input[name=password]").fill("any");
   await page.getByRole("button", { name: "Sign-in" }).click();
-  await page.getByText("People who may sign in").waitFor();
+  await page.getByRole("region", { name: "People who may sign in" }).waitFor();
   await page.goto(again);
   await page.locator("input[name=login]").fill("ada");
   await page.locator("input[name=password]").fill("any");
