@@ -59,16 +59,25 @@ export function parseLinkRecord(value: unknown): LinkRecord {
 /** Seals one kind of secret of a link, and opens it again. */
 function sealFor<T>(purpose: string, schema: z.ZodType<T>) {
   const contextOf = (subject: string, instance: string): string => JSON.stringify([instance, subject]);
+  const seal = (secrets: SecretBox, subject: string, instance: string, value: T): Promise<string> =>
+    secrets.seal(purpose, JSON.stringify(value), contextOf(subject, instance));
+  /** `null` when it was sealed under another key, for another user or another instance. */
+  const open = async (secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null> => {
+    const text = await secrets.open(purpose, sealed, contextOf(subject, instance));
+    return text === null ? null : parseStored(schema, JSON.parse(text), "servicenow_link");
+  };
   return {
-    seal: (secrets: SecretBox, subject: string, instance: string, value: T): Promise<string> =>
-      secrets.seal(purpose, JSON.stringify(value), contextOf(subject, instance)),
-    /** `null` when it was sealed under another key, for another user or another instance. */
-    async open(secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null> {
-      const text = await secrets.open(purpose, sealed, contextOf(subject, instance));
-      return text === null ? null : parseStored(schema, JSON.parse(text), "servicenow_link");
+    seal,
+    open,
+    async reseal({ from, to }: NewKeys, subject: string, instance: string, sealed: string): Promise<Resealed> {
+      if (await open(to, subject, instance, sealed) !== null) return failure("upToDate");
+      const value = await open(from, subject, instance, sealed);
+      return value === null ? failure("unreadable") : success(await seal(to, subject, instance, value));
     },
   };
 }
+
+type Resealed = Result<string, "upToDate" | "unreadable">;
 
 /** What a link holds. */
 export const sealedLink = sealFor("servicenow-link", linkSecretsSchema);
@@ -165,10 +174,7 @@ export function createLinkStore(options: {
 }
 
 /** Seals what opens with `from` under `to`. May be repeated, and interrupted at any point. */
-export async function resealLinks(
-  storage: Storage,
-  keys: NewKeys,
-) {
+export async function resealLinks(storage: Storage, keys: NewKeys) {
   const report = {
     resealed: 0,
     /** Already under the new key, or without tokens. */
@@ -190,37 +196,25 @@ interface NewKeys {
 async function resealEntry(
   storage: Storage,
   listed: StoredEntry,
-  { from, to }: NewKeys,
+  keys: NewKeys,
 ): Promise<"resealed" | "upToDate" | "unreadable"> {
   let entry: StoredEntry | null = listed;
   while (entry !== null) {
     const { key, version } = entry;
     const subject = key.at(-1) ?? "";
     const record = parseLinkRecord(entry.value);
-    if (record.sealed === null) return await resealAccount(storage, entry, { from, to });
-    if (await sealedLink.open(to, subject, record.instance, record.sealed) !== null) return "upToDate";
-    const link = await sealedLink.open(from, subject, record.instance, record.sealed);
-    if (link === null) return "unreadable";
-    const value = { ...record, sealed: await sealedLink.seal(to, subject, record.instance, link) };
-    if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value }] })) return "resealed";
+    const { sealed, instance, refused } = record;
+    // Of a refused link, whose account it was: without it, the fact of the refusal stays.
+    const text = sealed ?? refused?.sealedAccount;
+    if (text === undefined) return "upToDate";
+    const resealed = await (sealed === null ? linkedAccount : sealedLink).reseal(keys, subject, instance, text);
+    if (!resealed.ok) return sealed === null ? "upToDate" : resealed.error;
+    const value = sealed === null
+      ? { ...record, refused: { ...refused, sealedAccount: resealed.value } }
+      : { ...record, sealed: resealed.value };
+    const isDone = await storage.commit({ checks: [{ key, version }], puts: [{ key, value }] });
+    if (isDone) return sealed === null ? "upToDate" : "resealed";
     entry = await storage.get(key); // changed in the meantime
   }
   return "upToDate"; // unlinked in the meantime
-}
-
-/** Whose account a refused link was: without it, the fact of the refusal stays. */
-async function resealAccount(
-  storage: Storage,
-  { key, version, value }: StoredEntry,
-  { from, to }: NewKeys,
-): Promise<"upToDate"> {
-  const subject = key.at(-1) ?? "";
-  const { instance, refused, ...record } = parseLinkRecord(value);
-  const account = refused && await linkedAccount.open(from, subject, instance, refused.sealedAccount);
-  if (!refused || !account) return "upToDate";
-  const sealedAccount = await linkedAccount.seal(to, subject, instance, account);
-  const resealed = { ...record, instance, refused: { ...refused, sealedAccount } };
-  // Where it changed in the meantime, the person has just linked an account, under the new key.
-  await storage.commit({ checks: [{ key, version }], puts: [{ key, value: resealed }] });
-  return "upToDate";
 }
