@@ -74,6 +74,7 @@ export async function buildApp(config: Config, given: AppParts) {
     log,
     registration: registrationOf(config.authorizationServer),
     hasConsole: config.console.pages === "on",
+    directories: config.workspace.directories.flatMap(({ name }) => name || []),
     workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },

@@ -28,6 +28,7 @@ const claimsSchema = z.lazy(() =>
     iat: z.int().positive(),
     jti: z.string().min(1),
     grant_id: z.string().min(1),
+    directories: z.array(z.string()).optional(),
   })
 );
 
@@ -48,6 +49,7 @@ interface AccessTokenClaims {
   /** The key that signed it. */
   readonly keyId: string;
   readonly scopes: readonly string[];
+  readonly directories?: readonly string[];
   readonly audience: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
@@ -100,7 +102,9 @@ export function createAccessTokens(options: {
       const issuedAt = Math.floor(clock() / 1_000);
       const expiresAt = issuedAt + lifetimeSeconds;
       const { SignJWT } = await loadJose();
-      const token = await new SignJWT({ client_id: grant.clientId, scope: scopes.join(" "), grant_id: grant.id })
+      const { id, clientId, directories } = grant;
+      const limit = directories && { directories };
+      const token = await new SignJWT({ client_id: clientId, scope: scopes.join(" "), grant_id: id, ...limit })
         .setProtectedHeader({ alg: "EdDSA", typ: "at+jwt", kid })
         .setIssuer(issuer).setAudience(resource).setSubject(grant.subject)
         .setIssuedAt(issuedAt).setExpirationTime(expiresAt).setJti(randomId())
@@ -136,6 +140,7 @@ export function createAccessTokens(options: {
         tokenId: claims.jti,
         keyId: header.value.kid,
         scopes: parseScope(claims.scope),
+        ...claims.directories && { directories: claims.directories },
         audience: claims.aud,
         issuedAt: claims.iat * 1_000,
         expiresAt,

@@ -4,7 +4,7 @@ import { refreshTokenLifetimeSeconds } from "./context.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
 import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, showSignIn } from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
-import { grantableScopes, showConsent } from "./consent_page.ts";
+import { asksForFiles, grantableScopes, showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
 import type { InstanceSignIn } from "./servicenow_port.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
@@ -174,7 +174,7 @@ async function repeatDecision(
 
 function decisionHash(form: URLSearchParams): string {
   const parts = ["account", "proof", "decision"].map((name) => form.get(name));
-  return hashSecret(JSON.stringify([...parts, ...form.getAll("scope").sort()]));
+  return hashSecret(JSON.stringify([...parts, ...form.getAll("scope").sort(), ...form.getAll("directory").sort()]));
 }
 
 export function createConsentEndpoint(options: InteractionOptions): Endpoint {
@@ -291,14 +291,35 @@ async function decide(
         const problem = "Tick at least one box, or choose Deny.";
         return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
       }
-      if (!mayLink || !await needsLink(options, scopes, signedIn)) {
-        return await answer(options, decision, { form, scopes });
+      const chosen = withDirectories(options, pending, { form, scopes });
+      if (chosen === null) {
+        const problem = "Tick at least one folder, or choose Deny.";
+        return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
       }
-      return await keepApproval(options, pending, signedIn, scopes) ? showOffer(options, pending, signedIn) : null;
+      if (!mayLink || !await needsLink(options, scopes, signedIn)) {
+        return await answer(options, { ...decision, pending: chosen }, { form, scopes });
+      }
+      return await keepApproval(options, chosen, signedIn, scopes) ? showOffer(options, chosen, signedIn) : null;
     }
     default:
       return await answer(options, decision, { form, scopes: null });
   }
+}
+
+/** The request with the directories that the person ticked: none listed where it is all. `null`: no directory at all. */
+function withDirectories(
+  { directories: known = [] }: InteractionOptions,
+  pending: Pending,
+  { form, scopes }: { readonly form: URLSearchParams; readonly scopes: readonly string[] },
+): Pending | null {
+  if (known.length === 0 || !asksForFiles(scopes)) return pending;
+  const ticked = new Set(form.getAll("directory"));
+  const directories = known.filter((name) => ticked.has(name));
+  if (directories.length === 0) return null;
+  const { directories: _, ...request } = pending.request;
+  return directories.length === known.length
+    ? { ...pending, request }
+    : { ...pending, request: { ...request, directories } };
 }
 
 /** Consumes the request and redirects the browser; without `scopes` the user denied. */
@@ -352,6 +373,7 @@ function approve(
     redirectUri,
     codeChallenge,
     scopes: [...scopes],
+    ...request.directories && { directories: request.directories },
     resource,
     createdAt: now,
     expiresAt,

@@ -24,11 +24,11 @@ export async function showConsent(
   } = {},
 ): Promise<Response> {
   const { client, request, handle } = waiting;
-  const { lifetimes, servicenow } = options;
+  const { lifetimes, servicenow, directories = [] } = options;
   const { redirectUri, resource } = request;
   const scopes = grantableScopes(request.scopes, account);
   const paths = pathsOf(options.issuer);
-  const workspace = scopes.some((name) => name.startsWith("files:")) ? options.workspaceOf?.(account.id) : undefined;
+  const workspace = asksForFiles(scopes) ? options.workspaceOf?.(account.id) : undefined;
   const servicenowAccount = servicenow === undefined || !usesServicenow(scopes)
     ? null
     : await servicenow.instance.status(account.id);
@@ -81,6 +81,12 @@ export async function showConsent(
               beyond.map(({ words }) => words).join("; ")
             }.</p>`}
         </fieldset>
+        ${directories.length > 0 && asksForFiles(scopes) && html`
+          <fieldset>
+            <legend>In these folders</legend>
+            ${directories.map((directory) => folderChoice(directory, request.directories ?? directories))}
+          </fieldset>
+        `}
         <div class="actions">
           ${choices.length > 0 && html`<button type="submit" name="decision" value="allow">Allow</button>`}
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>
@@ -106,6 +112,20 @@ export async function showConsent(
       </details>
     `,
   });
+}
+
+/** Whether these scopes lead to files. */
+export function asksForFiles(scopes: readonly string[]): boolean {
+  return scopes.some((name) => name.startsWith("files:"));
+}
+
+function folderChoice(name: string, ticked: readonly string[]): Html {
+  return html`
+    <label class="scope">
+      <input type="checkbox" name="directory" value="${name}" ${ticked.includes(name) && html`checked`}>
+      <span>${name}</span>
+    </label>
+  `;
 }
 
 /** What of the requested scopes the person may grant, as their groups are now. */

@@ -58,6 +58,8 @@ export interface AuthorizationServerOptions {
   readonly hasConsole?: boolean;
   /** Where a user's files are, as the consent page says it. */
   readonly workspaceOf?: (userId: string) => string;
+  /** The workspace's directories, where it has several: a person may allow a client some of them. */
+  readonly directories?: readonly string[];
   /** The ServiceNow instance where users link accounts, or sign in. */
   readonly servicenow?: {
     readonly instance: InstanceSignIn;

@@ -92,6 +92,7 @@ const authorizationCodeSchema = z.lazy(() =>
     redirectUri: z.string(),
     codeChallenge: z.string(),
     scopes: z.array(z.string()),
+    directories: z.array(z.string()).optional(),
     resource: z.string(),
     createdAt: z.number(),
     expiresAt: z.number(),
@@ -116,6 +117,8 @@ const authorizationRequestSchema = z.lazy(() =>
     state: z.string().nullable(),
     codeChallenge: z.string(),
     scopes: z.array(z.string()),
+    /** Those of the workspace that the person allowed; all when absent. */
+    directories: z.array(z.string()).optional(),
     resource: z.string(),
     /** SHA-256 of the cookie of the browser that started it. */
     browserHash: z.string(),
@@ -224,6 +227,8 @@ const grantSchema = z.lazy(() =>
     /** Host of the redirect URI, to recognise the client by; `null` without one. */
     redirectHost: z.string().nullable(),
     scopes: z.array(z.string()),
+    /** Of the workspace's directories those that its tokens may use; all when absent. */
+    directories: z.array(z.string()).optional(),
     resource: z.string(),
     createdAt: z.number(),
     /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */

@@ -219,6 +219,7 @@ async function redeem(
     credentialHash: account.credentialHash,
     redirectHost: redirectTarget(code.redirectUri),
     scopes: code.scopes,
+    ...code.directories && { directories: code.directories },
     resource: code.resource,
     address,
     refresh: family,

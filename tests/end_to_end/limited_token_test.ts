@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { call, createToken } from "../sandbox/call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { approve, setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 
 Deno.test("a token for one directory neither reaches nor sees the others", async () => {
@@ -58,6 +60,61 @@ Deno.test("a token for one directory neither reaches nor sees the others", async
     assert.equal(await Deno.readTextFile(`${base}/code/f.txt`), "word of code");
     const names = Array.from(Deno.readDirSync(`${base}/code`), ({ name }) => name).filter((name) => !/^\./.test(name));
     assert.deepEqual(names.sort(), ["changed.txt", "f.txt"]);
+  } finally {
+    await Deno.remove(base, { recursive: true });
+  }
+});
+
+Deno.test("a person allows a client some of the folders: its tokens, refreshed and narrowed too, reach no others", async () => {
+  await using place = await makeServerPlace();
+  const base = `${place.workspaceDir}-several`;
+  for (const name of ["notes", "code"]) {
+    await Deno.mkdir(`${base}/${name}`, { recursive: true });
+    await Deno.writeTextFile(`${base}/${name}/f.txt`, `word of ${name}`);
+  }
+  const env = { WORKSPACE_DIR: `notes=${base}/notes,code=${base}/code`, OLLAMA_HOST: "127.0.0.1:1" };
+  await using server = await startServer(place, { env });
+  const owner = createPerson(server.url);
+  await setUpOwner(owner, server);
+  const redirectUri = "http://127.0.0.1:8976/callback";
+  const metadata = await (await fetch(`${server.url}/.well-known/oauth-authorization-server`)).json();
+  const post = async (url: string, form: Record<string, string>) =>
+    await (await fetch(url, { method: "POST", body: new URLSearchParams(form) })).json();
+  const registered = await (await fetch(metadata.registration_endpoint, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      client_name: "Test",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      token_endpoint_auth_method: "none",
+    }),
+  })).json();
+  const client = { client_id: registered.client_id };
+  const verifier = "v".repeat(64);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier));
+  const challenge = new Uint8Array(digest).toBase64({ alphabet: "base64url", omitPadding: true });
+  const connect = async (changes: Record<string, string | readonly string[]>) => {
+    const url = new URL(metadata.authorization_endpoint);
+    const query = { response_type: "code", redirect_uri: redirectUri, code_challenge: challenge, ...client };
+    url.search = `${new URLSearchParams({ ...query, code_challenge_method: "S256", scope: "files:read files:write" })}`;
+    const back = await approve(owner, url, changes);
+    const code = back.searchParams.get("code") ?? "";
+    const grant = { grant_type: "authorization_code", code, code_verifier: verifier, redirect_uri: redirectUri };
+    return await post(metadata.token_endpoint, { ...grant, ...client });
+  };
+  const read = (token: string, filename: string): Promise<string> => call(server, token, "file_read", { filename });
+  try {
+    const limited = await connect({ directory: ["notes", "forged"] });
+    assert.match(await read(limited.access_token, "notes/f.txt"), /word of notes/);
+    assert.match(await read(limited.access_token, "code/f.txt"), /no such file/);
+    const refreshing = { grant_type: "refresh_token", refresh_token: limited.refresh_token, scope: "files:read" };
+    const refreshed = await post(metadata.token_endpoint, { ...refreshing, ...client });
+    assert.match(await read(refreshed.access_token, "notes/f.txt"), /word of notes/);
+    assert.match(await read(refreshed.access_token, "code/f.txt"), /no such file/);
+    const whole = await connect({});
+    assert.match(await read(whole.access_token, "code/f.txt"), /word of code/);
+    await assert.rejects(connect({ directory: [] }), /Tick at least one folder/);
   } finally {
     await Deno.remove(base, { recursive: true });
   }
