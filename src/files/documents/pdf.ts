@@ -4,6 +4,8 @@ import { type DocumentPart, DocumentRefusal, type DocumentText, maxDocumentChara
 
 /** Further pages are left out, and the summary says so. */
 const maxPages = 10_000;
+/** Of one table: from each line of a page on, one is looked for. */
+const maxTableLines = 1_000;
 /** Links and comments of one page. */
 const maxNotes = 200;
 
@@ -47,7 +49,7 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
     const shown = text === null
       ? "(this page is damaged, or too large when unpacked)"
       : text === ""
-      ? "(no text on this page: it is a picture, such as a scan, or empty)"
+      ? "(no text on this page: it is a picture, such as a scan, its letters have no map to text, or it is empty)"
       : text;
     parts.push({ name: `p${number}`, text: shown });
     characters += shown.length;
@@ -96,7 +98,14 @@ function toLines(items: readonly TextItem[]): readonly Line[] {
       cell.end = x + width;
     }
   }
-  for (const { cells } of lines) for (const cell of cells) cell.text = cell.text.trim();
+  for (const { cells } of lines) {
+    for (const cell of cells) cell.text = cell.text.trim();
+    const [mark, text] = cells;
+    const isItem = text !== undefined && cells.length === 2 &&
+      /^(?:[•◦▪‣·–-]|(?:\d{1,3}|[a-z])[.)])$/i.test(mark?.text ?? "");
+    if (isItem) cells.splice(0, 2, { ...text, text: `${mark?.text} ${text.text}` });
+    for (const cell of cells) cell.text = cell.text.replace(/^[•◦▪‣·–] /, "- ");
+  }
   return lines;
 }
 
@@ -104,10 +113,10 @@ function toMarkdown(lines: readonly Line[]): readonly string[] {
   const usual = usualSize(lines);
   const written: string[] = [];
   for (let at = 0; at < lines.length;) {
-    const rows = tableAt(lines, at);
+    const { rows, end } = tableAt(lines, at, usual);
     if (rows.length > 0) {
       written.push("", ...rows, "");
-      at += rows.length - 1;
+      at = end;
       continue;
     }
     const line = lines[at];
@@ -134,27 +143,71 @@ function usualSize(lines: readonly Line[]): number {
   return [...letters].reduce((most, each) => each[1] > most[1] ? each : most, [Infinity, 0])[0];
 }
 
-/** From here on, lines of as many cells that begin below each other: a table of three rows or more, with its rule. */
-function tableAt(lines: readonly Line[], start: number): readonly string[] {
-  const first = lines[start]?.cells ?? [];
-  if (first.length < 2) return [];
-  let end = start + 1;
-  while (isBelow(first, lines[end]?.cells ?? [], lines[start]?.size ?? 1)) end++;
-  if (end - start < 3) return [];
-  const rows = lines.slice(start, end).map(({ cells }) =>
-    `| ${cells.map(({ text }) => text.replaceAll("|", "\\|")).join(" | ")} |`
-  );
-  return [rows[0] ?? "", `|${" --- |".repeat(first.length)}`, ...rows.slice(1)];
+/** A range of a page's width that the cells of a column lie in. */
+type Band = readonly [start: number, end: number];
+
+/**
+ * From this line on, cells that lie in columns, with nothing across two of them: a table, if two of its rows have cells
+ * side by side. What stands below each other in one column is one cell, until a cell further left begins the next row.
+ */
+function tableAt(
+  lines: readonly Line[],
+  start: number,
+  usual: number,
+): { readonly rows: readonly string[]; end: number } {
+  const first = lines[start];
+  let bands: readonly Band[] = [];
+  let end = start;
+  let lowest = first?.y ?? 0;
+  for (
+    let line = first;
+    line !== undefined && first !== undefined && end - start < maxTableLines;
+    line = lines[++end]
+  ) {
+    const { y, size, cells: [{ text } = { text: "" }] } = line;
+    const isOther = size > usual * 1.2 || y > first.y + 4 * size || lowest - y > 4 * size || text.startsWith("- ");
+    const wider = withCells(bands, line);
+    if (isOther || wider.length < Math.max(bands.length, end - start > 2 ? 2 : 1)) break;
+    bands = wider;
+    lowest = Math.min(lowest, y);
+  }
+  const rows: { cells: string[]; end: number }[] = [];
+  let [column, bottom] = [Infinity, 0];
+  for (let at = start; at < end; at++) {
+    const { y, size, cells } = lines[at] ?? { y: 0, size: 0, cells: [] };
+    for (const { x, end, text } of cells) {
+      const own = bands.findIndex(([from, to]) => x < to && end > from);
+      const isBelow = own === column && bottom - y < 1.6 * size;
+      if (own < column || (own === column && !isBelow)) rows.push({ cells: bands.map(() => ""), end: at });
+      const row = rows.at(-1);
+      if (row === undefined) continue;
+      row.cells[own] = `${row.cells[own] ?? ""} ${text.replaceAll("|", "\\|")}`.trim();
+      row.end = at + 1;
+      [column, bottom] = [own, y];
+    }
+  }
+  const isFull = ({ cells }: { readonly cells: readonly string[] }): boolean => cells.filter((text) => text).length > 1;
+  const last = rows.findLastIndex(isFull); // what follows in one column is text
+  if (rows.filter(isFull).length < 2 || rows[0] === undefined || !isFull(rows[0])) return { rows: [], end: start };
+  const kept = rows.slice(0, last + 1);
+  const columns = bands.map((_, at) => at).filter((at) => kept.some(({ cells }) => cells[at] !== ""));
+  const written = kept.map(({ cells }) => `| ${columns.map((at) => cells[at]).join(" | ")} |`);
+  return {
+    rows: [written[0] ?? "", `|${" --- |".repeat(columns.length)}`, ...written.slice(1)],
+    end: kept.at(-1)?.end ?? start,
+  };
 }
 
-/** Left, right or middle of each cell below that of the other. */
-function isBelow(first: readonly Cell[], cells: readonly Cell[], size: number): boolean {
-  return cells.length === first.length && cells.every(({ x, end }, at) => {
-    const above = first[at];
-    if (above === undefined) return false;
-    const apart = [x - above.x, end - above.end, (x + end - above.x - above.end) / 2];
-    return apart.some((each) => Math.abs(each) < size);
-  });
+/** The columns with the cells of a further line: those that a cell touches become one. */
+function withCells(bands: readonly Band[], { cells, size }: Line): readonly Band[] {
+  const all: Band[] = [...bands, ...cells.map(({ x, end }): Band => [x, end])];
+  const merged: [number, number][] = [];
+  for (const [from, to] of all.sort(([one], [other]) => one - other)) {
+    const band = merged.at(-1);
+    if (band !== undefined && from < band[1] + size / 3) band[1] = Math.max(band[1], to);
+    else merged.push([from, to]);
+  }
+  return merged;
 }
 
 /** What people added to a page: where a link leads, what a comment says, what a form has in a field. */

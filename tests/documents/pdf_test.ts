@@ -1,0 +1,48 @@
+/** The text of PDF: headings, lists, and tables whose cells have several lines. */
+import assert from "node:assert/strict";
+import { readPdf } from "../../src/files/documents/pdf.ts";
+import { makePdf } from "../fixtures/pdf.ts";
+
+async function textOf(lines: readonly string[]): Promise<string> {
+  const { parts } = await readPdf(makePdf([lines]));
+  return parts[0]?.text ?? "";
+}
+
+Deno.test("readPdf() makes a table of cells that lie in columns, each with as many lines as it has", async () => {
+  const text = await textOf([
+    "@72,760 The offer is valid for thirty days and for all that are named in it",
+    ...["@72,730 No", "@150,730 Description", "@400,730 Price"],
+    ...["@72,715 1", "@150,715 Consulting in the first", "@150,702 quarter of the year", "@400,715 1,200.00"],
+    ...["@72,689 2", "@150,689 Support | help", "@400,689 90.50"],
+    ...["@150,674 Total", "@400,674 1,290.50"],
+    "@72,640 Notice is three months to the end of a quarter, as the contract says",
+  ]);
+  assert.equal(
+    text,
+    [
+      "The offer is valid for thirty days and for all that are named in it",
+      "",
+      "| No | Description | Price |",
+      "| --- | --- | --- |",
+      "| 1 | Consulting in the first quarter of the year | 1,200.00 |",
+      "| 2 | Support \\| help | 90.50 |",
+      "|  | Total | 1,290.50 |",
+      "",
+      "Notice is three months to the end of a quarter, as the contract says",
+    ].join("\n"),
+  );
+});
+
+Deno.test("readPdf() makes no table of lists, of columns of text, or of one line with a gap", async () => {
+  const list = ["@72,760 1.", "@100,760 First step", "@72,745 2.", "@100,745 Second step, which is"];
+  assert.equal(
+    await textOf([...list, "@100,730 longer"]),
+    "1. First step\n2. Second step, which is\nlonger",
+  );
+  const columns = [72, 320].flatMap((x) => [700, 685, 670].map((y) => `@${x},${y} a line of text at ${x}`));
+  assert.doesNotMatch(await textOf(columns), /\|/);
+  assert.equal(
+    await textOf(["@72,700 Vienna", "@400,700 May 2026", "@72,685 Dear all"]),
+    "Vienna   May 2026\nDear all",
+  );
+});
