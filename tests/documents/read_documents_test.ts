@@ -192,3 +192,19 @@ function rows(values: readonly (readonly (string | number)[])[]): string {
     `<row r="${at + 1}">${cells.map((value, column) => cell(value, `${"ABC"[column]}${at + 1}`)).join("")}</row>`;
   return `<sheetData>${values.map(row).join("")}</sheetData>`;
 }
+
+Deno.test("notebooks, mail and pages say how to get their source, and damaged ones are read as text", () =>
+  withDocuments(async ({ root, read }) => {
+    const notebook = JSON.stringify({ cells: [{ cell_type: "code", source: ["x = 1"] }], metadata: {}, nbformat: 4 });
+    Deno.writeTextFileSync(`${root}/a.ipynb`, notebook);
+    Deno.writeTextFileSync(`${root}/cut.ipynb`, notebook.slice(0, 40));
+    Deno.writeTextFileSync(`${root}/a.html`, "<h1>Head</h1>\n");
+    assert.match((await answerOf(read, { filename: "a.ipynb" })).texts.join(), /x = 1[^]*:source at the end/);
+    assert.equal((await answerOf(read, { filename: "a.ipynb:source" })).structured["content"], notebook);
+    assert.equal((await answerOf(read, { filename: "cut.ipynb" })).structured["content"], notebook.slice(0, 40));
+    assert.match((await failureOf(read, { filename: "cut.ipynb:cell 1" })).message, /damaged/);
+    const page = await answerOf(read, { filename: "a.html" });
+    assert.equal(page.structured["content"], "<h1>Head</h1>\n");
+    assert.match(page.texts.join(), /:text at the end of the name gives it without markup/);
+    assert.equal((await answerOf(read, { filename: "a.html:text" })).structured["content"], "# Head\n");
+  }));

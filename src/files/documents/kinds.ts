@@ -15,6 +15,16 @@ export function isPackedDocument(path: string): boolean {
   return names.test(path) && !textNames.test(path);
 }
 
+/** Whether a document of this name is text, too, which `:source` gives as it is. */
+export function isTextDocument(path: string): boolean {
+  return textNames.test(path);
+}
+
+/** Whether it is HTML by its name, which is given as it is, or by `:text` as it is read. */
+export function isPage(path: string): boolean {
+  return /\.x?html?$/i.test(path);
+}
+
 /** Whether the reader of documents is asked: PDF, containers (ZIP, Office's old ones), and text of a kind that has a reader. */
 export function isDocument(path: string, head: Uint8Array): boolean {
   const start = new TextDecoder("latin1").decode(head.subarray(0, headBytes));

@@ -133,7 +133,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
     /** Whether its text is known, and costs nothing. */
     isKept: (version: string): boolean => kept.has(version),
     /**
-     * The document's text. `version` is the content's, by which its text is kept; `caller` whose share of the queue it
+     * The document's text. `version` stands for this file of the caller's as it is: its text is kept by it; `caller` whose share of the queue it
      * takes. Takes `load`'s bytes away.
      */
     async read(

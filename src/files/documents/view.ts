@@ -4,7 +4,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { readWholeFile } from "../text/edit.ts";
 import type { DocumentPart, DocumentText } from "./document.ts";
-import { headBytes, isDocument, mayBeDocument } from "./kinds.ts";
+import { headBytes, isDocument, isTextDocument, mayBeDocument } from "./kinds.ts";
 import { type Documents, maxDocumentBytes } from "./reading.ts";
 
 /** The file of the document, and what its notice says of it. */
@@ -41,8 +41,10 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     if (!isDocument(path.text, head.value.bytes)) return null;
     const { version, modifiedAt, sizeBytes } = head.value;
     if (last?.path === path.text && last.content.version === version) return success(last);
-    if (!documents.isKept(version)) opened++;
-    const read = await readText(path, { version, sizeBytes });
+    const key = [caller, path.text, version].join("\0"); // versions of two file systems may be equal
+    if (!documents.isKept(key)) opened++;
+    const read = await readText(path, { key, sizeBytes });
+    if (!read.ok && part === undefined && isTextDocument(path.text)) return null; // its source can be read
     if (!read.ok) return failure({ reason: "document", words: read.error });
     const { document, sha256 } = read.value;
     const parts = part === undefined
@@ -54,20 +56,20 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     last = {
       path: path.text,
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
-      facts: { sizeBytes, words: wordsOf(document), places },
+      facts: { sizeBytes, words: wordsOf(document, path), places },
     };
     return success(last);
   };
 
   const readText = async (
     path: WorkspacePath,
-    { version, sizeBytes }: { readonly version: string; readonly sizeBytes: number },
+    { key, sizeBytes }: { readonly key: string; readonly sizeBytes: number },
   ) => {
     if (sizeBytes > maxDocumentBytes) {
       return failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`);
     }
     return await documents.read(path.text, {
-      version,
+      version: key,
       caller,
       async load(): Promise<Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>> {
         const whole = await readWholeFile(workspace, path, maxDocumentBytes);
@@ -127,11 +129,12 @@ function writtenParts(parts: readonly DocumentPart[]) {
   return { text: texts.join(""), places };
 }
 
-function wordsOf({ kind, title, summary, remarks }: DocumentText): string {
+function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: WorkspacePath): string {
   const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]].filter((
     each,
   ) => each !== "");
-  return [head.join(", "), ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
+  const source = isTextDocument(text) ? [":source at the end of the name gives the file as it is edited"] : [];
+  return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
 }
 
 const maxWords = 1_000;

@@ -43,7 +43,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import { detectEncoding } from "../text/detect.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
-import { mayBeDocument } from "../documents/kinds.ts";
+import { isPage, mayBeDocument } from "../documents/kinds.ts";
 import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, measurePicture } from "../documents/picture_facts.ts";
@@ -487,7 +487,8 @@ function textRead(
   const ends = lineEndsOf(part.content) ?? "LF";
   const details = (ends === "LF" ? "" : `, ${ends}`) +
     (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
-    (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts);
+    (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts) +
+    (document === null && isPage(path.text) ? "; :text at the end of the name gives it without markup" : "");
   const notice = isWhole
     ? `(${name}${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
     : `(${name}${rangeWords(part)}; ${
