@@ -110,7 +110,7 @@ async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk
     await (await postMcp(url, toolCall(tool, input), { token })).body?.cancel();
   };
   await page.setViewportSize(wideViewport);
-  await page.goto(`${url}/console/live`);
+  await page.goto(`${url}/console/activity`);
   await page.getByLabel("Passphrase").fill(ownerPassphrase);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Running now" }).waitFor();
@@ -134,7 +134,7 @@ async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk
   await page.getByRole("button", { name: "Deny" }).click();
   await deleting;
 
-  await page.goto(`${url}/console/audit?tool=file_edit`);
+  await page.goto(`${url}/console/activity?tool=file_edit`);
   while (await page.getByRole("link", { name: "notes.md" }).count() === 0) await page.reload(); // stored a second later
   await page.getByRole("link", { name: "notes.md" }).click();
   await page.getByRole("button", { name: "Undo this change" }).waitFor();

@@ -22,6 +22,9 @@ chromiumTest(
       return { waiting };
     };
     const [a, b] = [await write("a.txt"), await write("b.txt")];
+    assert.match(await page.title(), /^\(2\) Approvals/);
+    const icon = page.locator("link[rel=icon]");
+    assert.match(await icon.getAttribute("href") ?? "", /circle/);
     await page.keyboard.press("a"); // none is chosen
     assert.equal(await page.getByRole("article").count(), 2);
     await page.getByLabel("Message to the agent (optional)").first().pressSequentially("add");
@@ -36,6 +39,8 @@ chromiumTest(
     await page.keyboard.press("a");
     await page.getByText("Approved: file_write on a.txt").waitFor();
     assert.equal((await a.waiting).isError, false);
+    assert.match(await page.title(), /^Approvals/);
+    assert.doesNotMatch(await icon.getAttribute("href") ?? "", /circle/);
     assert.ok(await isThere(desk, "a.txt") && !await isThere(desk, "b.txt"));
   },
 );

@@ -68,7 +68,7 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
       return html`
         ${Object.entries(above).map(([id, part]) => html`<div id="${id}">${part}</div>`)}
         <h2>Running now</h2><div id="running">${now}</div>
-        <h2>Recent</h2>${filterForm(visit, names)}<div id="ended">${ended}</div>
+        <h2>Recent</h2>${filterForm(visit, names)}<div id="ended" class="entries">${ended}</div>
       `;
     },
     download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),

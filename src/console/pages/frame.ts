@@ -15,6 +15,17 @@ import { type Section, timeOfDay, type Visit } from "./section.ts";
 const consoleScript = `
 "use strict";
 (() => {
+  const icon = document.querySelector("link[rel=icon]");
+  const plain = icon.href;
+  const dot = encodeURIComponent('<circle cx="18" cy="6" r="6" stroke="none" fill="#d9a520"/></svg>');
+  const marked = plain.replace(encodeURIComponent("</svg>"), dot);
+  const title = document.title.replace(/^\\(\\d+\\) /, "");
+  const showCount = () => {
+    const count = document.getElementById("waiting-count")?.textContent ?? "";
+    document.title = count === "" ? title : "(" + count + ") " + title;
+    icon.href = count === "" ? plain : marked;
+  };
+  showCount();
   const address = document.querySelector("[data-events]")?.dataset.events;
   const state = document.getElementById("live-state");
   if (!address || !state) return;
@@ -22,7 +33,6 @@ const consoleScript = `
     if (state.textContent !== words) state.textContent = words;
     state.classList.toggle("on", words === "Live");
   };
-  const title = document.title.replace(/^\\(\\d+\\) /, "");
   const waiting = new Map();
   const movedAt = new WeakMap();
   const formsOf = (element) =>
@@ -40,7 +50,7 @@ const consoleScript = `
     const open = Array.from(element.querySelectorAll("details[open][id]"), ({ id }) => id);
     const scrolled = Array.from(element.querySelectorAll(".scroll"), ({ scrollLeft }) => scrollLeft);
     element.innerHTML = markup;
-    if (id === "waiting-count") document.title = markup === "" ? title : "(" + element.textContent + ") " + title;
+    if (id === "waiting-count") showCount();
     for (const each of open) document.getElementById(each)?.setAttribute("open", "");
     if (chosen !== null) document.getElementById(chosen)?.focus({ preventScroll: true });
     element.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] ?? 0; });
@@ -228,8 +238,11 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   td, td.number { display: block; position: relative; min-width: 0; padding: .15rem .75rem .15rem 7.5rem; border: 0; text-align: left; white-space: normal; }
   td::before { content: attr(data-label); position: absolute; left: .75rem; color: var(--quiet); }
   td:empty { display: none; }
-  .row > div, .row input[type="text"], .row select { width: 100%; max-width: none; }
-  td .row > div { width: auto; }
+  .row > div { flex: 1 1 8rem; }
+  .row input[type="text"], .row select { width: 100%; max-width: none; }
+  .keys { display: none; }
+  .held fieldset { flex-direction: column; }
+  .held legend { float: none; margin-bottom: .25rem; }
   .entries tr { padding: .5rem .75rem; }
   .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
   .entries td:first-child:not(:empty) { display: block; }
