@@ -4,7 +4,7 @@ import { present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { companyPath, type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
+import { accountPageIn, companyPath, type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
 import { type Browser, csrfToken, readOwnForm, type SignedIn } from "./browser_sessions.ts";
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
@@ -114,7 +114,8 @@ export function createVisits(options: SignInOptions) {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {
-      const purpose = { kind: "account", browser, next: page } as const;
+      const linked = request.method === "GET" ? accountPageIn(`${page}${new URL(request.url).search}`) : null;
+      const purpose = { kind: "account", browser, next: linked ?? page } as const;
       return failure(await showSignIn(options, purpose, { cookies: browser.cookies }));
     }
     return success(await visitorOf(signedIn, browser));

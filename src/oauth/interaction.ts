@@ -75,13 +75,13 @@ export function proofOf({ secrets }: InteractionOptions, { handle, request }: Wa
 /** A page that a user signs in for: of their account, or of the console. */
 export type AccountPage = "grants" | "servicenowLink" | "companyLink" | ConsolePage;
 
-/** `console`, or one of the pages below it. */
+/** `console`, or one of the pages below it, with what a link to it names. */
 export type ConsolePage = `console${string}`;
 
 /** The page that a text names; the texts come back from forms and visits. */
 export function accountPageIn(text: string | null): AccountPage | null {
   if (text === "grants" || text === "servicenowLink" || text === "companyLink") return text;
-  return text !== null && /^console(\/[a-z]{1,20})?$/.test(text) ? text as ConsolePage : null;
+  return text !== null && /^console(\/[a-z]{1,20})?(\?[\w.=&%~+-]{1,400})?$/.test(text) ? text as ConsolePage : null;
 }
 
 function isOwnPage(page: AccountPage): page is Exclude<AccountPage, ConsolePage> {
