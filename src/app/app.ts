@@ -52,7 +52,10 @@ export async function buildApp(config: Config, given: AppParts) {
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { steadyNow } = wallClock;
   const records = await openCallRecords(config, { ...given, steadyNow });
-  const { log } = records;
+  const notices = config.notices.url === undefined
+    ? null
+    : await (await import("./notices.ts")).openNotices(config, { ...given, log: records.log });
+  const log = notices?.hear(records.log) ?? records.log;
   const parts = { ...given, log };
   const agreedClock = createAgreedClock(clock, timers);
   const resource = `${serverUrl}/mcp`;
@@ -200,6 +203,7 @@ export async function buildApp(config: Config, given: AppParts) {
       wallClock.close();
       consolePages.close();
       approval.close();
+      notices?.close();
       await mcp.close();
       servicenow?.close();
       await toolbox.close();

@@ -1,6 +1,5 @@
 /** Wires the console's pages: its sections and what each shows. */
 import type { Check } from "../lib/result.ts";
-import { systemClock } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
 import type { Decisions, Live, RuleStore, StepLog } from "../console/mod.ts";
 import { openConsole, reportAttempts } from "../console/later.ts";
@@ -8,9 +7,7 @@ import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
 import { describeModels, type LocalModel } from "../llm/mod.ts";
 import { readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
-import type { Storage } from "../storage/mod.ts";
 import { confinementWords, type Parts } from "./installation.ts";
-import { examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
@@ -19,6 +16,7 @@ import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { identityOf } from "./workspaces.ts";
+import { examineNotices, upkeepFacts } from "./notices.ts";
 import { createToolListCost } from "./protocol_server.ts";
 
 const keptMs = 5_000;
@@ -32,21 +30,13 @@ function createConsoleHealth(config: Config, parts: ConsoleParts): () => Promise
     ...await Promise.all([storageFact(parts.probeStorage), modelFact(config, parts.model)]),
     servicenowFact(config),
     wallFact(config, parts.kernel),
-    ...examineDisks(config, parts.kernel),
-    ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
-    ...await publicCertificateFacts(config, parts.storage),
+    ...await upkeepFacts(config, parts),
+    ...await examineNotices(config, parts.storage, parts.clock),
   ];
   return () => {
     if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
     return last.facts;
   };
-}
-
-async function publicCertificateFacts(config: Config, storage: Storage): Promise<readonly Check[]> {
-  const { publicDomain: name } = config.http;
-  if (name === undefined) return [];
-  const { examineStoredCertificate } = await import("./doctor_public.ts");
-  return await Array.fromAsync(examineStoredCertificate(config, name, storage));
 }
 
 function storageFact(probe: () => Promise<void>): Promise<Check> {

@@ -18,13 +18,21 @@ import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { portOf } from "../lib/network.ts";
 import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";
+import { examineNotices } from "./notices.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { createModelClient } from "../llm/mod.ts";
 import { offerOf } from "../llm/mod_settings.ts";
 import type { Storage } from "../storage/mod.ts";
-import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed, tryPort } from "./doctor_public.ts";
+import {
+  examineNamedPort,
+  examinePlainPort,
+  examineStoredCertificate,
+  isNamed,
+  openExisting,
+  tryPort,
+} from "./doctor_public.ts";
 import { portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
@@ -64,6 +72,12 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["ollama", () => examineModels(config)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["identity provider", () => examineCompany(config.authorizationServer, { serverUrl, clock })],
+    ["notices", async function* () {
+      if (config.notices.url === undefined) return;
+      const opened = await openExisting(config.storage);
+      yield* await examineNotices(config, opened?.storage ?? null, systemClock);
+      await opened?.storage.close();
+    }],
     ["registration", () => examineRegistration(config)],
     ["certificate", async function* () {
       isCertified = publicDomain !== undefined

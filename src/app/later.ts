@@ -14,6 +14,8 @@ export const loadDoctorServicenow = () => import("./doctor_servicenow.ts");
 export const loadInstallation = () => import("./installation.ts");
 /** Binds the C library, for the kernel's confinement of the workspace. */
 export const loadKernelBinding = () => import("./sandbox/load_workspace_kernel.ts");
+/** Sends a notice for `portcullis notify test`. */
+export const loadNotices = () => import("./notices.ts");
 /** The trash for `portcullis trash`. */
 export const loadOwnerTrash = () => import("./owner_trash.ts");
 /** Seals everything again under another master key. */

@@ -5,6 +5,7 @@
  *   Until the decision the caller learns nothing of what the call would find.
  * - connections: the steps of each client's attempt to connect, and why one failed. No step holds a secret.
  * - live: the calls that run, on every instance, and the switches that stop them.
+ * - notices: tells the owner at once, at an address of the owner's, with a link to the page.
  * - view: what a client shows of a result in the chat (MCP Apps).
  * - pages: the sections of `/console`. Each shows visitors their own things, and administrators everyone's.
  */
@@ -19,5 +20,9 @@ export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
 export { viewResource } from "./view/view.ts";
 
+/** What the owner is told at once, where NOTIFY_URL is set. */
+export const loadNotices = (): Promise<typeof import("./notices/notices.ts")> => import("./notices/notices.ts");
+/** One notice, and where it goes. */
+export const loadNoticeMessage = (): Promise<typeof import("./notices/message.ts")> => import("./notices/message.ts");
 /** The report of connection attempts: loaded for `portcullis connections`. */
 export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

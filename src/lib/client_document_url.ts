@@ -14,7 +14,7 @@ export function isClientDocumentUrl(clientId: string): boolean {
 }
 
 /** A name with a dot that is not reserved for private use; no IP address (RFC 6761, RFC 6762, RFC 9476). */
-function isPublicHostName(host: string): boolean {
+export function isPublicHostName(host: string): boolean {
   const labels = host.split(".");
   const last = labels.at(-1) ?? "";
   const reserved = ["localhost", "local", "internal", "lan", "home", "corp", "arpa", "alt", "onion"];

@@ -13,7 +13,7 @@ import {
 } from "../../lib/settings.ts";
 import { auditSettings, telemetrySettings } from "../../audit/mod_settings.ts";
 import { authorizationServerSettings } from "../../oauth/mod_settings.ts";
-import { consoleSettings } from "../../console/mod_settings.ts";
+import { consoleSettings, noticeSettings } from "../../console/mod_settings.ts";
 import { httpSettings, rateLimitSettings } from "../../http/mod_settings.ts";
 import { mcpSettings } from "../../mcp/mod_settings.ts";
 import { ollamaSettings } from "../../llm/mod_settings.ts";
@@ -52,6 +52,7 @@ const tables = {
   authorizationServer: authorizationServerSettings,
   mcp: mcpSettings,
   console: consoleSettings,
+  notices: noticeSettings,
   servicenow: servicenowSettings,
   rateLimit: rateLimitSettings,
   telemetry: telemetrySettings,
@@ -79,6 +80,7 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
   ["Sign-in, tokens and clients", authorizationServerSettings],
   ["Protocol", mcpSettings],
   ["Console", consoleSettings],
+  ["Notices", noticeSettings],
   ["ServiceNow", servicenowSettings],
   ["Rate limits", rateLimitSettings],
   ["Metrics", telemetrySettings],

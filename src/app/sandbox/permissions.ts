@@ -8,7 +8,7 @@ import { portOf } from "../../lib/network.ts";
 import { dataFiles, presencePaths } from "../../storage/mod_settings.ts";
 import { programName } from "../../lib/program_name.ts";
 
-type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
+type WallSettings = Pick<Config, "http" | "notices" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
 export type ServerPermissions = ReturnType<typeof serverPermissions>;
 
@@ -75,11 +75,13 @@ export function listenAddresses(
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { http: { publicDomain, acmeDirectory }, ollama, servicenow: { access }, storage: { database } } = settings;
+  const { http: { publicDomain, acmeDirectory }, notices, ollama, servicenow: { access }, storage: { database } } =
+    settings;
   const urls = [
     ollama.host.baseUrl,
     ...access === undefined ? [] : [access.instance],
     ...publicDomain === undefined ? [] : [acmeDirectory],
+    ...notices.url === undefined ? [] : [notices.url],
   ];
   const hosts = urls.map((text) => {
     const url = new URL(text);

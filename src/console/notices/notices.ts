@@ -1,0 +1,266 @@
+/**
+ * Tells the owner at once, at the address of NOTIFY_URL: it reads the log, and sends what they should know. No call
+ * waits for it. Each event is told once, whichever instances see it; several at once become one message; what is late is
+ * dropped.
+ */
+import * as z from "zod";
+import { showExactly } from "../../files/mod.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
+import type { Log, LogFields, LogLevel } from "../../lib/log.ts";
+import type { Check } from "../../lib/result.ts";
+import { digestOf, randomId } from "../../lib/secrets.ts";
+import { type Clock, durationWords, type Timers } from "../../lib/time.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
+import { heldMs } from "../approvals/decisions.ts";
+import { pageOf } from "../approvals/gate.ts";
+import { type Notice, type NoticeKind, type NoticeTarget, sendNotice, targetWords } from "./message.ts";
+
+interface NoticeParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly fetch: typeof globalThis.fetch;
+  /** SERVER_URL, and whether the console's pages are below it. */
+  readonly serverUrl: string;
+  readonly hasConsole: boolean;
+  nameOfClient(clientId: string): Promise<string | null>;
+  /** What is about to end: disks, certificates. */
+  upkeep(): Promise<readonly Check[]>;
+}
+
+/** Something to tell, before the names in it are looked up. */
+interface Told {
+  readonly kind: NoticeKind;
+  /** The same on every instance that sees it. */
+  readonly id: string;
+  /** For how long it is told once. */
+  readonly onceForMs: number;
+  readonly fields: LogFields;
+}
+
+const maxWaiting = 100;
+/** More than these at once are one message. */
+const maxSingle = 3;
+const spacingMs = 5_000;
+const floodMs = 60_000;
+const firstRetryMs = 2_000;
+const maxRetryMs = 60_000;
+const lookMs = 600_000;
+const maxRecent = 1_000;
+const maxNameCharacters = 80;
+const maxTextCharacters = 500;
+const hourMs = 3_600_000;
+const failureKeptMs = 7 * 24 * hourMs;
+
+/** Opens the way there. `hear` gives a log that is heard; `close` drops what waits. */
+export function openNotices(target: NoticeTarget, parts: NoticeParts) {
+  const { storage, clock, timers, log, fetch, serverUrl, hasConsole } = parts;
+  const waiting: { readonly told: Told; readonly at: number; readonly time: number }[] = [];
+  /** Until when each is not told again, by `timers`. */
+  const recent = boundedMap<string, number>(maxRecent);
+  let isClosed = false;
+  let wake = (): void => {};
+  let left = 0; // beyond those that wait
+  let isRunning = false;
+  let mayBeNoted = true; // that an earlier one was not sent
+
+  const tell = (told: Told): void => {
+    const now = timers.elapsed();
+    if (isClosed || (recent.get(told.id) ?? 0) > now) return;
+    recent.set(told.id, now + told.onceForMs);
+    if (waiting.length < maxWaiting) waiting.push({ told, at: now, time: clock() });
+    else left += 1;
+    if (!isRunning) void run();
+  };
+
+  const run = async (): Promise<void> => {
+    isRunning = true;
+    try {
+      while (waiting.length > 0 && !isClosed) {
+        const taken = waiting.splice(0, waiting.length > maxSingle ? waiting.length : 1);
+        const more = left;
+        left = 0;
+        const fresh = [];
+        for (const each of taken) if (isInTime(each.at) && await isFirst(each.told)) fresh.push(each);
+        const [first] = fresh;
+        if (first === undefined) continue;
+        const isOne = fresh.length + more === 1;
+        await deliver(isOne ? await noticeOf(first.told, first.time) : several(fresh, more), first.at);
+        await pause(isOne ? spacingMs : floodMs);
+      }
+    } catch (error) {
+      log.write("error", "notices_failed", { error: String(error) });
+    } finally {
+      isRunning = false;
+    }
+  };
+
+  const isInTime = (at: number): boolean => timers.elapsed() - at < heldMs;
+
+  /** Of all instances, the first to ask tells it. Where the storage is lost, twice is better than never. */
+  const isFirst = async ({ id, onceForMs }: Told): Promise<boolean> => {
+    const key: StorageKey = ["notice", digestOf(id)];
+    const put = { key, value: true, expiresAt: clock() + onceForMs };
+    return await storage.commit({ checks: [{ key, version: null }], puts: [put] }).catch(() => true);
+  };
+
+  const deliver = async (notice: Notice, at: number): Promise<void> => {
+    for (let wait = firstRetryMs;; wait = Math.min(2 * wait, maxRetryMs)) {
+      const sent = await sendNotice(notice, target, { fetch, now: clock() });
+      if (sent.ok) return await noteSuccess();
+      await noteFailure(sent.problem);
+      if (sent.retry === null) return;
+      await pause(Math.max(wait, sent.retry));
+      if (isClosed || !isInTime(at)) return;
+    }
+  };
+
+  const noteSuccess = async (): Promise<void> => {
+    if (!mayBeNoted) return;
+    mayBeNoted = !await storage.commit({ deletes: [failureKey] }).catch(() => false);
+  };
+
+  const noteFailure = async (problem: string): Promise<void> => {
+    mayBeNoted = true;
+    log.write("warn", "notice_not_sent", { to: targetWords(target), problem });
+    const value = { at: clock(), problem };
+    await storage.commit({ puts: [{ key: failureKey, value, expiresAt: clock() + failureKeptMs }] }).catch(() => false);
+  };
+
+  const pause = (milliseconds: number): Promise<void> =>
+    new Promise((resolve) => {
+      const cancel = timers.after(isClosed ? 0 : milliseconds, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+
+  const consoleUrl = (place: string): string => hasConsole ? `${serverUrl}/console${place}` : serverUrl;
+
+  const noticeOf = async ({ kind, fields }: Told, time: number): Promise<Notice> => {
+    const { user, client, tool, held, event, reason, what, text } = fields;
+    const nameOf = async (id: string) => await parts.nameOfClient(id).catch(() => null) ?? id;
+    const name = typeof client === "string" ? shown(await nameOf(client)) : "A client";
+    const person = shown(String(user ?? "someone"));
+    const words = {
+      held_call: () => ({
+        title: `${name} wants to use ${shown(String(tool))}`,
+        text: `For ${person}. It waits for approval until ${hourOf(time + heldMs)} (${durationWords(heldMs / 1_000)}).`,
+        url: hasConsole ? pageOf(consoleUrl("/decisions"), String(held)) : serverUrl,
+        about: { user: person, client: name, tool: String(tool), expires: new Date(time + heldMs).toISOString() },
+      }),
+      connection: () => ({
+        title: `${name} is connected`,
+        text: `${person} gave it access. Remove it on the page Connections if that was not you.`,
+        url: consoleUrl("/connections"),
+        about: { user: person, client: name },
+      }),
+      attack: () => ({
+        title: attackWords[String(reason ?? event)] ?? "A request was refused as an attack",
+        text: typeof client === "string" ? `${name}, for ${person}. What it did is in the audit.` : "See the audit.",
+        url: consoleUrl("/audit"),
+        about: { reason: String(reason ?? event) },
+      }),
+      upkeep: () => ({ title: `Needs attention: ${what}`, text: String(text), url: consoleUrl("") }),
+    };
+    const made = words[kind as keyof typeof words]();
+    return { id: randomId(), kind, time, ...made, text: made.text.slice(0, maxTextCharacters).toWellFormed() };
+  };
+
+  const several = (all: readonly { readonly told: Told; readonly time: number }[], more: number): Notice => {
+    const counts = Object.entries(Object.groupBy(all, ({ told }) => told.kind))
+      .map(([kind, those]) => `${those.length} ${manyWords[kind as Told["kind"]]}`);
+    const rest = more === 0 ? [] : [`${more} more`];
+    const isHeld = all.some(({ told }) => told.kind === "held_call");
+    return {
+      id: randomId(),
+      kind: "several",
+      time: clock(),
+      title: `${all.length + more} notices`,
+      text: `${[...counts, ...rest].join(", ")}.`,
+      url: consoleUrl(isHeld ? "/decisions" : ""),
+    };
+  };
+
+  const lookAtUpkeep = async (): Promise<void> => {
+    for (const { name, state, text } of await parts.upkeep()) {
+      if (state !== "warning" && state !== "broken") continue;
+      const id = `upkeep ${serverUrl} ${name} ${state}`;
+      tell({ kind: "upkeep", id, onceForMs: 24 * hourMs, fields: { what: name, text } });
+    }
+  };
+  const stopLooking = timers.every(lookMs, () => {
+    lookAtUpkeep().catch((error) => log.write("error", "notices_failed", { error: String(error) }));
+  });
+
+  return {
+    hear: (heard: Log): Log => ({
+      write(level, event, fields) {
+        heard.write(level, event, fields);
+        const told = toldOf(level, event, fields ?? {});
+        if (told !== null) tell(told);
+      },
+      flush: () => heard.flush(),
+    }),
+    close(): void {
+      stopLooking();
+      isClosed = true;
+      wake();
+    },
+  };
+}
+
+const manyWords: Readonly<Record<NoticeKind, string>> = {
+  held_call: "waiting for approval",
+  connection: "new connections",
+  attack: "refused as attacks",
+  upkeep: "about disks or certificates",
+  several: "",
+  test: "",
+};
+
+const attackWords: Readonly<Record<string, string>> = {
+  replayed_code: "A stolen sign-in code was refused",
+  reused_refresh_token: "A used refresh token came again: its access was ended",
+  too_many_attempts: "Someone tries passphrases",
+  audit_chain_changed: "The stored audit was changed",
+};
+
+/** What of the log a person is told; it comes from one instance. */
+function toldOf(level: LogLevel, event: string, fields: LogFields): Told | null {
+  const { outcome, reason, held, client, user } = fields;
+  const told = (kind: NoticeKind, id: string, onceForMs: number): Told => (
+    { kind, id: `${kind} ${id}`, onceForMs, fields: { ...fields, event } }
+  );
+  if (event === "held_call" && outcome === "waits") return told("held_call", `${held} ${randomId()}`, heldMs);
+  if (event === "consent" && outcome === "allowed") return told("connection", randomId(), heldMs);
+  if (event === "audit_chain_changed" && level === "error") return told("attack", event, hourMs);
+  if (event !== "grant_revoked" && event !== "sign_in") return null;
+  return Object.hasOwn(attackWords, String(reason)) ? told("attack", `${reason} ${client} ${user}`, hourMs) : null;
+}
+
+/** A name as its owner chose it, in one line. */
+function shown(name: string): string {
+  const line = showExactly(name.slice(0, 4 * maxNameCharacters).replaceAll(/\s+/g, " ")).replaceAll("://", ": //");
+  return (line.length > maxNameCharacters ? `${line.slice(0, maxNameCharacters - 1)}…` : line).toWellFormed();
+}
+
+function hourOf(time: number): string {
+  return `${new Date(time).toISOString().slice(11, 16)} UTC`;
+}
+
+const failureKey: StorageKey = ["notice_failure", "last"];
+const failureShape = z.lazy(() => z.object({ at: z.number(), problem: z.string() }));
+
+/** Where notices go, and whether the last one arrived; for `doctor` and the console. */
+export async function examineNotices(target: NoticeTarget, storage: Storage | null, clock: Clock): Promise<Check> {
+  const name = "notices";
+  const entry = await storage?.get(failureKey) ?? null;
+  if (entry === null) return { name, state: "well", text: `go to ${targetWords(target)}` };
+  const { at, problem } = failureShape.parse(entry.value);
+  const ago = durationWords(Math.max(0, Math.round((clock() - at) / 1_000)));
+  const text = `the last one, ${ago} ago, did not arrive: ${targetWords(target)} ${problem}`;
+  return { name, state: "warning", text, remedy: "correct NOTIFY_URL, then run `portcullis notify test`" };
+}

@@ -1,0 +1,67 @@
+/** From a held call to the approval, by way of a notice on a phone that is not signed in. */
+import assert from "node:assert/strict";
+import { openSignedIn } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
+import { runCommand } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
+import { fileIn, startDesk } from "../console/desk.ts";
+import { startService } from "./services.ts";
+
+Deno.test("a held call reaches the phone, whose link leads through the sign-in to that call and no other", async () => {
+  await using service = startService("ntfy");
+  const env = { NOTIFY_URL: service.url, NOTIFY_FORMAT: "ntfy", NOTIFY_SECRET: service.secret };
+  await using desk = await startDesk({ env });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const secret = "what the file holds";
+  const held = desk.call("file_write", { filename: "a.txt", content: secret });
+  const shown = await until("the phone shows it", () => service.shown.find(({ text }) => text.includes("file_write")));
+  assert.match(shown.text, /^.* wants to use file_write\nFor owner\. It waits for approval until/);
+  assert.doesNotMatch(JSON.stringify(shown), /what the file holds|a\.txt/);
+  const other = desk.call("file_write", { filename: "b.txt", content: "other" });
+
+  const phone = createPerson(desk.server.url);
+  const asked = await phone.open(shown.click);
+  assert.match(asked.html, /type="password"/, "the link alone shows nothing");
+  assert.doesNotMatch(asked.html, /file_write|what the file holds/);
+  const page = await openSignedIn(phone, shown.click);
+  assert.equal(page.url.href, shown.click);
+  const [first = ""] = /<article[^]*?<\/article>/.exec(page.html) ?? [];
+  assert.match(first, /what the file holds/, "the very call comes first");
+  await phone.submit(page, { decision: "approve" }, 'value="decide"');
+  assert.equal((await held).isError, false);
+  assert.equal(await fileIn(desk, "a.txt"), secret);
+  await desk.decide("deny");
+  assert.ok((await other).isError);
+});
+
+Deno.test("the console and doctor say when a notice did not arrive, and where, without its address", async () => {
+  await using service = startService("json");
+  await using desk = await startDesk({ env: { NOTIFY_URL: service.url, NOTIFY_SECRET: "another secret" } });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const held = desk.call("file_write", { filename: "a.txt", content: "x" });
+  const overview = () => openSignedIn(desk.owner, `${desk.server.url}/console`);
+  await until("the overview says so", async () => (await overview()).html.includes("did not arrive"));
+  const { html } = await overview();
+  assert.match(html, /json at 127\.0\.0\.1:\d+ answers 401/);
+  assert.doesNotMatch(html, /\/hook|another secret/);
+  assert.doesNotMatch((await desk.page("settings")).html, /\/hook|another secret/);
+  await desk.decide("deny");
+  await held;
+  const env = { DATA_DIR: desk.place.dataDir, WORKSPACE_DIR: desk.place.workspaceDir, NOTIFY_URL: service.url };
+  const { stdout } = await runCommand(["doctor"], { env });
+  assert.match(stdout, /warn {2}notices: the last one, .* did not arrive: json at .* answers 401/);
+});
+
+Deno.test("notify test sends one, and says what kept it from arriving", async () => {
+  await using service = startService("gotify");
+  const env = { NOTIFY_URL: service.url, NOTIFY_FORMAT: "gotify", NOTIFY_SECRET: service.secret };
+  const sent = await runCommand(["notify", "test"], { env });
+  assert.equal(sent.code, 0, sent.stderr);
+  assert.match(sent.stderr, /^sent to gotify at 127\.0\.0\.1:\d+$/m);
+  assert.match(service.shown[0]?.text ?? "", /^Notices work\n/);
+  const refused = await runCommand(["notify", "test"], { env: { ...env, NOTIFY_SECRET: "wrong" } });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^error: gotify at 127\.0\.0\.1:\d+ answers 401\nhint: /m);
+  const unset = await runCommand(["notify", "test"]);
+  assert.match(unset.stderr, /^error: NOTIFY_URL is not set/m);
+});
