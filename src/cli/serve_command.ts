@@ -86,6 +86,7 @@ export async function serve(
     const again = await Promise.race([server.started, insisted.then(() => null)]);
     if (again === null) return 1;
     if (again.kind === "refused") return endWith(say, again.text);
+    if (again.kind === "ready" && again.setUpLink !== null) say(`To set it up, open: ${again.setUpLink}\n`);
     if (isAsked) server.stop();
   }
   if (ended === "insisted") return 1;
