@@ -104,7 +104,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   const fileTools = [
     fileReadTool(workspace, links, documents),
     fileWriteTool(workspace, links, mayRead),
-    fileListTool(workspace),
+    fileListTool(workspace, { documents }),
     fileEditTool(workspace),
     fileMoveTool(workspace),
     fileSearchTool(workspace, { documents }),

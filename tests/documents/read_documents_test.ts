@@ -1,6 +1,7 @@
 /** Documents by `file_read`: as text that pages like any file, by parts, and never the end of the server. */
 import assert from "node:assert/strict";
 import { createDocuments } from "../../src/files/documents/reading.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
@@ -16,6 +17,7 @@ interface Place {
   readonly root: string;
   readonly read: Tool;
   readonly search: Tool;
+  readonly list: Tool;
   readonly workspace: Workspace;
 }
 
@@ -24,7 +26,7 @@ async function withDocuments(work: (place: Place) => Promise<void>): Promise<voi
     const documents = createDocuments();
     try {
       const [read, search] = [fileReadTool(workspace, null, documents), fileSearchTool(workspace, { documents })];
-      await work({ root, workspace, read, search });
+      await work({ root, workspace, read, search, list: fileListTool(workspace, { documents }) });
     } finally {
       documents.close();
     }
@@ -192,6 +194,19 @@ function rows(values: readonly (readonly (string | number)[])[]): string {
     `<row r="${at + 1}">${cells.map((value, column) => cell(value, `${"ABC"[column]}${at + 1}`)).join("")}</row>`;
   return `<sheetData>${values.map(row).join("")}</sheetData>`;
 }
+
+Deno.test("file_list tells the kind and the pages of one document whose details are asked for, and no word of its text", () =>
+  withDocuments(async ({ root, list }) => {
+    Deno.writeFileSync(`${root}/a.pdf`, makePdf([["x"], ["y"]], "/Title (Secret)"));
+    Deno.writeFileSync(`${root}/cut.pdf`, makePdf([["x"]]).subarray(0, 200));
+    assert.match(
+      (await answerOf(list, { path: "a.pdf", show: "details" })).texts.join("\n"),
+      /^a\.pdf \d+ .*\n\(PDF, 2 pages\)$/,
+    );
+    for (const input of [{ path: "a.pdf" }, { path: "cut.pdf", show: "details" }, { show: "details" }]) {
+      assert.equal((await answerOf(list, input)).texts.length, 1, JSON.stringify(input));
+    }
+  }));
 
 Deno.test("notebooks, mail and pages say how to get their source, and damaged ones are read as text", () =>
   withDocuments(async ({ root, read }) => {

@@ -12,6 +12,8 @@ export interface DocumentFacts {
   readonly sizeBytes: number;
   /** "PDF, 12 pages, “Contract”; page 3 is without text". */
   readonly words: string;
+  /** "PDF, 12 pages": without a word of its text. */
+  readonly size: string;
   /** The parts and the line of the text at which each begins, from 1. */
   readonly places: readonly { readonly name: string; readonly line: number }[];
 }
@@ -56,7 +58,7 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     last = {
       path: path.text,
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
-      facts: { sizeBytes, words: wordsOf(document, path), places },
+      facts: { sizeBytes, words: wordsOf(document, path), size: sizeOf(document), places },
     };
     return success(last);
   };
@@ -135,6 +137,11 @@ function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: Work
   ) => each !== "");
   const source = isTextDocument(text) ? [":source at the end of the name gives the file as it is edited"] : [];
   return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
+}
+
+/** The kind, and how many parts there are: the names of sheets follow a colon. */
+function sizeOf({ kind, summary }: DocumentText): string {
+  return `${kind.toUpperCase()}, ${summary.replace(/:[^]*/, "")}`;
 }
 
 const maxWords = 1_000;

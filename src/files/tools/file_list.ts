@@ -34,6 +34,10 @@ import {
   withNotices,
 } from "./list_walk.ts";
 import { refuse, toFailure } from "./refusal.ts";
+import { mayBeDocument } from "../documents/kinds.ts";
+import type { Documents } from "../documents/reading.ts";
+import { openDocuments } from "../documents/view.ts";
+import { shareKey } from "../../lib/principal.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import { createIgnored, maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
@@ -93,6 +97,8 @@ const output = z.lazy(() =>
 );
 
 interface FileListOptions {
+  /** What tells the pages of a document, where its details are asked for by its path. */
+  readonly documents?: Documents;
   /** After this time a listing answers with what it has found, and a cursor. */
   readonly maxListMilliseconds?: number;
   readonly maxVisits?: number;
@@ -102,7 +108,7 @@ interface FileListOptions {
 /** The tool that `app` registers to list directories and trees; a page ends with a cursor. */
 export function fileListTool(
   source: WorkspaceSource,
-  { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock }: FileListOptions = {},
+  { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock, documents }: FileListOptions = {},
 ): Tool {
   return defineTool({
     ...toolFrames.list(maxPageEntries, maxWalkDepth),
@@ -158,6 +164,14 @@ export function fileListTool(
         : sort !== "name"
         ? await listSorted(listing, sort)
         : await listPage(listing, { details: isDetailed || modifiedAfter !== null, after, tag });
+      if (isFile && isDetailed && documents !== undefined && answer.ok && mayBeDocument(given.text)) {
+        const { view, factsOf } = openDocuments(workspace, { documents, caller: shareKey(context.principal) });
+        await view.readInto(given, new Uint8Array(1), 0);
+        const size = factsOf(given)?.size;
+        if (size !== undefined) {
+          return { ...answer, content: [...answer.content ?? [], { type: "text", text: `(${size})` }] };
+        }
+      }
       const isWhole = answer.ok && !("next_cursor" in (answer.structuredContent ?? {})) && request.cursor === undefined;
       return await suggestNear(workspace, path, isWhole ? withNotices(answer, patterns.notices()) : answer);
     },
