@@ -210,9 +210,9 @@ Deno.test("new connections, attacks, disks and certificates are told; a stranger
     place.notices.hear({ write() {}, flush() {} }).write("audit", "grant_revoked", reused);
   }
   await place.settle();
-  assert.deepEqual(await kinds(), ["attack /console/audit"]);
+  assert.deepEqual(await kinds(), ["attack /console/activity"]);
   await place.write("audit_chain_changed", { chain: "x" }, "error");
-  assert.deepEqual(await kinds(), ["attack /console/audit"]);
+  assert.deepEqual(await kinds(), ["attack /console/activity"]);
   await place.write("grant_revoked", { reason: "signed_out", user: "ada", client: "c1" });
   await place.write("sign_in", { outcome: "refused", reason: "wrong_passphrase" });
   assert.deepEqual(await kinds(), []);

@@ -47,6 +47,7 @@ Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and
       SERVICENOW_CLIENT_SECRET: "secret",
     }, ["a:1", "dev1.service-now.com:443"]],
     [{ OLLAMA_HOST: "a:1", OTEL_DENO: "true" }, ["a:1"]],
+    [{ OLLAMA_HOST: "a:1", NOTIFY_URL: "https://ntfy.sh/t" }, ["a:1", "ntfy.sh:443"]],
     [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@localhost/d" }, ["a:1", "localhost:5432"]],
     [{ OLLAMA_HOST: "a:1", DATABASE_URL: "postgres://u:p@[::1]:7/d" }, ["a:1", "[::1]:7"]],
   ];

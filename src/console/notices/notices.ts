@@ -34,7 +34,7 @@ interface Told {
   readonly kind: NoticeKind;
   /** The same on every instance that sees it. */
   readonly id: string;
-  /** For how long it is told once. */
+  /** For how long it is told once; 0 where one instance sees it, once. */
   readonly onceForMs: number;
   readonly fields: LogFields;
 }
@@ -68,7 +68,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const tell = (told: Told): void => {
     const now = timers.elapsed();
     if (isClosed || (recent.get(told.id) ?? 0) > now) return;
-    recent.set(told.id, now + told.onceForMs);
+    if (told.onceForMs > 0) recent.set(told.id, now + told.onceForMs);
     if (waiting.length < maxWaiting) waiting.push({ told, at: now, time: clock() });
     else left += 1;
     if (!isRunning) void run();
@@ -100,6 +100,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
 
   /** Of all instances, the first to ask tells it. Where the storage is lost, twice is better than never. */
   const isFirst = async ({ id, onceForMs }: Told): Promise<boolean> => {
+    if (onceForMs === 0) return true;
     const key: StorageKey = ["notice", digestOf(id)];
     const put = { key, value: true, expiresAt: clock() + onceForMs };
     return await storage.commit({ checks: [{ key, version: null }], puts: [put] }).catch(() => true);
@@ -160,7 +161,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
       attack: () => ({
         title: attackWords[String(reason ?? event)] ?? "A request was refused as an attack",
         text: typeof client === "string" ? `${name}, for ${person}. What it did is in the audit.` : "See the audit.",
-        url: consoleUrl("/audit"),
+        url: consoleUrl("/activity"),
         about: { reason: String(reason ?? event) },
       }),
       upkeep: () => ({ title: `Needs attention: ${what}`, text: String(text), url: consoleUrl("") }),
@@ -234,8 +235,8 @@ function toldOf(level: LogLevel, event: string, fields: LogFields): Told | null 
   const told = (kind: NoticeKind, id: string, onceForMs: number): Told => (
     { kind, id: `${kind} ${id}`, onceForMs, fields: { ...fields, event } }
   );
-  if (event === "held_call" && outcome === "waits") return told("held_call", `${held} ${randomId()}`, heldMs);
-  if (event === "consent" && outcome === "allowed") return told("connection", randomId(), heldMs);
+  if (event === "held_call" && outcome === "waits") return told("held_call", String(held), 0);
+  if (event === "consent" && outcome === "allowed") return told("connection", String(client), 0);
   if (event === "audit_chain_changed" && level === "error") return told("attack", event, hourMs);
   if (event !== "grant_revoked" && event !== "sign_in") return null;
   return Object.hasOwn(attackWords, String(reason)) ? told("attack", `${reason} ${client} ${user}`, hourMs) : null;
