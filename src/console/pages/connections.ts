@@ -70,7 +70,7 @@ export function connectionsSection(
               ? "You are signed in with your company account."
               : html`<a href="${companyLink}">Your company account</a>`
           }</p>`}
-        ${servicenow && html`<h2>Your ServiceNow account</h2>${await ownAccount(servicenow, visit)}`}
+        ${servicenow && await ownAccount(servicenow, visit)}
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>

@@ -122,16 +122,14 @@ nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .count:not(:empty) { margin-left: .35rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-line); color: #1a1d23; font-size: .8rem; }
 .head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1rem; margin-bottom: .75rem; }
 .head h1, .head .state { margin: 0; }
+.on, .good { --mark: #2e8b57; }
+.warn { --mark: var(--warn-line); }
+.bad { --mark: var(--bad-line); }
 .wide h2 { font-size: 1rem; margin: 1.75rem 0 .6rem; }
 .state { color: var(--quiet); font-size: .8125rem; }
-.state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
-.state.warn::before { background: var(--warn-line); }
-.state.on::before { background: #2e8b57; }
+.state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--mark, var(--field)); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
-.tiles li { border: 1px solid var(--line); border-left: 3px solid var(--field); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
-.tiles li.good { border-left-color: #2e8b57; }
-.tiles li.bad { border-left-color: var(--bad-line); }
-.tiles li.warn { border-left-color: var(--warn-line); }
+.tiles li { border: 1px solid var(--line); border-left: 3px solid var(--mark, var(--field)); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
 .tiles strong { display: block; }
 .tiles span { font-size: .875rem; overflow-wrap: anywhere; }
 h2, li { overflow-wrap: anywhere; }
@@ -148,9 +146,8 @@ td form { margin: 0; }
 td summary { padding: 0; }
 td .fact { display: block; color: var(--quiet); font-size: .8125rem; }
 th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var(--soft); }
-.badge { display: inline-block; padding: 0 .5rem; border: 1px solid var(--field); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
+.badge { display: inline-block; padding: 0 .5rem; border: 1px solid var(--line); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
 .badge.bad { border-color: var(--bad-line); background: var(--bad); color: var(--bad-ink); }
-.badge.good { border-color: var(--line); }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
 .wide button, .wide a.button { padding: .4rem .8rem; font-size: .875rem; border-radius: .4rem; }
 .wide :is(td, nav) button { padding: .15rem .6rem; }
@@ -164,7 +161,6 @@ td .row { align-items: start; margin: 0; gap: .4rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
-figure { margin: .5rem 0 1rem; }
 .overview { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: 0 2rem; align-items: start; }
 .overview > * { grid-column: 1 / -1; min-width: 0; }
 .overview > :is(#connected, #changes) { grid-column: auto; }
@@ -173,17 +169,18 @@ ul.note { list-style: none; }
 ul.note a { color: inherit; font-weight: 600; }
 summary.state { font-size: .875rem; }
 .tiles + details, details .tiles { margin-top: .5rem; }
-.chart { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .25rem .6rem; font-size: .8125rem; color: var(--quiet); }
+.chart { margin: .5rem 0 1rem; display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .25rem .6rem; font-size: .8125rem; color: var(--quiet); }
 .chart svg { display: block; width: 100%; height: 9rem; }
 .chart line { stroke: var(--line); vector-effect: non-scaling-stroke; }
 .scale { display: flex; flex-direction: column; justify-content: space-between; margin: -.6rem 0 -.4rem; text-align: right; font-variant-numeric: tabular-nums; }
 .axis { grid-column: 2; display: flex; justify-content: space-between; }
 .chart .key { grid-column: 2; color: var(--ink); }
-.c0 { fill: var(--accent); background: var(--accent); } .c1 { fill: #2e8b57; background: #2e8b57; } .c2 { fill: #c77d1a; background: #c77d1a; } .c3 { fill: #8a63c9; background: #8a63c9; } .c4 { fill: var(--field); background: var(--field); } .failed { fill: var(--bad-line); background: var(--bad-line); }
-.bar:hover .hover { fill: var(--ink); fill-opacity: .06; }
-.hover { fill-opacity: 0; }
+.c0 { color: var(--accent); } .c1 { color: #2e8b57; } .c2 { color: #c77d1a; } .c3 { color: #8a63c9; } .c4 { color: var(--field); } .failed { color: var(--bad-line); }
+.chart .hover { fill-opacity: 0; }
+.bar:hover .hover { fill-opacity: .06; }
 .key { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin-top: .4rem; }
-.key i { display: inline-block; width: .65rem; height: .65rem; margin-right: .4rem; border-radius: .15rem; }
+.chart rect { fill: currentColor; }
+.key i { background: currentColor; display: inline-block; width: .65rem; height: .65rem; margin-right: .4rem; border-radius: .15rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
 pre.difference span { display: block; margin: 0 -1rem; padding: 0 1rem 0 4.5rem; text-indent: -4rem; }
 pre.difference span::before { content: attr(data-line); display: inline-block; width: 3rem; margin-right: 1rem; text-indent: 0; text-align: right; color: var(--quiet); }
@@ -195,17 +192,14 @@ pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 v
 .held h2 { margin: 0 0 .25rem; }
 .held fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .5rem 0; }
 .held legend { float: left; margin: 0 1.25rem 0 0; }
-.held .message { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem; }
-.held .message label { color: var(--quiet); }
+.held .message { color: var(--quiet); display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem; }
 .held .message input { flex: 1 1 14rem; padding: .35rem .6rem; }
 .held .actions { margin-top: .75rem; }
 .held .actions button { flex: none; min-width: 6rem; }
-@media (hover: none) { .keys { display: none; } }
 kbd { margin-left: .35rem; padding: 0 .25rem; border: 1px solid; border-radius: .25rem; font: .75rem ui-monospace, monospace; }
 input[type="radio"] { accent-color: var(--accent); }
-ul.rules { padding: 0; list-style: none; }
+ul.rules, ul.rules .row { margin: 0; padding: 0; list-style: none; }
 ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
-ul.rules .row { margin: 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }

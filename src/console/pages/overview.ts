@@ -11,8 +11,6 @@ import {
   type ConsoleSources,
   dataTable,
   personColumn,
-  plainName,
-  type SearchAudit,
   type Section,
   timeOfDay,
   type Visit,
@@ -37,7 +35,7 @@ export function overviewSection(
   { connected, today }: Pick<DayOfCalls, "connected" | "today">,
   changes: OverviewPart,
 ): Section {
-  const { issuer, administration, secrets, decisions, search, health } = sources;
+  const { issuer, administration, secrets, decisions, health } = sources;
   const base = basePathOf(issuer);
   const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
   const all: readonly OverviewPart[] = [
@@ -46,7 +44,6 @@ export function overviewSection(
     connectedPart(connected, nameOf),
     changes,
     callsPart(today, sources.callsOfDay, nameOf),
-    refusedPart(search),
   ];
   const look = async (visit: Visit) => {
     const { isAdministrator, userId } = visit.visitor;
@@ -220,7 +217,8 @@ function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfD
         count: hours.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0),
         colour: index === series.length ? seriesShown - 1 : index,
       }));
-      return total === 0 ? null : html`${picture(hours, names, total)}${numbers(hours, names)}`;
+      return total === 0 ? null : html`${picture(hours, names, total)}${numbers(hours, names)}
+        <p><a href="${visit.href("activity", { outcome: "refused", since: "1d" })}">Refusals</a></p>`;
     },
   };
 }
@@ -304,30 +302,4 @@ function numbers(hours: readonly Hour[], series: readonly Series[]): Html {
       whenEmpty: "",
     })
   }</details>`;
-}
-
-/** What was refused lately. */
-function refusedPart(search: SearchAudit): OverviewPart {
-  return {
-    id: "refused",
-    title: "Recent refusals",
-    async show(visit) {
-      const { visitor, now, href } = visit;
-      const whose = visitor.isAdministrator ? undefined : visitor.userId;
-      const filter = { person: whose, outcome: "refused", since: now - hoursShown * hourMs };
-      const { lines: found } = await search(filter, { limit: linesShown });
-      const lines = found.filter(({ event }) => event !== "set_up"); // the owner's own link, opened again
-      if (lines.length === 0) return null;
-      return html`${
-        dataTable({
-          caption: "In the last 24 hours",
-          columns: ["Time", personColumn(visit), "Tool or event", "Reason"],
-          rows: lines.map((
-            { time, person, tool, event, code, outcome },
-          ) => [ago(time, now), person, tool ?? plainName(event), plainName(code ?? outcome ?? "")]),
-          whenEmpty: "",
-        })
-      }<p><a href="${href("activity", { outcome: "refused" })}">All refusals</a></p>`;
-    },
-  };
 }
