@@ -54,6 +54,26 @@ Deno.test("hostile: spans and repeats of millions make no millions of cells", as
   await assert.rejects(readDocument(sheet, "a", new DocumentBudget(1_000_000)), refusal(/./));
 });
 
+Deno.test("a sheet whose cells are not kept as a tree may be large, and names its relationships by any prefix", async () => {
+  const row = (at: number) => `<row r="${at}"><c r="A${at}"><v>${at}.5</v></c></row>`;
+  const sheet = makeExcel({
+    S: `<sheetData>${Array.from({ length: 3_000 }, (_, at) => row(at + 1)).join("")}</sheetData>`,
+  });
+  const { parts } = await readDocument(sheet, "a.xlsx", new DocumentBudget(1_000_000)); // 9,000 elements would be 1.8 MB
+  assert.ok(parts[0]?.text.endsWith("| 3000 | 3000.5 |"));
+  const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+  const other = makeContainer({
+    "_rels/.rels":
+      `<Relationships><Relationship Id="a" Type="${office}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+    "xl/workbook.xml":
+      `<x:workbook xmlns:x="x" xmlns:d3p1="${office}"><x:sheets><x:sheet name="S" d3p1:id="b"/></x:sheets></x:workbook>`,
+    "xl/_rels/workbook.xml.rels":
+      '<Relationships><Relationship Id="b" Type="x/worksheet" Target="/xl/s.xml"/></Relationships>',
+    "xl/s.xml": "<x:worksheet><x:sheetData><x:row><x:c><x:v>7</x:v></x:c></x:row></x:sheetData></x:worksheet>",
+  });
+  assert.equal(await textOf(other), "|  | A |\n| --- | --- |\n| 1 | 7 |");
+});
+
 Deno.test("hostile: encrypted and old files are refused by what they are", async () => {
   const old = new Uint8Array(2_048);
   old.set([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);

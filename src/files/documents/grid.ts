@@ -61,5 +61,5 @@ export function parseCell(name: string): { column: number; row: number } | null 
 
 /** A number as it was typed, without the noise of its 17th digit. */
 export function toNumberText(number: number): string {
-  return String(Number(number.toPrecision(15)));
+  return String(Number.isInteger(number) ? number : Number(number.toPrecision(15)));
 }

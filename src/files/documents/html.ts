@@ -19,7 +19,7 @@ import {
   through,
   wordsOf,
 } from "./flow.ts";
-import { allOf, childOf, decodeMarkup, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
+import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 
 const blocks = "address article aside body center dd details div dl dt fieldset figcaption figure footer form header " +
@@ -29,12 +29,12 @@ const leftOut = "title script style template noscript head svg canvas iframe obj
 const hiding = /display:\s*none|visibility:\s*hidden|font-size:\s*0(?![.\d])/i;
 
 export const readHtml: DocumentReader = (bytes, budget) => {
-  const { text, title, remarks } = renderHtml(decodeMarkup(bytes), budget);
+  const { text, title, remarks } = renderHtml(bytes, budget);
   return Promise.resolve({ kind: "html", ...title, summary: wordsOf(text), remarks, parts: [{ name: "text", text }] });
 };
 
 /** The Markdown of a page: what it hides is left out, and said to be. */
-export function renderHtml(source: string, budget: DocumentBudget) {
+export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) {
   const root = parseMarkup(source, budget, { html: true });
   let hidden = 0;
   const labels = new Map<Element, string>();
@@ -90,18 +90,18 @@ function isInline(element: Element): boolean {
 /** EPUB 3.3 §4 and §5: the chapters in the order of the spine. */
 export const readEpub: DocumentReader = (bytes, budget) => {
   const container = openContainer(bytes, budget);
-  const textIn = (name: string) => decodeMarkup(container.read(name) ?? new Uint8Array());
+  const bytesOf = (name: string) => container.read(name) ?? "";
   if (container.names.includes("meta-inf/encryption.xml") && container.names.includes("meta-inf/rights.xml")) {
     throw new DocumentRefusal("it is encrypted against copying");
   }
-  const opf = allOf(parseMarkup(textIn("META-INF/container.xml"), budget), "rootfile")[0]?.attributes["full-path"] ??
+  const opf = allOf(parseMarkup(bytesOf("META-INF/container.xml"), budget), "rootfile")[0]?.attributes["full-path"] ??
     "";
-  const book = childOf(parseMarkup(textIn(opf), budget), "package");
+  const book = childOf(parseMarkup(bytesOf(opf), budget), "package");
   const files = new Map(allOf(book, "item").map(({ attributes }) => [attributes["id"], attributes["href"] ?? ""]));
   const remarks = new Set<string>();
   const parts = allOf(book, "itemref").map(({ attributes }, index) => {
     const path = new URL(files.get(attributes["idref"]) ?? "", `x:/${opf}`).pathname.slice(1);
-    const page = renderHtml(textIn(decodeURIComponent(path)), budget);
+    const page = renderHtml(bytesOf(decodeURIComponent(path)), budget);
     page.remarks.forEach((remark) => remarks.add(remark));
     return { name: `chapter ${index + 1}`, text: page.text };
   });

@@ -4,6 +4,7 @@ import { type DocumentBudget, DocumentRefusal } from "./document.ts";
 
 /** Elements within each other. */
 const maxDepth = 400;
+const pieceBytes = 1_048_576;
 /** What a node takes in memory beside its text, about. */
 const nodeBytes = 200;
 
@@ -20,30 +21,39 @@ export interface ParseOptions {
   readonly each?: Readonly<Record<string, (element: Element) => void>>;
 }
 
-/** Parses XML, or HTML as browsers do. What is damaged gives what was read before. */
-export function parseMarkup(
-  text: string,
-  budget: DocumentBudget,
-  { html = false, each = {} }: ParseOptions = {},
-): Element {
-  if (!html && text.includes("<!ENTITY")) {
-    throw new DocumentRefusal("it declares entities of its own, which are not expanded");
-  }
+/** Parses XML, or HTML as browsers do: text, or bytes in the encoding that they declare. What is damaged gives what was read before. */
+export function parseMarkup(source: string | Uint8Array, budget: DocumentBudget, options: ParseOptions = {}): Element {
+  const { html = false, each = {} } = options;
   const root: Element = { name: "", attributes: {}, children: [] };
   const open = [root];
   const top = () => open.at(-1) ?? root;
+  let linking = "r:"; // the prefix of relationships
   const parser = new Parser({
+    onprocessinginstruction(_, data) {
+      if (!html && data.includes("!ENTITY")) {
+        throw new DocumentRefusal("it declares entities of its own, which are not expanded");
+      }
+    },
     onopentag(name, given) {
       if (open.length > maxDepth) throw new DocumentRefusal(`it nests more than ${maxDepth} elements`);
-      const attributes: Record<string, string> = Object.create(null);
-      for (const [key, value] of Object.entries(given)) attributes[key.startsWith("r:") ? key : localName(key)] = value;
+      const attributes: Record<string, string> = {};
+      for (const [key, value] of Object.entries(given)) {
+        const local = localName(key);
+        if (key.startsWith("xmlns:") && value.endsWith("/relationships")) linking = `${local}:`;
+        attributes[key.startsWith(linking) ? `r:${local}` : local] = value;
+      }
       budget.take(nodeBytes);
       open.push({ name: localName(name), attributes, children: [] });
     },
     onclosetag() {
       const element = open.pop() ?? root;
-      if (Object.hasOwn(each, element.name)) each[element.name]?.(element);
-      else top().children.push(element);
+      const take = Object.hasOwn(each, element.name) ? each[element.name] : undefined;
+      if (take === undefined) {
+        top().children.push(element);
+        return;
+      }
+      take(element);
+      budget.take(-nodeBytes * (1 + allOf(element).length)); // it is not kept
     },
     ontext(data) {
       const { children } = top();
@@ -52,22 +62,28 @@ export function parseMarkup(
       else children.push(data);
     },
   }, { xmlMode: !html, decodeEntities: true });
-  parser.end(text);
+  for (const piece of typeof source === "string" ? [source] : decodedPieces(source)) parser.write(piece);
+  parser.end();
   return root;
 }
 
-/** The text of XML in the encoding that it declares (XML 1.0 §4.3.3). */
-export function decodeMarkup(bytes: Uint8Array): string {
+/** Bytes in the encoding that they declare (XML 1.0 §4.3.3), in pieces: a sheet is not held as one text. */
+function* decodedPieces(bytes: Uint8Array): Generator<string> {
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, 1024));
-  const label = bytes[0] === 0xff && bytes[1] === 0xfe
-    ? "utf-16le"
-    : bytes[0] === 0xfe && bytes[1] === 0xff
-    ? "utf-16be"
-    : /(?:encoding=|charset=)["']?([\w-]+)/i.exec(head)?.[1] ?? "utf-8";
+  const declared = /(?:encoding=|charset=)["']?([\w-]+)/i.exec(head)?.[1] ?? "utf-8";
+  const label = head.startsWith("\xff\xfe") ? "utf-16le" : head.startsWith("\xfe\xff") ? "utf-16be" : declared;
+  const decoder = decoderOf(label);
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    yield decoder.decode(bytes.subarray(at, at + pieceBytes), { stream: true });
+  }
+  yield decoder.decode();
+}
+
+function decoderOf(label: string): TextDecoder {
   try {
-    return new TextDecoder(label).decode(bytes);
+    return new TextDecoder(label);
   } catch {
-    return new TextDecoder().decode(bytes);
+    return new TextDecoder();
   }
 }
 
@@ -90,12 +106,12 @@ export function childOf(element: Element | undefined, ...names: string[]): Eleme
   );
 }
 
-/** All elements of a name, at any depth, in the document's order. */
+/** All elements of these names, or of any, at any depth, in the document's order. */
 export function allOf(element: Element | undefined, ...names: string[]): Element[] {
   const found: Element[] = [];
   const visit = (child: Element | string) => {
     if (typeof child === "string") return;
-    if (names.includes(child.name)) found.push(child);
+    if (names.length === 0 || names.includes(child.name)) found.push(child);
     child.children.forEach(visit);
   };
   element?.children.forEach(visit);

@@ -2,7 +2,7 @@
 import { type Container, openContainer } from "./container.ts";
 import { type DocumentBudget, DocumentRefusal } from "./document.ts";
 import { cell, countOf, type Dialect, image, type Role, row, say, skip, table, through } from "./flow.ts";
-import { allOf, childOf, decodeMarkup, type Element, parseMarkup, type ParseOptions, textOf } from "./markup.ts";
+import { allOf, childOf, type Element, parseMarkup, type ParseOptions, textOf } from "./markup.ts";
 
 export interface OfficePackage {
   readonly container: Container;
@@ -29,7 +29,7 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget): OfficePac
   const container = openContainer(bytes, budget);
   const part = (name: string | undefined, options: ParseOptions = {}): Element => {
     const content = name === undefined ? null : container.read(name);
-    return parseMarkup(content === null ? "" : decodeMarkup(content), budget, options);
+    return parseMarkup(content ?? "", budget, options);
   };
   const kept = new Map<string, Map<string, Relation>>();
   const relations = (name: string) => {

@@ -21,7 +21,7 @@ import {
   wordsOf,
 } from "./flow.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
-import { allOf, childOf, decodeMarkup, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
+import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 
 /** How often one row or cell that has text is repeated. */
@@ -31,7 +31,7 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
   const container = openContainer(bytes, budget);
   const part = (name: string) => {
     const content = container.read(name);
-    return parseMarkup(content === null ? "" : decodeMarkup(content), budget);
+    return parseMarkup(content ?? "", budget);
   };
   if (allOf(part("META-INF/manifest.xml"), "encryption-data").length > 0) {
     throw new DocumentRefusal("it is encrypted with a password");

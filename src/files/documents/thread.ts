@@ -50,6 +50,7 @@ async function readText(bytes: Uint8Array, name: string): Promise<DocumentText> 
     left -= kept.length;
     return { name, text: kept };
   });
-  return { ...document, parts };
+  const cut = left > 0 ? [] : [`only its first ${maxDocumentCharacters} characters are given`];
+  return { ...document, remarks: [...document.remarks, ...cut], parts };
 }
 parentPort?.postMessage("ready");
