@@ -213,6 +213,14 @@ Deno.test("new connections, attacks, disks and certificates are told; a stranger
   assert.deepEqual(await kinds(), ["attack /console/activity"]);
   await place.write("audit_chain_changed", { chain: "x" }, "error");
   assert.deepEqual(await kinds(), ["attack /console/activity"]);
+  await place.write("token", { outcome: "refused", reason: "reused_refresh_token", client: "c1" });
+  assert.deepEqual(await kinds(), [], "the same attack");
+  for (const reason of ["replayed_client_assertion", "replayed_identity_assertion", "replayed_code"]) {
+    await place.write("token", { outcome: "refused", reason, client: "c1" });
+    assert.deepEqual(await kinds(), ["attack /console/activity"], reason);
+  }
+  await place.write("confirmation", { outcome: "refused", reason: "too_many_attempts", user: "ada" });
+  assert.deepEqual(await kinds(), ["attack /console/activity"]);
   await place.write("grant_revoked", { reason: "signed_out", user: "ada", client: "c1" });
   await place.write("sign_in", { outcome: "refused", reason: "wrong_passphrase" });
   assert.deepEqual(await kinds(), []);

@@ -23,6 +23,18 @@ Deno.test("a held call reaches the phone, whose link leads through the sign-in t
   const asked = await phone.open(shown.click);
   assert.match(asked.html, /type="password"/, "the link alone shows nothing");
   assert.doesNotMatch(asked.html, /file_write|what the file holds/);
+  for (
+    const next of [
+      "//evil.example",
+      "console//evil.example",
+      "console/decisions?x=//evil",
+      "console@evil",
+      "console?a\r\nb",
+    ]
+  ) {
+    const { html } = await phone.open(`${desk.server.url}/oauth/sign-in?${new URLSearchParams({ next })}`);
+    assert.doesNotMatch(html, /evil|\r\nb/, next);
+  }
   const page = await openSignedIn(phone, shown.click);
   assert.equal(page.url.href, shown.click);
   const [first = ""] = /<article[^]*?<\/article>/.exec(page.html) ?? [];

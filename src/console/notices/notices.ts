@@ -159,7 +159,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
         about: { user: person, client: name },
       }),
       attack: () => ({
-        title: attackWords[String(reason ?? event)] ?? "A request was refused as an attack",
+        title: attackWords[String(reason ?? event)] ?? "A credential that was used before was refused",
         text: typeof client === "string" ? `${name}, for ${person}. What it did is in the audit.` : "See the audit.",
         url: consoleUrl("/activity"),
         about: { reason: String(reason ?? event) },
@@ -238,8 +238,8 @@ function toldOf(level: LogLevel, event: string, fields: LogFields): Told | null 
   if (event === "held_call" && outcome === "waits") return told("held_call", String(held), 0);
   if (event === "consent" && outcome === "allowed") return told("connection", String(client), 0);
   if (event === "audit_chain_changed" && level === "error") return told("attack", event, hourMs);
-  if (event !== "grant_revoked" && event !== "sign_in") return null;
-  return Object.hasOwn(attackWords, String(reason)) ? told("attack", `${reason} ${client} ${user}`, hourMs) : null;
+  const isAttack = typeof reason === "string" && /^replayed_|^reused_|^too_many_attempts$/.test(reason);
+  return isAttack ? told("attack", `${reason} ${client ?? user}`, hourMs) : null;
 }
 
 /** A name as its owner chose it, in one line. */
