@@ -139,7 +139,8 @@ table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 th, td { text-align: left; vertical-align: baseline; padding: .5rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 tbody tr:last-child > td { border-bottom: 0; }
 tbody tr:hover { background: var(--soft); }
-td { min-width: 6.5rem; }
+td { min-width: 7rem; }
+td button { overflow-wrap: normal; }
 .titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
