@@ -12,18 +12,6 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
     "a random tree with links never gives bytes",
   ],
   [
-    "docs/security",
-    "gives up reading them, and only then gets the bytes",
-    "documents/thread_test.ts",
-    "what runs in the thread has no right",
-  ],
-  [
-    "docs/security",
-    "unpacked bytes end a document, and nothing else",
-    "documents/thread_test.ts",
-    "ends alone, and the next is read",
-  ],
-  [
     "docs/tools",
     "Other clients are told nothing of it",
     "console/view_test.ts",
