@@ -160,7 +160,7 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
       rows,
       whenEmpty: cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.",
     })
-  }${older !== null && html`<p><a href="${older}">Older</a></p>`}`;
+  }${older !== null && html`<p><a href="${older}">Older lines</a></p>`}`;
 }
 
 /** When, and in it what finds the call in the log and in traces. */

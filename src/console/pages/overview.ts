@@ -123,7 +123,7 @@ function waitingPart(decisions: Decisions): OverviewPart {
       );
       const more = waiting.length - items.length;
       return html`<ul class="note warn">${items}${
-        more > 0 && html`<li><a href="${href("decisions")}">${more} more</a></li>`
+        more > 0 && html`<li><a href="${href("decisions")}">${waiting.length} calls wait</a></li>`
       }</ul>`;
     },
   };
