@@ -9,6 +9,7 @@ import { formNames, prepareForm, whyMissing } from "../fixtures/forms/prepare_fo
 import { freePort } from "../fixtures/free_port.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
+import { startService } from "../notices/services.ts";
 
 const ordinaryUser = 65532;
 const programForms = formNames.filter((name) => name === "bundle" || name === "binary");
@@ -130,6 +131,8 @@ for (const form of programForms) {
     await using prepared = await prepareForm(form);
     const installed = await install(prepared.env["PORTCULLIS_PROGRAM"] ?? "");
     const { home } = installed;
+    await using service = startService("json");
+    const notify = { NOTIFY_URL: service.url, NOTIFY_SECRET: service.secret };
     try {
       const help = await installed.succeed(["--help"]);
       assert.match(await installed.succeed(["--version"]), /^portcullis \d/);
@@ -155,7 +158,7 @@ for (const form of programForms) {
       await installed.succeed(["keys", "rotate-master"]);
       assert.match(await installed.succeed(["audit", "verify"]), /^[1-9]\d* lines? in 1 chain/);
       await installed.succeed(["restore", `${home}/backups/first`], { DATA_DIR: `${home}/restored` });
-      await whileServing(installed, { DATA_DIR: `${home}/restored` }, async (url) => {
+      await whileServing(installed, { ...notify, DATA_DIR: `${home}/restored` }, async (url) => {
         assert.equal(await readWithToken(url, token, "kept.txt"), "kept", "the restored directory accepts the token");
       });
       await installed.succeed(["backup", `${home}/backups/second`]);
@@ -168,6 +171,9 @@ for (const form of programForms) {
       );
       assert.match(inForce, /^PORT +file +4001$/m, warnings);
       assert.match(warnings, /SERVR_URL is not a setting; did you mean SERVER_URL\?/);
+      await installed.succeed(["notify", "test"], notify);
+      assert.equal(service.shown.length, 1);
+      await installed.succeed(["workspace", "list"]);
       await installed.succeed(["connect", "claude-code"]);
       await installed.succeed(["completions", "bash"]);
       assert.equal((await installed.run(["stdio"])).code, 0, "it ends with its input");

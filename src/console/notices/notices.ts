@@ -172,7 +172,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
 
   const several = (all: readonly { readonly told: Told; readonly time: number }[], more: number): Notice => {
     const counts = Object.entries(Object.groupBy(all, ({ told }) => told.kind))
-      .map(([kind, those]) => `${those.length} ${manyWords[kind as Told["kind"]]}`);
+      .map(([kind, those]) => `${those.length} ${manyWords[kind as NoticeKind]}`);
     const rest = more === 0 ? [] : [`${more} more`];
     const isHeld = all.some(({ told }) => told.kind === "held_call");
     return {
@@ -213,13 +213,11 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   };
 }
 
-const manyWords: Readonly<Record<NoticeKind, string>> = {
+const manyWords: Readonly<Partial<Record<NoticeKind, string>>> = {
   held_call: "waiting for approval",
   connection: "new connections",
   attack: "refused as attacks",
   upkeep: "about disks or certificates",
-  several: "",
-  test: "",
 };
 
 const attackWords: Readonly<Record<string, string>> = {
