@@ -406,7 +406,7 @@ async function pictureRead(path: WorkspacePath, request: ReadRequest, content: F
     const media = sniffMedia(content.bytes);
     const data = content.bytes.toBase64();
     return media === null || content.sizeBytes > maxShownBytes
-      ? refusedRead(toPathText(path.text), `cannot show the picture: ${scaled.error}`, "not_text")
+      ? refusedRead(toPathText(path.text), `cannot show the picture: ${scaled.error}${linkRemedy(request)}`, "not_text")
       : mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, content, {
         ...{ bytes: content.sizeBytes, words: `shown as it is: ${scaled.error}` },
       });
@@ -617,6 +617,10 @@ async function problemRead(
   return refusedRead(toPathText(path.text), message, code);
 }
 
+function linkRemedy({ hasLinks }: Pick<ReadRequest, "hasLinks">): string {
+  return hasLinks ? "; link: true gives a URL to download it" : "";
+}
+
 async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encoding, hasLinks }: ReadRequest) {
   const head = new Uint8Array(sniffedBytes);
   const read = await workspace.readInto(path, head, 0);
@@ -624,7 +628,7 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
   const { maxReadBytes } = workspace.limits;
   const media = read.ok ? sniffMedia(head.subarray(0, read.value.lengthBytes)) : null;
   const isPdf = read.ok && head[0] === 0x25 && head[1] === 0x50 && head[2] === 0x44 && head[3] === 0x46; // %PDF
-  const remedy = hasLinks ? "; link: true gives a URL to download it" : "";
+  const remedy = linkRemedy({ hasLinks });
   const what = encoding !== undefined
     ? `it is no text in ${encoding}; leave encoding out to have it detected`
     : media !== null
