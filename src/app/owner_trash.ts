@@ -50,7 +50,9 @@ export async function openOwnerTrash(
   const open = await workspaceOpener(settings, { storage, clock, kernel: loadKernel() });
   const workspace = open(directory);
   const { trash } = workspace;
-  if (trash === null) throw new TypeError("a workspace that keeps changes without a trash");
+  if (trash === null) {
+    throw new UnusableError("no directory of the workspace keeps changes", "see `portcullis workspace list`");
+  }
   return {
     /** The newest first. */
     async *list() {

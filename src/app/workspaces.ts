@@ -18,14 +18,13 @@ import {
   rootPath,
   userDirectoryName,
   type Workspace,
-  type WorkspacePath,
   type WorkspaceSource,
   type WorkspaceWatches,
-  type WorkspaceWatchesOptions,
 } from "../files/mod.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import type { Config } from "./config/config.ts";
 import type { WorkspaceDirectory } from "./config/directories.ts";
+import type { Principal } from "../lib/principal.ts";
 import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
 import type { Parts } from "./installation.ts";
@@ -38,8 +37,14 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
   const users = createUserWorkspaces(open);
   const shared = settings.sharing === "shared" ? open(null) : null;
   const opened = (): readonly Workspace[] => shared === null ? [...users.opened()] : [shared];
-  const source: WorkspaceSource = shared ?? ((principal) => users.of(principal));
-  const watches = limitWatches(await watchWorkspaces(settings, parts));
+  /** With a token for some directories these alone, and nothing of a workspace that has none by now. */
+  const source: WorkspaceSource = (principal) => {
+    const workspace = shared ?? users.of(principal);
+    const { directories } = principal;
+    if (directories === undefined) return workspace;
+    return workspace.only?.(directories) ?? joinWorkspaces([], { limits: workspace.limits, clock: parts.clock });
+  };
+  const watches = await watchWorkspaces(settings, parts);
   return {
     source,
     watches,
@@ -59,19 +64,6 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
   };
 }
 
-/** Changes in directories that a token may not use are not reported to its holder. */
-function limitWatches({ watch, close }: WorkspaceWatches): WorkspaceWatches {
-  return {
-    watch: (principal, listener) =>
-      watch(principal, (change) => {
-        const { directories } = principal;
-        const isOpen = ({ segments: [name = ""] }: WorkspacePath): boolean => directories?.includes(name) ?? true;
-        listener({ ...change, paths: change.paths.filter(isOpen) });
-      }),
-    close,
-  };
-}
-
 /** A lost storage is not a lost workspace: its own probe reports it. */
 async function isThere(workspace: Workspace): Promise<boolean> {
   const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
@@ -87,30 +79,24 @@ export async function workspaceOpener(
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const trash = { keepMs: trashKeepMs, maxBytes: maxTrashBytes };
   const access = accessOf(settings);
-  /** A token for some directories, of a workspace that has none by now. */
-  const withoutNames = (workspace: Workspace): Workspace => ({
-    ...workspace,
-    only: () => joinWorkspaces([], { limits, clock }),
-  });
   if (settings.store === "storage") {
     const { openStoreWorkspace } = await loadStoreWorkspace();
-    const stored = { storage, limits, access, clock, trash };
-    return (directory) => withoutNames(openStoreWorkspace({ ...stored, name: storeNameOf(directory) }));
+    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
   const options = { limits, clock, ...kernelOf(kernel) };
   const [only] = settings.directories;
   if (only?.name === "") {
-    const single = { access, trash, ...options };
-    return (user) => withoutNames(openDiskWorkspace({ root: pathBelow(only.path, user ?? ""), ...single }));
+    return (user) => openDiskWorkspace({ root: pathBelow(only.path, user ?? ""), access, trash, ...options });
   }
   const shared = new Map<string, JoinedDirectory>(); // what all users read
   return (user) =>
     joinWorkspaces(
       settings.directories.map((directory) => {
         const { name, path, isReadOnly } = directory;
-        const own = { root: rootOf(directory, user), access: patternsBelow(name, access), isReadOnly, ...options };
+        const root = rootOf(directory, user);
+        const own = { root, access: patternsBelow(name, access), isReadOnly, ...options };
         const open = () => openDiskWorkspace({ ...own, ...isReadOnly ? {} : { trash } });
-        const joined = shared.get(name) ?? { name, isReadOnly, ...openWhileThere(path, open) };
+        const joined = shared.get(name) ?? { name, isReadOnly, ...openWhileThere(path, root, open) };
         if (isReadOnly) shared.set(name, joined);
         return joined;
       }),
@@ -124,30 +110,38 @@ function rootOf({ path, isReadOnly }: WorkspaceDirectory, user: string | null): 
 }
 
 /**
- * Opens the workspace of a directory that may be away, and come back. On another file system than before and empty it
- * is taken for the place where its disk is to be mounted.
+ * Opens the workspace of a directory that may be away, and come back: where another is at its root it was away. On
+ * another file system than before and empty it is taken for the place where its disk is to be mounted.
  */
-function openWhileThere(path: string, open: () => Workspace): Pick<JoinedDirectory, "open" | "lose"> {
+function openWhileThere(path: string, root: string, open: () => Workspace): Pick<JoinedDirectory, "open" | "close"> {
   let opened: Workspace | null = null;
+  let identity: string | null = null;
   let device: number | undefined;
+  const close = async (): Promise<void> => {
+    const last = opened;
+    opened = null;
+    await last?.close();
+  };
   return {
     open() {
-      if (opened !== null) return opened;
+      if (opened !== null) {
+        if (identityOf(root) === identity) return opened;
+        void close();
+        return null;
+      }
       try {
         const { dev } = Deno.statSync(path);
         if (dev !== (device ?? dev) && Deno.readDirSync(path)[Symbol.iterator]().next().done === true) return null;
         opened = open();
         device = dev;
+        identity = identityOf(root);
         return opened;
       } catch (error) {
         if (error instanceof UnusableError || systemCode(error) !== undefined) return null;
         throw error;
       }
     },
-    lose() {
-      void opened?.close();
-      opened = null;
-    },
+    close,
   };
 }
 
@@ -197,28 +191,31 @@ async function watchWorkspaces(
   { storage, clock, log, kernel }: Parts,
 ): Promise<WorkspaceWatches> {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
-  const isShared = settings.sharing === "shared";
-  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
+  const userOf = ({ subject }: Principal): string | null =>
+    settings.sharing === "shared" ? null : userDirectoryName(subject);
   const access = accessOf(settings);
-  if (settings.store === "storage") {
-    const { createStoreWatch } = await loadWatch();
-    const stored = { access, storage, clock, log };
-    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
-    return createWorkspaceWatches({ nameOf, open, onFailure });
-  }
-  const confined = kernelOf(kernel);
-  const open = (user: string) =>
-    joinWatches(settings.directories.map((directory) => {
-      const { name } = directory;
-      const root = rootOf(directory, user);
-      const patterns = name === "" ? access : patternsBelow(name, access);
-      return {
-        name,
-        identity: () => identityOf(root),
-        watch: createDiskWatch({ access: patterns, onFailure, root, ...confined }),
-      };
-    }));
-  return createWorkspaceWatches({ nameOf, open, onFailure });
+  const { createStoreWatch } = settings.store === "storage" ? await loadWatch() : {};
+  const watchOf = (directory: WorkspaceDirectory, user: string | null) => {
+    if (createStoreWatch !== undefined) {
+      return createStoreWatch({ access, storage, clock, log, name: storeNameOf(user) });
+    }
+    const patterns = directory.name === "" ? access : patternsBelow(directory.name, access);
+    return createDiskWatch({ access: patterns, onFailure, root: rootOf(directory, user), ...kernelOf(kernel) });
+  };
+  return createWorkspaceWatches({
+    nameOf: (principal) => [userOf(principal), ...principal.directories ?? ["*"]].join("/"),
+    open(_name, principal) {
+      const user = userOf(principal);
+      const isOpen = ({ name }: WorkspaceDirectory): boolean => principal.directories?.includes(name) ?? true;
+      const watched = settings.directories.filter(isOpen).map((directory) => ({
+        name: directory.name,
+        identity: () => identityOf(rootOf(directory, user)),
+        watch: watchOf(directory, user),
+      }));
+      return joinWatches(watched, onFailure);
+    },
+    onFailure,
+  });
 }
 
 function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelRoots } {

@@ -37,7 +37,6 @@ export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
-export { joinWatches } from "./workspace/joined_watch.ts";
 export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { showText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
@@ -64,7 +63,7 @@ export {
   type WorkspaceSource,
 } from "./workspace/port.ts";
 export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
-export { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "./workspace/watch.ts";
+export { createWorkspaceWatches, joinWatches, type WorkspaceWatches } from "./workspace/watch.ts";
 /** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
 /** How a file is sent: loaded with the first download from the console. */

@@ -14,7 +14,7 @@ for (const { name, kernel } of diskModes) {
     const scenes = { one: makeConfinedBase(), two: makeConfinedBase() };
     const directories = Object.entries(scenes).map(([name, { root }]) => {
       const workspace = openDiskWorkspace({ root, kernel, ...settings });
-      return { name, isReadOnly: false, open: () => workspace, lose: () => {} };
+      return { name, isReadOnly: false, open: () => workspace, close: () => workspace.close() };
     });
     const limits = { ...defaultWorkspaceLimits, ...settings.limits };
     const workspace = joinWorkspaces(directories, { limits, clock: settings.clock ?? Date.now });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { joinWatches } from "../../src/files/workspace/joined_watch.ts";
-import type { WorkspaceChange } from "../../src/files/workspace/watch.ts";
+import { joinWatches, type WorkspaceChange } from "../../src/files/workspace/watch.ts";
+
 import { at } from "./contract.ts";
 import { until } from "../fixtures/until.ts";
 
@@ -16,7 +16,7 @@ Deno.test("changes are told by the directory's name, and a directory that goes o
     },
   }));
   const told: WorkspaceChange[] = [];
-  const watch = joinWatches(directories)((change) => told.push(change));
+  const watch = joinWatches(directories, (error) => assert.fail(String(error)))((change) => told.push(change));
   const change = { paths: [at("a/b"), at("c")], isPartial: false, isListChanged: false };
   try {
     assert.deepEqual([...running.keys()], ["notes"]);
@@ -36,4 +36,25 @@ Deno.test("changes are told by the directory's name, and a directory that goes o
     await watch.close();
   }
   assert.deepEqual([...running.keys()], []);
+});
+
+Deno.test("a directory that comes back and cannot be watched is reported, and the others are watched on", async () => {
+  let identity: string | null = null;
+  const failures: unknown[] = [];
+  const told: WorkspaceChange[] = [];
+  const broken = {
+    name: "code",
+    identity: () => identity,
+    watch: () => {
+      throw new Deno.errors.PermissionDenied("not to be listed");
+    },
+  };
+  const watch = joinWatches([broken], (error) => failures.push(error))((change) => told.push(change));
+  try {
+    identity = "1";
+    await until("the list has changed", () => Promise.resolve(told.length > 0 || null));
+    assert.match(String(failures), /not to be listed/);
+  } finally {
+    await watch.close();
+  }
 });

@@ -5,10 +5,9 @@
 import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import { type ArrivingContent, type Change, type ChangeStep, createChangeIds, type KeptItem } from "./change.ts";
-import { compareNames, rootPath, type WorkspacePath } from "./path.ts";
+import { childPath, compareNames, rootPath, type WorkspacePath } from "./path.ts";
 import {
   denied,
-  type DirectoryEntry,
   type Eventually,
   type Outcome,
   type PairOutcome,
@@ -26,197 +25,147 @@ export interface JoinedDirectory {
   readonly isReadOnly: boolean;
   /** Its workspace, also one that was opened before; `null` while the directory is away. */
   open(): Workspace | null;
-  /** Called when the opened workspace turned out to be away; the next `open` opens it anew. */
-  lose(): void;
-}
-
-interface JoinedOptions {
-  readonly clock: Clock;
-  readonly limits: Workspace["limits"];
+  close(): Promise<void>;
 }
 
 /** A path's directory, and the rest of the path in it. */
 interface Place {
-  readonly directory: JoinedDirectory;
+  readonly name: string;
   readonly workspace: Workspace;
   readonly path: WorkspacePath;
 }
 
-const away = failure({ reason: "away" } as const);
-/** Refusals that a directory which is away causes, too. */
-const doubtful: ReadonlySet<WorkspaceRefusal["reason"]> = new Set(["not_found", "denied", "io"]);
-
 /** Joins the directories. What one call changes in several of them is one change. */
-export function joinWorkspaces(given: readonly JoinedDirectory[], { clock, limits }: JoinedOptions): Workspace {
-  const directories = given.toSorted((a, b) => compareNames(a.name, b.name));
+export function joinWorkspaces(
+  directories: readonly JoinedDirectory[],
+  { clock, limits }: Pick<Workspace, "limits"> & { readonly clock: Clock },
+): Workspace {
   const newId = createChangeIds(clock, () => crypto.randomUUID());
-  const close = async (): Promise<void> => {
-    for (const { open } of directories) await open()?.close();
-  };
-  const begun: Joining["begun"] = (workspace) => workspace.begin(null, undefined, newId);
-  return workspaceOver(directories, { limits, close, newId, begun });
+  return workspaceOver(directories.toSorted((a, b) => compareNames(a.name, b.name)), {
+    limits,
+    newId,
+    begun: (workspace) => workspace.begin(null, undefined, newId), // ids sort by time across the directories
+    async close() {
+      for (const each of directories) await each.close();
+    },
+  });
 }
 
-interface Joining {
-  readonly limits: Workspace["limits"];
-  close(): Promise<void>;
+interface Joining extends Pick<Workspace, "limits" | "close"> {
   newId(): string;
-  /** The workspace of a directory, for a part of the current change, or for a change of its own. */
-  begun(workspace: Workspace, directory: JoinedDirectory): Workspace;
+  /** The workspace of a directory, for its part of the current change or a change of its own. */
+  begun(workspace: Workspace): Workspace;
 }
 
 function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining): Workspace {
-  const { limits, begun } = joining;
-  const placeOf = ({ segments: [name, ...segments] }: WorkspacePath): Outcome<Place> => {
+  const { limits } = joining;
+  const placeOf = (
+    { segments: [name, ...segments] }: WorkspacePath,
+    use: "read" | "change" | "take",
+    atRoot: "is_directory" | "is_root" = "is_directory",
+  ): Outcome<Place> => {
+    if (name === undefined) return failure({ reason: atRoot });
     const directory = directories.find((each) => each.name === name);
-    if (directory === undefined) return failure({ reason: "not_found" });
-    const workspace = directory.open();
-    const path = { text: segments.join("/"), segments };
-    return workspace === null ? away : success({ directory, workspace, path });
+    if (directory === undefined) return use === "read" ? failure({ reason: "not_found" }) : denied("top_level");
+    if (use === "take" && segments.length === 0) return denied("top_level");
+    if (use !== "read" && directory.isReadOnly) return denied("read_only");
+    const opened = directory.open();
+    if (opened === null) return failure({ reason: "away" });
+    const workspace = use === "read" ? opened : joining.begun(opened);
+    return success({ name, workspace, path: childPath(rootPath, segments) });
   };
-  /** The same for what changes something. */
-  const changedPlaceOf = (path: WorkspacePath, isTaken = false): Outcome<Place> => {
-    const place = placeOf(path);
-    if (!place.ok) return place.error.reason === "not_found" ? denied("top_level") : place;
-    if (isTaken && place.value.path.segments.length === 0) return denied("top_level");
-    const { directory, workspace } = place.value;
-    return directory.isReadOnly
-      ? denied("read_only")
-      : success({ ...place.value, workspace: begun(workspace, directory) });
-  };
-  /** Says of a refusal whether the directory is away, and is then opened anew. */
-  const judged = async <R extends { readonly ok: boolean }>({ directory }: Place, outcome: R): Promise<R> => {
-    const refusal = outcome.ok ? null : (outcome as unknown as { readonly error: WorkspaceRefusal }).error;
-    if (refusal === null || !doubtful.has(refusal.reason)) return outcome;
-    if ((await directory.open()?.stat(rootPath))?.ok) return outcome;
-    directory.lose();
-    return failure({ ...refusal, ...away.error }) as unknown as R;
-  };
-  const reading = <T>(path: WorkspacePath, run: (place: Place) => Eventually<Outcome<T>>): Eventually<Outcome<T>> => {
-    const place = path.segments.length === 0 ? failure({ reason: "is_directory" } as const) : placeOf(path);
-    if (!place.ok) return place;
-    const outcome = run(place.value);
-    if (!(outcome instanceof Promise)) return outcome.ok ? outcome : judged(place.value, outcome);
-    return outcome.then((each) => judged(place.value, each));
-  };
-  const changing = async <T>(
-    path: WorkspacePath,
-    atRoot: "is_directory" | "is_root",
-    run: (place: Place) => Promise<Outcome<T>>,
-  ): Promise<Outcome<T>> => {
-    const place = path.segments.length === 0 ? failure({ reason: atRoot }) : changedPlaceOf(path, atRoot === "is_root");
-    return place.ok ? await judged(place.value, await run(place.value)) : place;
-  };
+  const at = async <T>(place: Outcome<Place>, run: (at: Place) => Eventually<Outcome<T>>): Promise<Outcome<T>> =>
+    place.ok ? await run(place.value) : place;
   const pair = async <T>(
     from: Outcome<Place>,
     to: Outcome<Place>,
     run: (from: Place, to: Place) => Promise<PairOutcome<T>>,
   ): Promise<PairOutcome<T>> => {
     if (!from.ok) return refusedAt("from", from);
-    if (!to.ok) return refusedAt("to", to);
-    const outcome = await run(from.value, to.value);
-    return await judged(!outcome.ok && outcome.error.about === "to" ? to.value : from.value, outcome);
+    return to.ok ? await run(from.value, to.value) : refusedAt("to", to);
   };
-  const atRoot = (path: WorkspacePath, place: Outcome<Place>): Outcome<Place> =>
-    path.segments.length === 0 ? failure({ reason: "is_root" }) : place;
-  const copy: Workspace["copy"] = (from, to, options) =>
-    pair(
-      atRoot(from, placeOf(from)),
-      atRoot(to, changedPlaceOf(to)),
-      (source, target) =>
-        source.directory === target.directory
-          ? target.workspace.copy(source.path, target.path, options)
-          : copyAcross(source, target, options?.overwrite === true),
-    );
-  const writable = directories.filter(({ isReadOnly }) => !isReadOnly);
   return {
-    limits,
+    ...joining,
     get directories() {
       const all = directories.flatMap(({ name, open }) =>
-        Object.entries(open()?.directories ?? {}).map(([path]) => [path, name] as const)
+        Object.keys(open()?.directories ?? {}).map((path) => [path, name] as const)
       );
       return Object.fromEntries(all);
     },
-    read: (path, range, known) => reading(path, (at) => at.workspace.read(at.path, range, known)),
-    readInto: (path, buffer, offsetBytes) => reading(path, (at) => at.workspace.readInto(at.path, buffer, offsetBytes)),
+    read: (path, ...rest) => at(placeOf(path, "read"), (own) => own.workspace.read(own.path, ...rest)),
+    readInto: (path, ...rest) => at(placeOf(path, "read"), (own) => own.workspace.readInto(own.path, ...rest)),
     stat: (path) =>
       path.segments.length === 0
         ? success({ kind: "directory", sizeBytes: 0, modifiedAt: 0 })
-        : reading(path, (at) => at.workspace.stat(at.path)),
+        : at(placeOf(path, "read"), (own) => own.workspace.stat(own.path)),
     trueNames(path) {
       if (path.segments.length === 0) return success([""]);
-      const place = placeOf(path);
+      const place = placeOf(path, "read");
       const names = place.ok ? place.value.workspace.trueNames(place.value.path) : place;
       return names.ok ? success(names.value.map((name) => belowName(path.segments[0] ?? "", name))) : names;
     },
-    list: async (path, { limit = Infinity, after, details = false } = {}) => {
+    async list(path, options = {}) {
       if (path.segments.length > 0) {
-        return await reading(
-          path,
-          (at) => at.workspace.list(at.path, { limit, details, ...after !== undefined && { after } }),
-        );
+        return await at(placeOf(path, "read"), (own) => own.workspace.list(own.path, options));
       }
-      const names = directories.map(({ name }) => name).filter((name) => !after || compareNames(name, after) > 0);
+      const { limit = Infinity, after } = options;
+      const rest = directories.filter(({ name }) => after === undefined || compareNames(name, after) > 0);
       const wanted = Math.min(limit, limits.maxListEntries);
-      const entries = names.slice(0, wanted).map((name): DirectoryEntry => ({ name, kind: "directory" }));
-      return success({ entries, hasMore: names.length > wanted });
+      const entries = rest.slice(0, wanted).map(({ name }) => ({ name, kind: "directory" as const }));
+      return success({ entries, hasMore: rest.length > wanted });
     },
-    write: (path, bytes, options) =>
-      changing(path, "is_directory", (at) => at.workspace.write(at.path, bytes, options)),
-    receive: (path, content, options) =>
-      changing(path, "is_directory", (at) => at.workspace.receive(at.path, content, options)),
-    copy,
+    write: (path, ...rest) => at(placeOf(path, "change"), (own) => own.workspace.write(own.path, ...rest)),
+    receive: (path, ...rest) => at(placeOf(path, "change"), (own) => own.workspace.receive(own.path, ...rest)),
+    copy: (from, to, options) =>
+      pair(
+        placeOf(from, "read", "is_root"),
+        placeOf(to, "change", "is_root"),
+        (source, target) =>
+          source.name === target.name
+            ? target.workspace.copy(source.path, target.path, options)
+            : copyAcross(source, target, options?.overwrite === true),
+      ),
     move: (from, to, options) =>
-      pair(atRoot(from, changedPlaceOf(from, true)), atRoot(to, changedPlaceOf(to)), async (source, target) => {
-        if (source.directory === target.directory) {
-          return await source.workspace.move(source.path, target.path, options);
-        }
-        const names = source.workspace.trueNames(source.path);
+      pair(placeOf(from, "take", "is_root"), placeOf(to, "change", "is_root"), async (source, target) => {
+        const { workspace, path } = source;
+        if (source.name === target.name) return await workspace.move(path, target.path, options);
+        const names = workspace.trueNames(path);
         const isLink = names.ok && new Set(names.value).size > 1;
-        const there = await source.workspace.stat(source.path);
+        const there = await workspace.stat(path);
         if (there.ok && (isLink || there.value.kind === "directory")) {
           return refusedAt("both", failure({ reason: "across" }));
         }
         const copied = await copyAcross(source, target, options?.overwrite === true);
         if (!copied.ok) return copied;
-        const removed = await source.workspace.remove(source.path);
+        const removed = await workspace.remove(path, { left: { sha256: copied.value.sha256 } });
         return removed.ok ? success(null) : refusedAt("from", removed);
       }),
-    remove: (path, options) => changing(path, "is_root", (at) => at.workspace.remove(at.path, options)),
+    remove: (path, options) => at(placeOf(path, "take", "is_root"), (own) => own.workspace.remove(own.path, options)),
     makeDirectory: (path, options) =>
       path.segments.length === 0
         ? Promise.resolve(success({ created: false }))
-        : changing(path, "is_directory", (at) => at.workspace.makeDirectory(at.path, options)),
+        : at(placeOf(path, "change"), (own) => own.workspace.makeDirectory(own.path, options)),
     get trash() {
-      const parts = writable.flatMap(({ name, open }) => {
-        const trash = open()?.trash ?? null;
-        return trash === null ? [] : [{ name, trash }];
+      const parts = directories.flatMap(({ name, isReadOnly, open }, index) => {
+        const trash = isReadOnly ? null : open()?.trash;
+        return trash ? [{ name, trash, first: index * stepsOfDirectory }] : [];
       });
-      return joinTrash(parts, changedPlaceOf);
+      return joinTrash(parts, (path) => placeOf(path, "change"));
     },
-    begin(author, onChange, newId) {
+    begin(author, onChange) {
       let id: string | null = null;
-      let isTold = false;
-      const shared = (): string => id ??= newId?.() ?? joining.newId();
-      const tell = (begunId: string): void => {
-        if (!isTold) onChange?.(begunId);
-        isTold = true;
-      };
-      const changes = new Map<JoinedDirectory, { readonly of: Workspace; readonly change: Workspace }>();
+      const begun = new Map<Workspace, Workspace>();
       return workspaceOver(directories, {
         ...joining,
         close: () => Promise.resolve(),
-        begun(of, directory) {
-          const known = changes.get(directory);
-          if (known?.of === of) return known.change;
-          const change = of.begin(author, tell, shared);
-          changes.set(directory, { of, change });
+        begun(workspace) {
+          const change = begun.get(workspace) ?? workspace.begin(author, onChange, () => id ??= joining.newId());
+          begun.set(workspace, change);
           return change;
         },
       });
     },
     only: (names) => workspaceOver(directories.filter(({ name }) => names.includes(name)), joining),
-    close: () => joining.close(),
   };
 }
 
@@ -224,67 +173,63 @@ function belowName(name: string, path: string): string {
   return path === "" ? name : `${name}/${path}`;
 }
 
-/** What ends a copy between two directories, when its source cannot be read on. */
-class Interrupted extends Error {
-  constructor(readonly refusal: WorkspaceRefusal) {
-    super(refusal.reason);
-  }
-}
-
 /** Copies a file into another directory, of one version, in parts. */
 async function copyAcross(from: Place, to: Place, overwrite: boolean): Promise<PairOutcome<WrittenFile>> {
   const { maxFileBytes, maxReadBytes } = from.workspace.limits;
-  const first = await from.workspace.read(from.path, { offsetBytes: 0, lengthBytes: maxReadBytes });
+  const readAt = (offsetBytes: number) => from.workspace.read(from.path, { offsetBytes, lengthBytes: maxReadBytes });
+  const first = await readAt(0);
   if (!first.ok) return refusedAt("from", first);
   const { sizeBytes, version } = first.value;
   if (sizeBytes > maxFileBytes) {
     return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
   }
+  let unreadable: WorkspaceRefusal | null = null;
   async function* content(): ArrivingContent {
     let part = first;
-    for (let offset = 0; part.ok; offset += part.value.bytes.byteLength) {
-      if (offset > 0 || part !== first) {
-        part = await from.workspace.read(from.path, { offsetBytes: offset, lengthBytes: maxReadBytes });
-        if (!part.ok) throw new Interrupted(part.error);
-        if (part.value.version !== version) throw new Interrupted({ reason: "conflict" });
-      }
+    for (let offset = 0; part.ok && part.value.version === version;) {
       yield part.value.bytes;
-      if (offset + part.value.bytes.byteLength >= sizeBytes) return;
+      offset += part.value.bytes.byteLength;
+      if (offset >= sizeBytes) return;
+      part = await readAt(offset);
     }
+    unreadable = part.ok ? { reason: "conflict" } : part.error;
+    throw new Error("The source cannot be read on");
   }
   try {
-    return refusedAt(
-      "to",
-      await to.workspace.receive(to.path, content(), { mode: overwrite ? "overwrite" : "create" }),
-    );
+    const mode = overwrite ? "overwrite" : "create";
+    return refusedAt("to", await to.workspace.receive(to.path, content(), { mode }));
   } catch (error) {
-    if (error instanceof Interrupted) return refusedAt("from", failure(error.refusal));
+    if (unreadable !== null) return refusedAt("from", failure(unreadable));
     throw error;
   }
 }
 
-// * One trash over those of the directories. A change that touched several of them has one id in each; here the steps
-// in the second one of them are numbered from a million on, and so forth.
-
-/** More than a change has in one directory. */
+/** More than a change has in one directory. Steps in the second one are numbered from here on, and so forth. */
 const stepsOfDirectory = 1_000_000;
 
-interface DirectoryTrash {
+interface TrashPart {
   readonly name: string;
   readonly trash: Trash;
+  /** What is added to the numbers of its steps. */
+  readonly first: number;
 }
 
-function joinTrash(parts: readonly DirectoryTrash[], placeOf: (path: WorkspacePath) => Outcome<Place>): Trash | null {
-  const [first] = parts;
-  if (first === undefined) return null;
-  /** Where there is something of the change. */
-  const holdersOf = async (id: string) => {
-    const found = await Promise.all(parts.map(async (part) => ({ part, change: await part.trash.find(id) })));
-    return found.flatMap(({ part, change }) => change === null ? [] : [{ part, change }]);
+/** One trash over those of the directories. A change that touched several of them has one id in each. */
+function joinTrash(parts: readonly TrashPart[], placeOf: (path: WorkspacePath) => Outcome<Place>): Trash | null {
+  const [some] = parts;
+  if (some === undefined) return null;
+  const merged = (own: readonly (Change | null)[]): Change | null => {
+    const steps = parts.flatMap(({ name, first }, index) =>
+      (own[index]?.steps ?? []).map(({ number, step }) => ({ number: first + number, step: below(name, step) }))
+    );
+    const one = own.find((each) => each !== null);
+    return one ? { ...one, steps } : null;
   };
-  const itemOf = async ({ change, number }: KeptItem) => {
-    const holder = (await holdersOf(change))[Math.floor(number / stepsOfDirectory)];
-    return holder && { ...holder.part, item: { change, number: number % stepsOfDirectory } };
+  const find = async (id: string): Promise<Change | null> =>
+    merged(await Promise.all(parts.map(({ trash }) => trash.find(id))));
+  const itemOf = ({ change, number }: KeptItem) => {
+    const part = parts.find(({ first }) => number >= first && number < first + stepsOfDirectory);
+    return part && { ...part, item: { change, number: number - part.first } };
   };
   /** The trash of a path's directory. */
   const at = async <T>(
@@ -296,45 +241,41 @@ function joinTrash(parts: readonly DirectoryTrash[], placeOf: (path: WorkspacePa
     const { trash } = place.value.workspace;
     return trash === null ? failure({ reason: "not_found" }) : await run(trash, place.value);
   };
-  const find = async (id: string): Promise<Change | null> => {
-    const holders = await holdersOf(id);
-    const [one] = holders;
-    if (one === undefined) return null;
-    const steps = holders.flatMap(({ part: { name }, change }, index) =>
-      change.steps.map(({ number, step }) => ({ number: index * stepsOfDirectory + number, step: below(name, step) }))
-    );
-    return { ...one.change, steps };
+  const nextOf = async (rest: AsyncIterator<Change>) => {
+    const { done, value } = await rest.next();
+    return { rest, change: done === true ? null : value as Change };
   };
   return {
-    keepMs: first.trash.keepMs,
+    keepMs: some.trash.keepMs,
     async *changes() {
-      const told = new Set<string>();
-      for await (const id of newestFirst(parts.map(({ trash }) => trash.changes()))) {
-        if (told.has(id)) continue;
-        told.add(id);
-        const change = await find(id);
-        if (change !== null) yield change;
+      let heads = await Promise.all(parts.map(({ trash }) => nextOf(trash.changes()[Symbol.asyncIterator]())));
+      for (;;) {
+        const newest = heads.map(({ change }) => change?.id ?? "").sort().at(-1); // ids sort by their times
+        const change = merged(heads.map((head) => head.change?.id === newest ? head.change : null));
+        if (change === null) return;
+        yield change;
+        heads = await Promise.all(heads.map((head) => head.change?.id === newest ? nextOf(head.rest) : head));
       }
     },
     find,
     async holds(each) {
-      const own = await itemOf(each);
+      const own = itemOf(each);
       return await own?.trash.holds(own.item) ?? false;
     },
     async read(each, range) {
-      const own = await itemOf(each);
+      const own = itemOf(each);
       return await own?.trash.read(own.item, range) ?? failure({ reason: "not_found" });
     },
     isAsLeft: (path, left) => at(path, (trash, own) => trash.isAsLeft(own.path, left)),
     restore: (each, path, left) =>
       at(path, async (trash, own) => {
-        const kept = await itemOf(each);
-        if (kept !== undefined && kept.name !== own.directory.name) return failure({ reason: "across" });
-        return kept === undefined ? failure({ reason: "not_found" }) : await trash.restore(kept.item, own.path, left);
+        const kept = itemOf(each);
+        if (kept === undefined) return failure({ reason: "not_found" });
+        return kept.name === own.name ? await trash.restore(kept.item, own.path, left) : failure({ reason: "across" });
       }),
     cutBack: (path, sizeBytes, left) => at<unknown>(path, (trash, own) => trash.cutBack(own.path, sizeBytes, left)),
     async noteUndone(id, by) {
-      for (const { trash } of parts) if (await trash.find(id) !== null) await trash.noteUndone(id, by);
+      for (const { trash } of parts) await trash.noteUndone(id, by);
     },
     async tidy(now) {
       for (const { trash } of parts) await trash.tidy(now);
@@ -345,24 +286,4 @@ function joinTrash(parts: readonly DirectoryTrash[], placeOf: (path: WorkspacePa
 function below(name: string, step: ChangeStep): ChangeStep {
   const path = belowName(name, step.path);
   return step.op === "move" ? { ...step, path, from: belowName(name, step.from) } : { ...step, path };
-}
-
-/** Merges the ids of changes, which sort by their times. */
-async function* newestFirst(all: readonly AsyncIterable<Change>[]): AsyncGenerator<string> {
-  const iterators = all.map((each) => each[Symbol.asyncIterator]());
-  const heads = await Promise.all(iterators.map((each) => each.next()));
-  for (;;) {
-    let newest = -1;
-    for (const [index, head] of heads.entries()) {
-      const best = heads[newest];
-      if (head.done !== true && (best === undefined || best.done === true || head.value.id > best.value.id)) {
-        newest = index;
-      }
-    }
-    const head = heads[newest];
-    const iterator = iterators[newest];
-    if (head === undefined || head.done === true || iterator === undefined) return;
-    yield head.value.id;
-    heads[newest] = await iterator.next();
-  }
 }

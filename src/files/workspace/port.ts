@@ -314,9 +314,5 @@ export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
 
 /** The workspace that a principal uses. */
 export function workspaceOf(source: WorkspaceSource, principal: Principal): Workspace {
-  const workspace = typeof source === "function" ? source(principal) : source;
-  const { directories } = principal;
-  if (directories === undefined) return workspace;
-  if (workspace.only === undefined) throw new TypeError("A token for some directories, and a workspace without any");
-  return workspace.only(directories);
+  return typeof source === "function" ? source(principal) : source;
 }

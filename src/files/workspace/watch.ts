@@ -1,5 +1,5 @@
 /** The port for notices of changes: what watches a workspace tells which paths changed, some time after they did. */
-import { compareNames, type WorkspacePath } from "./path.ts";
+import { childPath, compareNames, rootPath, type WorkspacePath } from "./path.ts";
 import type { Principal } from "../../lib/principal.ts";
 
 /** Changes within a short time, by any process. */
@@ -99,11 +99,11 @@ export interface WorkspaceWatches {
 }
 
 /** How {@link createWorkspaceWatches} names and opens watches. */
-export interface WorkspaceWatchesOptions {
+interface WorkspaceWatchesOptions {
   /** A name for the principal's workspace: principals with one name share one watch. */
   readonly nameOf: (principal: Principal) => string;
-  /** How the workspace of this name is watched. */
-  readonly open: (name: string) => WatchWorkspace;
+  /** How the workspace of this name is watched, which is that of the principal. */
+  readonly open: (name: string, principal: Principal) => WatchWorkspace;
   /** Called when a watch cannot begin; its listeners are then not notified. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -118,10 +118,10 @@ export function createWorkspaceWatches({ nameOf, open, onFailure }: WorkspaceWat
   const shared = new Map<string, SharedWatch>();
   const closing = new Set<Promise<void>>();
 
-  const begin = (name: string): SharedWatch => {
+  const begin = (name: string, principal: Principal): SharedWatch => {
     const listeners = new Set<ChangeListener>();
     try {
-      const watch = open(name)((change) => {
+      const watch = open(name, principal)((change) => {
         for (const listener of [...listeners]) listener(change);
       });
       return { listeners, watch };
@@ -140,7 +140,7 @@ export function createWorkspaceWatches({ nameOf, open, onFailure }: WorkspaceWat
   return {
     watch(principal, listener) {
       const name = nameOf(principal);
-      const entry = shared.get(name) ?? begin(name);
+      const entry = shared.get(name) ?? begin(name, principal);
       shared.set(name, entry);
       const own: ChangeListener = (change) => listener(change); // the same function may listen twice
       entry.listeners.add(own);
@@ -154,6 +154,68 @@ export function createWorkspaceWatches({ nameOf, open, onFailure }: WorkspaceWat
         end(name, entry);
       }
       await Promise.all(closing);
+    },
+  };
+}
+
+/** How often a directory is looked for that is away, or may be. */
+const lookMilliseconds = 2_000;
+
+interface WatchedDirectory {
+  /** Empty where it is the whole workspace. */
+  readonly name: string;
+  readonly watch: WatchWorkspace;
+  /** What is there now, by its device and inode; `null` while it is away. */
+  readonly identity: () => string | null;
+}
+
+/** A watch of all directories of a workspace; of one without a name its own. */
+export function joinWatches(
+  directories: readonly WatchedDirectory[],
+  onFailure: (error: unknown) => void,
+): WatchWorkspace {
+  const [only] = directories;
+  if (only?.name === "") return only.watch;
+  return (onChange) => {
+    const watches = directories.map((each) => watchWhileThere(each, onChange, onFailure));
+    return {
+      async close() {
+        await Promise.all(watches.map((each) => each.close()));
+      },
+    };
+  };
+}
+
+/** Also while the directory is away, and when it is back. */
+function watchWhileThere(
+  { name, watch, identity }: WatchedDirectory,
+  onChange: ChangeListener,
+  onFailure: (error: unknown) => void,
+): WorkspaceWatch {
+  const below = ({ segments }: WorkspacePath): WorkspacePath => childPath(rootPath, [name, ...segments]);
+  const begin = (): WorkspaceWatch | null => {
+    try {
+      return watch((change) => onChange({ ...change, paths: change.paths.map(below) }));
+    } catch (error) {
+      onFailure(error); // it cannot be listed, or went away just now
+      return null;
+    }
+  };
+  let known = identity();
+  let running = known === null ? null : begin();
+  const closing: (Promise<void> | undefined)[] = [];
+  const timer = setInterval(() => {
+    const now = identity();
+    if (now === known) return;
+    known = now;
+    closing.push(running?.close());
+    running = now === null ? null : begin();
+    onChange({ paths: [], isPartial: true, isListChanged: true });
+  }, lookMilliseconds);
+  return {
+    async close() {
+      clearInterval(timer);
+      await Promise.all([...closing, running?.close()]);
     },
   };
 }
