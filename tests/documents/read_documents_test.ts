@@ -223,3 +223,88 @@ Deno.test("notebooks, mail and pages say how to get their source, and damaged on
     assert.match(page.texts.join(), /:text at the end of the name gives it without markup/);
     assert.equal((await answerOf(read, { filename: "a.html:text" })).structured["content"], "# Head\n");
   }));
+
+Deno.test("a phrase is found in a PDF over the end of its line, and only there where a paragraph goes on", () =>
+  withDocuments(async ({ root, read, search }) => {
+    const pages = [[
+      "#4. Term",
+      "This agreement runs for two years. Either party may end it by giving a notice of three",
+      "months to the end of a quarter. Notice is given in writing, and an electronic letter is not",
+      "enough.",
+      "1) first of a list of things that is as long as a line of this page can be, before words",
+      "2) second of a list of things that is as long as a line of this page can be, and end.",
+      "Northwind Ltd",
+      "5 Market Street",
+    ]];
+    Deno.writeFileSync(`${root}/contract.pdf`, makePdf(pages));
+    const { structured } = await answerOf(read, { filename: "contract.pdf" });
+    const lines = String(structured["content"]).trim().split("\n");
+    assert.deepEqual(lines.slice(2).map((line) => line.slice(0, 14)), [
+      "This agreement",
+      "1) first of a ",
+      "2) second of a",
+      "Northwind Ltd",
+      "5 Market Stree",
+    ]);
+    const { text } = await answerOf(search, { query: "notice of three months to the end" });
+    assert.match(text, /contract\.pdf\n3: \[p1\] This agreement/);
+  }));
+
+Deno.test("a PDF is compared by its sentences, so that line breaks, pages and headings hide no change", () =>
+  withDocuments(async ({ root, read }) => {
+    const clause = (months: string) =>
+      [
+        "# 4. Term\n\nThis agreement runs for two years. Either party may end it with a notice of",
+        `${months} months to the end of a quarter. Nothing else ends it.\n\n| Fee | Sum |\n| --- | --- |\n| A | 5 |\n`,
+      ].join(" ");
+    Deno.writeTextFileSync(`${root}/old.md`, clause("three"));
+    const pages = [
+      ["#4. Term", "This agreement runs for two years. Either party may"],
+      ["end it with a notice of six months to the end of a quarter. Nothing", "else ends it."],
+    ];
+    const table = ["@72,500 Fee", "@300,500 Sum", "@72,484 A", "@300,484 5"];
+    Deno.writeFileSync(`${root}/new.pdf`, makePdf([pages[0] ?? [], [...pages[1] ?? [], ...table]]));
+    const { text } = await answerOf(read, { filename: "new.pdf", against: "old.md" });
+    assert.match(text, /compared and numbered by sentences/);
+    assert.deepEqual(text.split("\n").filter((line) => /^[+-]/.test(line)), [
+      "-Either party may end it with a notice of three months to the end of a quarter.",
+      "+Either party may end it with a notice of six months to the end of a quarter.",
+    ]);
+    Deno.writeTextFileSync(`${root}/same.md`, clause("six"));
+    const same = await answerOf(read, { filename: "new.pdf", against: "same.md" });
+    assert.match(same.text, /: equal but for line breaks, pages and headings\)$/);
+  }));
+
+Deno.test("cells are given by columns, rows and without the name of a single sheet; what is refused names the way", () =>
+  withDocuments(async ({ root, read }) => {
+    const row = (number: number) =>
+      `<row r="${number}">${
+        ["A", "B", "C"].map((letter) => `<c r="${letter}${number}"><v>${number}0${letter.charCodeAt(0)}</v></c>`).join(
+          "",
+        )
+      }</row>`;
+    const sheet = `<sheetData>${[1, 2, 3, 4].map(row).join("")}</sheetData>`;
+    Deno.writeFileSync(`${root}/one.xlsx`, makeExcel({ Orders: sheet }));
+    Deno.writeFileSync(`${root}/two.xlsx`, makeExcel({ Orders: sheet, Other: sheet }));
+    const table = [
+      ["one.xlsx:Orders!B:C", 4, "| B | C |"],
+      ["one.xlsx:Orders!C:B", 4, "| B | C |"],
+      ["one.xlsx:Orders!B", 4, "| B |"],
+      ["one.xlsx:Orders!B3:C", 2, "| B | C |"],
+      ["two.xlsx:Other!2:3", 2, "| A | B | C |"],
+      ["one.xlsx:B2:C4", 3, "| B | C |"],
+    ] as const;
+    for (const [filename, rows, letters] of table) {
+      const { structured } = await answerOf(read, { filename });
+      const lines = String(structured["content"]).split("\n").filter((line) => line.startsWith("|"));
+      assert.deepEqual([lines.length - 2, lines[0]], [rows, `|  ${letters}`], filename);
+    }
+    const { message } = await failureOf(read, { filename: "two.xlsx:B2:C4" });
+    assert.match(message, /it has Orders, Other; cells are named Orders!B2:F40 or Orders!D:F/);
+  }));
+
+Deno.test("hits in a document without pages are given without a name of its part", () =>
+  withDocuments(async ({ root, search }) => {
+    Deno.writeTextFileSync(`${root}/m.eml`, "Subject: Offer\nFrom: a@example.test\n\nAbove 10,000.\n");
+    assert.match((await answerOf(search, { query: "10,000" })).text, /m\.eml\n\d+: Above 10,000\./);
+  }));

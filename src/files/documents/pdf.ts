@@ -124,12 +124,42 @@ function toMarkdown(lines: readonly Line[]): readonly string[] {
     const before = lines[at - 1];
     const text = line.cells.map((cell) => cell.text).join("   ");
     const isHeading = line.size > usual * 1.2 && line.cells.length === 1 && text.length < 120 && /\p{L}/u.test(text);
+    if (!isHeading && goesOn(lines, at)) {
+      written.push(`${written.pop() ?? ""} ${text}`);
+      at++;
+      continue;
+    }
     const isApart = before !== undefined && Math.abs(before.y - line.y) > 1.8 * Math.max(line.size, before.size);
     if (isApart || isHeading) written.push("");
     written.push(isHeading ? `${line.size > usual * 1.6 ? "#" : "##"} ${text}` : text);
     at++;
   }
   return written.filter((text, at) => text !== "" || (at > 0 && written[at - 1] !== ""));
+}
+
+/** Lines around that show how wide a column is. */
+const linesAround = 8;
+
+/** Whether this line goes on with the paragraph of the one before: its first word would not have fitted there. */
+function goesOn(lines: readonly Line[], at: number): boolean {
+  const [before, line] = [lines[at - 1], lines[at]];
+  const [last, cell] = [before?.cells[0], line?.cells[0]];
+  if (before?.cells.length !== 1 || line?.cells.length !== 1 || last === undefined || cell === undefined) return false;
+  const { size } = line;
+  const drop = before.y - line.y;
+  const isNear = Math.abs(before.size - size) < size / 20 && drop > 0 && drop < 1.8 * size;
+  const isColumn = ({ x }: Cell): boolean => Math.abs(x - cell.x) < 3 * size;
+  if (!isNear || !isColumn(last) || last.end - last.x < 18 * size) return false;
+  if (
+    !/[\p{Lu}\p{Ll}\p{N},)”"’]$/u.test(last.text) ||
+    !/^(?!(?:\d{1,3}|[a-z])[.)] )[\p{Lu}\p{Ll}\p{N}(“„"€$]/iu.test(cell.text)
+  ) {
+    return false;
+  }
+  const around = lines.slice(Math.max(0, at - linesAround), at + linesAround).flatMap(({ cells }) => cells);
+  const edge = Math.max(...around.filter(isColumn).map(({ end }) => end));
+  const [word = ""] = cell.text.split(" ", 1);
+  return last.end + (cell.end - cell.x) * (word.length + 1) / cell.text.length > edge;
 }
 
 /** The height of most letters. */

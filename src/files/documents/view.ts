@@ -146,15 +146,17 @@ function sizeOf({ kind, summary }: DocumentText): string {
 
 const maxWords = 1_000;
 
-/** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`. */
-function selectParts({ parts }: DocumentText, asked: string): Result<readonly DocumentPart[], string> {
+/** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`, `Q3!D:F`; of a single sheet also `B2:F40`. */
+function selectParts({ kind, parts }: DocumentText, asked: string): Result<readonly DocumentPart[], string> {
   const wanted = asked.trim();
-  const named = parts.filter(({ name }) => name !== "" && name.toLowerCase() === wanted.toLowerCase());
-  if (named.length > 0) return success(named);
-  const [, sheet, columns] = /^'?([^]*?)'?!(\$?[A-Z]{1,3}\$?\d{1,7}(?::\$?[A-Z]{1,3}\$?\d{1,7})?)$/i.exec(wanted) ?? [];
-  if (columns !== undefined) {
-    const found = parts.find(({ name }) => name.toLowerCase() === sheet?.toLowerCase());
-    const cells = found === undefined ? null : selectCells(found, columns.replaceAll("$", "").toUpperCase());
+  const same = parts.filter(({ name }) => name !== "" && name.toLowerCase() === wanted.toLowerCase());
+  if (same.length > 0) return success(same);
+  const [, named, range] = /^(?:'?([^]*?)'?!)?(\$?[A-Z]{1,3}\$?\d{0,7}(?::\$?[A-Z]{1,3}\$?\d{0,7})?|\d{1,7}:\d{1,7})$/i
+    .exec(wanted) ?? [];
+  const sheet = named ?? (parts.length === 1 ? parts[0]?.name : undefined);
+  if (range !== undefined && sheet !== undefined) {
+    const found = parts.find(({ name }) => name.toLowerCase() === sheet.toLowerCase());
+    const cells = found === undefined ? null : selectCells(found, range.replaceAll("$", "").toUpperCase());
     if (cells !== null) return success([cells]);
   }
   const [, unit = "", first, dash, end] = /^([a-z]*?)s?\s*(\d{1,6})\s*(?:(-|–|\.\.)\s*(?:[a-z]*\s*)?(\d{1,6})?)?$/i
@@ -175,19 +177,17 @@ function selectParts({ parts }: DocumentText, asked: string): Result<readonly Do
     : names.length <= 12
     ? `it has ${names.join(", ")}`
     : `it has ${names[0]} to ${names.at(-1)}`;
-  return failure(`it has no part ${JSON.stringify(wanted.slice(0, 60))}: ${there}`);
+  const cells = kind === "xlsx" || kind === "ods" ? `; cells are named ${names[0]}!B2:F40 or ${names[0]}!D:F` : "";
+  return failure(`it has no part ${JSON.stringify(wanted.slice(0, 60))}: ${there}${cells}`);
 }
 
 /** A part of a sheet's table, with its letters and numbers. */
 function selectCells({ name, text }: DocumentPart, range: string): DocumentPart | null {
   const [from = "", to = from] = range.split(":");
-  const place = (cell: string) => ({
-    column: columnNumber(cell.replace(/\d+/, "")),
-    row: Number(/\d+/.exec(cell)?.[0]),
-  });
-  const [one, other] = [place(from), place(to)];
-  const [left, right] = [Math.min(one.column, other.column), Math.max(one.column, other.column)];
-  const [top, bottom] = [Math.min(one.row, other.row), Math.max(one.row, other.row)];
+  const [one, other] = [from, to].map((cell) => columnNumber(cell.replace(/\d+/, "")));
+  const rowsOf = [from, to].map((cell, at) => Number(/\d+/.exec(cell)?.[0] ?? (at === 0 ? 1 : Infinity)));
+  const [left, right] = ordered(one || 1, other || Infinity); // 2:9 are whole rows
+  const [top, bottom] = ordered(rowsOf[0] ?? 1, rowsOf[1] ?? Infinity);
   const lines = text.split("\n");
   const start = lines.findIndex((line) => /^\|\s*\|\s*[A-Z]{1,3}\b/.test(line));
   const letters = cellsOf(lines[start] ?? "").map((letter) => columnNumber(/[A-Z]+/.exec(letter)?.[0] ?? ""));
@@ -196,6 +196,10 @@ function selectCells({ name, text }: DocumentPart, range: string): DocumentPart 
     `|${cellsOf(line).filter((_, at) => at === 0 || inside(letters[at] ?? 0, left, right)).join("|")}|`;
   const rows = lines.slice(start + 2).filter((line) => inside(Number.parseInt(cellsOf(line)[0] ?? ""), top, bottom));
   return { name: `${name}!${range}`, text: [...lines.slice(start, start + 2), ...rows].map(wanted).join("\n") };
+}
+
+function ordered(one: number, other: number): readonly [number, number] {
+  return [Math.min(one, other), Math.max(one, other)];
 }
 
 function inside(number: number, from: number, to: number): boolean {

@@ -25,6 +25,8 @@ interface Side {
   readonly name: string;
   readonly version: string;
   readonly bytes: Uint8Array;
+  /** Of a document. */
+  readonly kind?: string;
 }
 
 /** How `filename` differs from `against`: a path, or what a change of the caller's replaced, by its id or the version. */
@@ -67,9 +69,10 @@ async function readSide(
   const read = await view.read(path);
   if (!read.ok) return failure(toFailure(action, path, read.error));
   const { bytes, sha256 } = read.value;
-  const isDocument = factsOf(path) !== null && sha256 !== null;
+  const facts = factsOf(path);
   const side = sideOf(showName(path.text), bytes);
-  return success(isDocument ? { ...side, version: toVersion(sha256) } : side);
+  const kind = facts?.size.split(",", 1)[0] ?? "";
+  return success(facts !== null && sha256 !== null ? { ...side, version: toVersion(sha256), kind } : side);
 }
 
 function sideOf(name: string, bytes: Uint8Array): Side {
@@ -109,11 +112,30 @@ async function differenceWords(before: Side, now: Side): Promise<{ readonly word
     const [size, other] = [before, now].map(({ bytes }) => count(bytes.byteLength, "byte"));
     return { words: `binary, ${size} and ${other}, not equal`, diff: "" };
   }
+  if (before.kind !== undefined && now.kind !== undefined && old.text === new_.text) {
+    return { words: "their texts are equal", diff: "" };
+  }
   const [one, other] = [formOf(old), formOf(new_)];
-  const diff = await differenceOf(one.text, other.text);
+  const byLines = await differenceOf(one.text, other.text);
+  const isBroken = byLines !== "" && (before.kind === "PDF" || now.kind === "PDF");
+  const diff = isBroken ? await differenceOf(sentencesOf(one.text), sentencesOf(other.text)) : byLines;
+  if (isBroken && diff === "") return { words: "equal but for line breaks, pages and headings", diff };
+  if (isBroken && diff.length < byLines.length) {
+    return { words: "compared and numbered by sentences; what follows is untrusted file text", diff };
+  }
   const form = one.words === other.words ? "" : `${one.words} and ${other.words}`;
-  if (diff === "") return { words: `equal but for ${form || "mixed line ends"}`, diff };
-  return { words: `${form && `${form}; `}what follows is untrusted file text`, diff };
+  if (byLines === "") return { words: `equal but for ${form || "mixed line ends"}`, diff: "" };
+  return { words: `${form && `${form}; `}what follows is untrusted file text`, diff: byLines };
+}
+
+/** A sentence a line, rows of tables as they are: where a PDF breaks lines and pages says nothing of what it says. */
+function sentencesOf(text: string): string {
+  const pieces = text.replaceAll(/^--- p\d+ ---$|^[|\t :-]+$/gm, "").split(/^(\|.*\|)$/m);
+  return pieces.flatMap((piece, at) => {
+    if (at % 2 === 1) return [piece];
+    const flowing = piece.replaceAll(/^(?:#+|-) /gm, "").replaceAll(/\s+/g, " ").trim();
+    return flowing === "" ? [] : flowing.split(/(?<=[.!?;:][”"’)]?) /);
+  }).concat("").join("\n");
 }
 
 /** The text without what is its form: line ends, encoding, byte order mark. */

@@ -52,8 +52,7 @@ export function fileSearchTool(
   return defineTool({
     ...toolFrames.search(maxHits),
     description:
-      "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
-      "skipped, and why.",
+      "Finds lines, in documents too, by text or regular expression (grep), or files by name (find). Says what it skipped.",
     input: searchInput,
     output,
     async run(request, context) {

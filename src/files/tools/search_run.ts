@@ -272,7 +272,7 @@ async function search(run: SearchRun) {
 /** With the page, slide or sheet before its line. */
 function inPart(match: LineMatch, facts: DocumentFacts | null): LineMatch {
   const name = facts?.places.findLast(({ line }) => line < match.line)?.name ?? "";
-  return name === "" ? match : { ...match, text: `[${name}] ${match.text}` };
+  return name === "" || name === "text" ? match : { ...match, text: `[${name}] ${match.text}` };
 }
 
 /** Where a file lies that is to be searched, or found by its name. */
