@@ -15,6 +15,7 @@ import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
+import { hasNames } from "./config/directories.ts";
 import { identityOf } from "./workspaces.ts";
 import { examineNotices, upkeepFacts } from "./notices.ts";
 import { createToolListCost } from "./protocol_server.ts";
@@ -87,17 +88,6 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
     : { name, state: "warning", text: `${dir}: ${confinementWords.checked}` };
 }
 
-function directoriesOf(
-  { workspace: { store, directories } }: Config,
-  { takeOutDirectory }: Pick<ConsoleParts, "takeOutDirectory">,
-): Parameters<typeof openConsole>[0]["directories"] {
-  if (store !== "disk" || directories[0]?.name === "" || takeOutDirectory === undefined) return null;
-  return {
-    listed: () => directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),
-    takeOut: takeOutDirectory,
-  };
-}
-
 export interface ConsoleParts extends Parts {
   readonly authorizationServer: AuthorizationServer;
   /** Rejects when the storage takes no write. */
@@ -117,7 +107,7 @@ export interface ConsoleParts extends Parts {
 const loadExamination = loadOnce(() => import("./doctor.ts")); // hardly ever needed
 
 export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof openConsole>> {
-  const { serverUrl: issuer, authorizationServer, storage, clock, tools } = parts;
+  const { serverUrl: issuer, authorizationServer, storage, clock, tools, takeOutDirectory } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);
   return openConsole({
@@ -142,6 +132,9 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
     isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
     settings: config.inForce,
-    directories: directoriesOf(config, parts),
+    directories: !hasNames(config.workspace) || takeOutDirectory === undefined ? null : {
+      listed: () => config.workspace.directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),
+      takeOut: takeOutDirectory,
+    },
   });
 }

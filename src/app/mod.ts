@@ -17,14 +17,13 @@ export {
   readConfigFile,
 } from "./config/config_file.ts";
 export { type ConfigSources, findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
-export { readAdded, writeAdded } from "./config/directories.ts";
-export { formatDirectory, parseNamedDirectories } from "./config/named_directories.ts";
+export { formatDirectory, hasNames, parseNamedDirectories, readAdded, writeAdded } from "./config/directories.ts";
 export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
 export type { Installation } from "./installation.ts";
 export { lookForModels } from "./models_at_start.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
 export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
-export { hasNames, serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
+export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
 export { serverUrlFor, servesTls } from "./server_url.ts";
 export { registryAdvice } from "./servicenow_registry.ts";

@@ -90,14 +90,9 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
 
 async function start(
   config: Config,
-  options:
-    & Pick<
-      StartServerOptions,
-      "bounds" | "extraTools" | "fetchDocument" | "providerFetch" | "preferredPort" | "takeOutDirectory"
-    >
-    & {
-      readonly log: JsonLog;
-    },
+  options: Omit<StartServerOptions, "log" | "clock" | "onConnected" | "kernel" | "onInstallationOpen"> & {
+    readonly log: JsonLog;
+  },
   post: (message: FromWorker) => void,
 ): Promise<RunningServer | null> {
   const tell = (message: FromWorker): void => {

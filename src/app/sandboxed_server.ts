@@ -5,7 +5,7 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
-import { readAdded, writeAdded } from "./config/directories.ts";
+import { hasNames, readAdded, writeAdded } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { createProviderGateway } from "./provider_gateway.ts";
 import type { Answers, Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
@@ -47,7 +47,7 @@ export function startSandboxedServer(
   const { http } = config;
   const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
   const preferredPort = port ?? (http.port === 0 ? freePort(http.host) : http.port);
-  const isChangeable = hasNames(config);
+  const isChangeable = hasNames(config.workspace);
   const permissions = {
     net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
     read: [...read, documentModules().directory],
@@ -63,7 +63,10 @@ export function startSandboxedServer(
   const askProvider = company === null ? null : createProviderGateway(company.issuer);
   const worker = new Worker(entry, {
     type: "module",
-    name: ffi.length > 0 ? kernelPlaces(config.workspace.directories) : "server",
+    // the directories that the kernel confines it to
+    name: ffi.length > 0
+      ? JSON.stringify(config.workspace.directories.map(({ path }) => realPathBelow(path)))
+      : "server",
     deno: { permissions },
   });
   const send = (message: ToWorker): void => worker.postMessage(message);
@@ -117,16 +120,6 @@ export function startSandboxedServer(
     stop: () => send({ kind: "stop" }),
     end: () => worker.terminate(),
   };
-}
-
-/** Whether the workspace is made of named directories, which can change while the server runs. */
-export function hasNames({ workspace: { store, directories } }: Config): boolean {
-  return store === "disk" && directories[0]?.name !== "";
-}
-
-/** The directories that the kernel confines the worker to, as its name. */
-function kernelPlaces(directories: Config["workspace"]["directories"]): string {
-  return JSON.stringify(directories.map(({ path }) => realPathBelow(path)));
 }
 
 /** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */

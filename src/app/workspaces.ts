@@ -116,7 +116,6 @@ function rootOf({ path, isReadOnly }: WorkspaceDirectory, user: string | null): 
 function openWhileThere(path: string, root: string, open: () => Workspace): Pick<JoinedDirectory, "open" | "close"> {
   let opened: Workspace | null = null;
   let identity: string | null = null;
-  let device: number | undefined;
   const close = async (): Promise<void> => {
     const last = opened;
     opened = null;
@@ -131,9 +130,9 @@ function openWhileThere(path: string, root: string, open: () => Workspace): Pick
       }
       try {
         const { dev } = Deno.statSync(path);
-        if (dev !== (device ?? dev) && Deno.readDirSync(path)[Symbol.iterator]().next().done === true) return null;
+        const isElsewhere = identity?.startsWith(`${dev}:`) === false;
+        if (isElsewhere && Deno.readDirSync(path)[Symbol.iterator]().next().done === true) return null;
         opened = open();
-        device = dev;
         identity = identityOf(root);
         return opened;
       } catch (error) {

@@ -61,66 +61,62 @@ export async function serve(
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
-  const patience = (): Promise<"too late"> =>
-    pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late");
+  const patience = () =>
+    pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => ({ kind: "too late" } as const));
   let isAsked = false;
   const stopping = asked.then(() => {
     isAsked = true;
     server.stop();
     return patience();
   });
-  const outcome = () => Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
-  let ended: Awaited<ReturnType<typeof outcome>> | "changed";
-  for (let current = config;;) {
-    const changes = watchDirectories(current, say);
-    ended = await Promise.race([outcome(), changes.next.then(() => "changed" as const)]);
-    changes.end();
-    if (ended !== "changed") break;
-    const next = await changes.next;
+  const outcome = () => Promise.race([server.ended, stopping, insisted.then(() => ({ kind: "insisted" } as const))]);
+  let ended = await Promise.race([outcome(), changeOf(config, say)]);
+  while (ended.kind === "changed") {
+    const { next } = ended;
     server.stop();
-    const stopped = await Promise.race([outcome(), patience()]);
-    ended = stopped;
-    if (isAsked || stopped === "too late" || stopped === "insisted" || stopped.kind !== "stopped") break;
+    ended = await Promise.race([outcome(), patience()]);
+    if (isAsked || ended.kind !== "stopped") break;
     server.end();
-    server = startSandboxedServer(current = next, entry, say, port);
+    server = startSandboxedServer(next, entry, say, port);
     const again = await Promise.race([server.started, insisted.then(() => null)]);
     if (again === null) return 1;
     if (again.kind === "refused") return endWith(say, again.text);
     if (again.kind === "ready" && again.setUpLink !== null) say(`To set it up, open: ${again.setUpLink}\n`);
     if (isAsked) server.stop();
+    ended = await Promise.race([outcome(), changeOf(next, say)]);
   }
-  if (ended === "insisted") return 1;
-  if (ended === "too late") {
-    return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
+  switch (ended.kind) {
+    case "stopped":
+      return 0;
+    case "insisted":
+      return 1;
+    case "too late":
+      return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
+    case "failed":
+      return endWith(
+        say,
+        `error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`,
+      );
   }
-  if (ended.kind === "stopped") return 0;
-  say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
-  return 1;
 }
 
 /** How often the list of added directories is looked at. */
 const lookMs = 1_000;
 
 /** The configuration with other directories, once their list has changed; never where a change needs another start. */
-function watchDirectories(
-  config: Config,
-  say: CommandContext["say"],
-): { readonly next: Promise<Config>; readonly end: () => void } {
-  const next = Promise.withResolvers<Config>();
-  if (!hasNames(config)) return { next: next.promise, end: () => {} };
+async function changeOf(config: Config, say: CommandContext["say"]): Promise<{ kind: "changed"; next: Config }> {
   const inForce = config.workspace.directories.filter(({ isAdded }) => isAdded);
   let known = inForce.map(formatDirectory).join("\n");
-  const timer = setInterval(() => {
+  for (;;) {
+    await (hasNames(config.workspace) ? pause(lookMs) : Promise.withResolvers<void>().promise);
     const added = readAdded(config.storage.dataDir);
-    const now = added.ok ? added.value.map(formatDirectory).join("\n") : added.error;
-    if (now === known) return;
+    const now = added.ok ? added.value.map(formatDirectory).join("\n") : added.error.hint;
+    if (now === known) continue;
     known = now;
     const changed = added.ok ? changeAdded(config, added.value) : added;
-    if (changed.ok) return next.resolve(changed.value);
-    const problem = typeof changed.error === "string" ? changed.error : `${changed.error.path} ${changed.error.hint}`;
-    say(`error: the directories stay as they are: ${problem}\n`);
-  }, lookMs);
-  return { next: next.promise, end: () => clearInterval(timer) };
+    if (changed.ok) return { kind: "changed", next: changed.value };
+    say(`error: the directories stay as they are: ${changed.error.value} ${changed.error.hint}\n`);
+  }
 }
 
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */

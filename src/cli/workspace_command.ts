@@ -5,7 +5,6 @@ import {
   describeProblems,
   formatDirectory,
   parseNamedDirectories,
-  readAdded,
   writeAdded,
 } from "../app/mod.ts";
 import { absolutePath, expandHome } from "../lib/system_path.ts";
@@ -35,59 +34,56 @@ function withDirectories(work: Work): Action["run"] {
   return async (context, [word = ""]) => {
     const config = context.loadConfig();
     if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
-    const { storage, workspace } = config.value;
-    if (workspace.store === "storage") {
+    if (config.value.workspace.store === "storage") {
       return endWith(context.say, "error: the workspace is in the database\nhint: set WORKSPACE_STORE=disk\n");
     }
-    const added = readAdded(storage.dataDir);
-    return added.ok ? await work(config.value, added.value, context, word) : 2;
+    const added = config.value.workspace.directories.filter(({ isAdded }) => isAdded);
+    return await work(config.value, added, context, word);
   };
 }
 
-async function add(config: Config, added: Added, { say }: CommandContext, word: string): Promise<ExitStatus> {
+async function add(config: Config, added: Added, context: CommandContext, word: string): Promise<ExitStatus> {
   const parsed = parseNamedDirectories(word);
   const [given, ...more] = parsed?.ok ? parsed.value : [];
   if (given === undefined || more.length > 0) {
-    return endWith(
-      say,
-      `error: ${JSON.stringify(word)} is not NAME=PATH\nhint: such as code=~/code or code=~/code:ro\n`,
-      2,
-    );
+    const hint = "such as code=~/code or code=~/code:ro";
+    return endWith(context.say, `error: ${JSON.stringify(word)} is not NAME=PATH\nhint: ${hint}\n`, 2);
   }
-  const directory = { ...given, path: absolutePath(expandHome(given.path) ?? given.path) };
-  const isThere = await Deno.stat(directory.path).then((found) => found.isDirectory, () => false);
-  if (!isThere) return endWith(say, `error: ${directory.path} is not a directory\nhint: make it first\n`);
-  return change(config, [...added, directory], say, `${directory.name} is added: ${directory.path}`);
+  const path = absolutePath(expandHome(given.path) ?? given.path);
+  if (!await isDirectory(path)) return endWith(context.say, `error: ${path} is not a directory\nhint: make it first\n`);
+  return change(config, [...added, { ...given, path }], context, `${given.name} is added: ${path}`);
 }
 
-function remove(config: Config, added: Added, { say }: CommandContext, name: string): ExitStatus {
+function remove(config: Config, added: Added, context: CommandContext, name: string): ExitStatus {
   const rest = added.filter((each) => each.name !== name);
-  if (rest.length < added.length) return change(config, rest, say, `${name} is removed; its files stay`);
-  const isSet = config.workspace.own.some((each) => each.name === name);
+  if (rest.length < added.length) return change(config, rest, context, `${name} is removed; its files stay`);
+  const isSet = config.workspace.directories.some((each) => each.name === name);
   const hint = isSet ? "change WORKSPACE_DIR, which names it" : "see `portcullis workspace list`";
-  return endWith(say, `error: no directory ${JSON.stringify(name)} was added\nhint: ${hint}\n`);
+  return endWith(context.say, `error: no directory ${JSON.stringify(name)} was added\nhint: ${hint}\n`);
 }
 
-function change(config: Config, added: Added, say: CommandContext["say"], done: string): ExitStatus {
+function change(config: Config, added: Added, { say }: CommandContext, done: string): ExitStatus {
   const changed = changeAdded(config, added);
-  if (!changed.ok) return endWith(say, `error: ${changed.error.path}: it ${changed.error.hint}\n`);
+  if (!changed.ok) return endWith(say, `error: ${changed.error.value}: it ${changed.error.hint}\n`);
   writeAdded(config.storage.dataDir, added);
-  const names = changed.value.workspace.directories.map(formatDirectory).join(", ");
-  const isRenamed = config.workspace.directories[0]?.name === "" || added.length === 0;
+  const { directories } = changed.value.workspace;
+  const isRenamed = config.workspace.directories[0]?.name === "" || directories[0]?.name === "";
   const when = isRenamed ? "start the server again" : "a running server takes it in when its calls are over";
-  return endWith(say, `${done}\nthe workspace: ${names}\n${when}\n`, 0);
+  return endWith(say, `${done}\nthe workspace: ${directories.map(formatDirectory).join(", ")}\n${when}\n`, 0);
 }
 
 async function list(config: Config, _added: Added, context: CommandContext): Promise<ExitStatus> {
   const rows = config.workspace.directories.map(async ({ name, path, isReadOnly, isAdded }) => {
-    const isThere = await Deno.stat(path).then((found) => found.isDirectory, () => false);
     const access = isReadOnly ? "read" : "read and write";
-    return [name === "" ? "." : name, isThere ? access : "away", isAdded ? "added" : "WORKSPACE_DIR", path];
+    return [name || ".", await isDirectory(path) ? access : "away", isAdded ? "added" : "WORKSPACE_DIR", path];
   });
-  await printTable({
-    columns: ["NAME", "ACCESS", "FROM", "PATH"],
-    rows: await Promise.all(rows),
-    whenEmpty: "there are no directories",
-  }, context);
+  await printTable(
+    { columns: ["NAME", "ACCESS", "FROM", "PATH"], rows: await Promise.all(rows), whenEmpty: "" },
+    context,
+  );
   return 0;
+}
+
+function isDirectory(path: string): Promise<boolean> {
+  return Deno.stat(path).then((found) => found.isDirectory, () => false);
 }

@@ -287,13 +287,9 @@ async function decide(
       const ticked = new Set(form.getAll("scope"));
       const grantable = grantableScopes(pending.request.scopes, signedIn.account); // only what was requested
       const scopes = grantable.filter((name) => ticked.has(name));
-      if (scopes.length === 0) {
-        const problem = "Tick at least one box, or choose Deny.";
-        return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
-      }
       const chosen = withDirectories(options, pending, { form, scopes });
-      if (chosen === null) {
-        const problem = "Tick at least one folder, or choose Deny.";
+      if (scopes.length === 0 || chosen.request.directories?.length === 0) {
+        const problem = `Tick at least one ${scopes.length === 0 ? "box" : "folder"}, or choose Deny.`;
         return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
       }
       if (!mayLink || !await needsLink(options, scopes, signedIn)) {
@@ -306,20 +302,16 @@ async function decide(
   }
 }
 
-/** The request with the directories that the person ticked: none listed where it is all. `null`: no directory at all. */
+/** The request with the directories that the person ticked: none listed where it is all, or no files are asked for. */
 function withDirectories(
   { directories: known = [] }: InteractionOptions,
   pending: Pending,
   { form, scopes }: { readonly form: URLSearchParams; readonly scopes: readonly string[] },
-): Pending | null {
-  if (known.length === 0 || !asksForFiles(scopes)) return pending;
-  const ticked = new Set(form.getAll("directory"));
-  const directories = known.filter((name) => ticked.has(name));
-  if (directories.length === 0) return null;
+): Pending {
+  const directories = known.filter((name) => form.getAll("directory").includes(name));
   const { directories: _, ...request } = pending.request;
-  return directories.length === known.length
-    ? { ...pending, request }
-    : { ...pending, request: { ...request, directories } };
+  const isLimited = asksForFiles(scopes) && directories.length < known.length;
+  return { ...pending, request: isLimited ? { ...request, directories } : request };
 }
 
 /** Consumes the request and redirects the browser; without `scopes` the user denied. */

@@ -84,7 +84,14 @@ export async function showConsent(
         ${directories.length > 0 && asksForFiles(scopes) && html`
           <fieldset>
             <legend>In these folders</legend>
-            ${directories.map((directory) => folderChoice(directory, request.directories ?? directories))}
+            ${directories.map((directory) =>
+              html`
+                <label class="scope">
+                  <input type="checkbox" name="directory" value="${directory}" checked>
+                  <span>${directory}</span>
+                </label>
+              `
+            )}
           </fieldset>
         `}
         <div class="actions">
@@ -117,15 +124,6 @@ export async function showConsent(
 /** Whether these scopes lead to files. */
 export function asksForFiles(scopes: readonly string[]): boolean {
   return scopes.some((name) => name.startsWith("files:"));
-}
-
-function folderChoice(name: string, ticked: readonly string[]): Html {
-  return html`
-    <label class="scope">
-      <input type="checkbox" name="directory" value="${name}" ${ticked.includes(name) && html`checked`}>
-      <span>${name}</span>
-    </label>
-  `;
 }
 
 /** What of the requested scopes the person may grant, as their groups are now. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { formatDirectory, nameOfPath, parseNamedDirectories } from "../../src/app/config/named_directories.ts";
+import { formatDirectory, nameOfPath, parseNamedDirectories } from "../../src/app/config/directories.ts";
 
 Deno.test("parseNamedDirectories() reads names, paths with any character, and what is read-only", () => {
   const cases: [
@@ -61,7 +61,10 @@ Deno.test("WORKSPACE_DIR: named directories that hold or share what must stay ap
       env: { DATA_DIR: "/srv/pc/data", WORKSPACE_DIR: dir, ...env },
       readFile: () => "",
       home: () => "/home/ann",
-      readAdded: () => parseNamedDirectories(added) ?? { ok: true, value: [] },
+      readAdded: () => {
+        const parsed = parseNamedDirectories(added);
+        return parsed?.ok ? parsed : { ok: true, value: [] };
+      },
     });
   const refused: [dir: string, hint: RegExp, env?: Record<string, string>][] = [
     ["a=/srv/pc/data", /lies in the data directory/],

@@ -22,9 +22,14 @@ import {
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
-import { directoriesOfSetting, withAdded, type WorkspaceDirectory } from "./directories.ts";
+import {
+  formatDirectory,
+  type NamedDirectory,
+  parseDirectories,
+  withAdded,
+  type WorkspaceDirectory,
+} from "./directories.ts";
 import { leadsInto, lookAtPath } from "./overlap.ts";
-import { formatDirectory, type NamedDirectory } from "./named_directories.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
 /** What is wrong with a setting that is no secret; `undefined`: it is not set. */
@@ -158,9 +163,7 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     readonly missing: readonly string[];
   };
   readonly workspace: SettingValues["workspace"] & {
-    /** As WORKSPACE_DIR says. */
-    readonly own: readonly WorkspaceDirectory[];
-    /** With those that were added; in the database: the path that is not used. */
+    /** As WORKSPACE_DIR says, and those that were added; in the database: the path that is not used. */
     readonly directories: readonly WorkspaceDirectory[];
     /** What none of them may hold, by the names of its settings. */
     readonly apart: Readonly<Record<string, string>>;
@@ -246,8 +249,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
   const variables = layeredVariables({ env, file: file ?? null }, variableNames);
   const apart = pathsApart({ ...values, storage }, variables, file);
   const workspace = completeWorkspace(values.workspace, apart, sources, problems);
-  const [only] = workspace.directories;
-  if (only?.name === "") requireSeparatePaths(apart, { ...workspace, dir: only.path }, sources, problems);
+  if (workspace.directories[0]?.name === "") requireSeparatePaths(apart, workspace, sources, problems);
   return {
     ...values,
     authorizationServer: {
@@ -322,32 +324,33 @@ function completeWorkspace(
   problems: ConfigProblem[],
 ): Config["workspace"] {
   const { lookAt = () => null, readAdded } = sources;
-  const refuse = (field: string, value: string, hint: string): Config["workspace"] => {
-    problems.push(wrong(field, value, hint));
-    return { ...settings, own: [], directories: [], apart };
+  const refuse = (problem: ConfigProblem): Config["workspace"] => {
+    problems.push(problem);
+    return { ...settings, directories: [], apart };
   };
   const { dir, store } = settings;
-  const own = directoriesOfSetting(dir, (path) => placeOf("WORKSPACE_DIR", path, sources, problems));
-  if (!own.ok) return refuse("WORKSPACE_DIR", dir, own.error);
-  const written = { ...settings, dir: own.value.map(formatDirectory).join(), own: own.value, apart };
-  if (store === "storage") {
+  const written = parseDirectories(dir);
+  if (!written.ok) return refuse(wrong("WORKSPACE_DIR", dir, written.error));
+  if (store === "storage" && written.value[0]?.name !== "") {
     const hint = "names directories of the disk, which WORKSPACE_STORE=storage does not use";
-    return own.value[0]?.name === "" ? { ...written, directories: own.value } : refuse("WORKSPACE_DIR", dir, hint);
+    return refuse(wrong("WORKSPACE_DIR", dir, hint));
   }
-  const { DATA_DIR: dataDir = "" } = apart;
-  const added = readAdded?.(dataDir) ?? success([]);
-  if (!added.ok) return refuse("DATA_DIR", dataDir, added.error);
-  const all = withAdded(own.value, added.value, { paths: apart, lookAt });
-  return all.ok ? { ...written, directories: all.value } : refuse("WORKSPACE_DIR", all.error.path, all.error.hint);
+  const own = written.value.map((each) => ({
+    ...each,
+    path: placeOf("WORKSPACE_DIR", each.path, sources, problems),
+  }));
+  const added = store === "disk" && readAdded?.(apart["DATA_DIR"] ?? "") || success([]);
+  if (!added.ok) return refuse(added.error);
+  const all = withAdded(own, added.value, { paths: apart, lookAt });
+  if (!all.ok) return refuse(all.error);
+  return { ...settings, dir: own.map(formatDirectory).join(), directories: all.value, apart };
 }
 
 /** The configuration with other added directories, for a server that runs and for one that starts next. */
-export function changeAdded(
-  config: Config,
-  added: readonly NamedDirectory[],
-): Result<Config, { readonly path: string; readonly hint: string }> {
-  const { own, apart } = config.workspace;
-  const all = withAdded(own, added, { paths: apart, lookAt: lookAtPath });
+export function changeAdded(config: Config, added: readonly NamedDirectory[]): Result<Config, ConfigProblem> {
+  const { dir, apart } = config.workspace;
+  const own = parseDirectories(dir);
+  const all = withAdded(own.ok ? own.value : [], added, { paths: apart, lookAt: lookAtPath });
   return all.ok ? success({ ...config, workspace: { ...config.workspace, directories: all.value } }) : all;
 }
 

@@ -1,28 +1,84 @@
-/** The directories of the workspace: those that WORKSPACE_DIR names, and those that `portcullis workspace add` added. */
+/**
+ * The directories of the workspace: those that WORKSPACE_DIR names, as `notes=~/notes,code="/srv/a,b":ro`, and those
+ * that `portcullis workspace add` added.
+ */
+import type { ConfigProblem } from "./config_file.ts";
 import { leadsInto, type LookAt } from "./overlap.ts";
-import { formatDirectory, type NamedDirectory, nameOfPath, parseNamedDirectories } from "./named_directories.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { pathBelow } from "../../lib/system_path.ts";
 
-/** In the data directory: what {@link writeAdded} wrote. */
-const addedName = "directories";
+/** A directory of the workspace, as it is written. */
+export interface NamedDirectory {
+  /** Its folder at the top of the workspace; empty where it is the whole of it. */
+  readonly name: string;
+  readonly path: string;
+  readonly isReadOnly: boolean;
+}
 
-/** A directory of the workspace; without a name it is the whole of it, and the only one. */
+/** One that is in force. */
 export interface WorkspaceDirectory extends NamedDirectory {
   /** By `portcullis workspace add`, not by WORKSPACE_DIR. */
   readonly isAdded: boolean;
 }
 
-/** What WORKSPACE_DIR says, in the order in which it does; `place` gives a path as an absolute one. */
-export function directoriesOfSetting(
-  text: string,
-  place: (path: string) => string,
-): Result<readonly WorkspaceDirectory[], string> {
-  const named = parseNamedDirectories(text);
-  if (named?.ok === false) return named;
-  const found = named?.value ?? [{ name: "", path: text, isReadOnly: false }];
-  return success(found.map((each) => ({ ...each, path: place(each.path), isAdded: false })));
+/** Each is open, watched, and looked at by every undo. */
+const maxDirectories = 32;
+
+const namePattern = /[\p{L}\p{N}](?:[\p{L}\p{M}\p{N} ._-]{0,62}[\p{L}\p{M}\p{N}_-])?/u.source;
+const isNamed = new RegExp(`^\\s*(?:${namePattern})\\s*=`, "u");
+// a comma ends a path where another name follows it
+const entry = new RegExp(
+  `\\s*(${namePattern})\\s*=\\s*(?:"((?:[^"]|"")*)"|([^",](?:(?!,\\s*${namePattern}\\s*=)[^])*?))(:ro|:rw)?\\s*(?:,(?=\\s*${namePattern}\\s*=)|$)`,
+  "uy",
+);
+
+/** `null` for a text that names no directory: it is the path of the only one. */
+export function parseNamedDirectories(text: string): Result<readonly NamedDirectory[], string> | null {
+  if (!isNamed.test(text)) return null;
+  const found: NamedDirectory[] = [];
+  for (let at = 0; at < text.length; at = entry.lastIndex) {
+    entry.lastIndex = at;
+    const [, name, quoted, plain = "", suffix] = entry.exec(text) ?? [];
+    if (name === undefined) {
+      return failure('must be NAME=PATH, or NAME=PATH:ro, with commas between; quote a path with "');
+    }
+    const path = quoted?.replaceAll('""', '"') ?? plain;
+    found.push({ name, path, isReadOnly: suffix === ":ro" });
+  }
+  const names = new Set(found.map(({ name }) => folded(name)));
+  if (names.size < found.length) return failure("has a name twice");
+  if (found.length > maxDirectories) return failure(`has more than ${maxDirectories} directories`);
+  return success(found);
+}
+
+/** The same; a path alone is the one directory. */
+export function parseDirectories(text: string): Result<readonly NamedDirectory[], string> {
+  return parseNamedDirectories(text) ?? success([{ name: "", path: text, isReadOnly: false }]);
+}
+
+/** The text that {@link parseNamedDirectories} takes, on one line; without a name the path alone. */
+export function formatDirectory({ name, path, isReadOnly }: NamedDirectory): string {
+  if (name === "") return path;
+  const written = /^[^"]*$/.test(path) && !/,|:r[ow]$|\s$/.test(path) ? path : `"${path.replaceAll('"', '""')}"`;
+  return `${name}=${written}${isReadOnly ? ":ro" : ""}`;
+}
+
+/** A name for a directory that has none, made of the last one of its path. */
+export function nameOfPath(path: string): string {
+  const last = path.split(/[\\/]/).at(-1) ?? "";
+  return new RegExp(`^(?:${namePattern})$`, "u").test(last) ? last : "workspace";
+}
+
+function folded(name: string): string {
+  return name.normalize("NFKC").toLowerCase();
+}
+
+/** Whether the workspace is made of named directories, which can change while the server runs. */
+export function hasNames(
+  { store, directories }: { readonly store: string; readonly directories: readonly NamedDirectory[] },
+): boolean {
+  return store === "disk" && directories[0]?.name !== "";
 }
 
 /** What no directory may hold, by the names of its settings, and how paths are compared. */
@@ -31,24 +87,21 @@ interface Apart {
   readonly lookAt: LookAt;
 }
 
-/** With those that were added: one without a name then needs one. The failure says what cannot be, of which path. */
+/** The setting's directories with those that were added: one without a name then needs one. */
 export function withAdded(
-  own: readonly WorkspaceDirectory[],
+  own: readonly NamedDirectory[],
   added: readonly NamedDirectory[],
   apart: Apart,
-): Result<readonly WorkspaceDirectory[], { readonly path: string; readonly hint: string }> {
-  const isNamed = added.length > 0;
-  const all = [
-    ...own.map((each) => isNamed && each.name === "" ? { ...each, name: nameOfPath(each.path) } : each),
-    ...added.map((each) => ({ ...each, isAdded: true })),
-  ];
+): Result<readonly WorkspaceDirectory[], ConfigProblem> {
   const known: WorkspaceDirectory[] = [];
-  for (const each of all) {
-    const hint = each.name === "" ? null : problemOf(each, known, apart);
-    if (hint !== null) return failure({ path: each.path, hint });
-    known.push(each);
+  for (const [index, each] of [...own, ...added].entries()) {
+    const name = each.name === "" && added.length > 0 ? nameOfPath(each.path) : each.name;
+    const directory = { ...each, name, isAdded: index >= own.length };
+    const hint = name === "" ? null : problemOf(directory, known, apart);
+    if (hint !== null) return failure({ field: "WORKSPACE_DIR", value: each.path, hint });
+    known.push(directory);
   }
-  return success(all);
+  return success(known);
 }
 
 /** Below these lies what the system is made of; agents would read or change it. */
@@ -77,9 +130,8 @@ function problemOf(
   others: readonly NamedDirectory[],
   { paths, lookAt }: Apart,
 ): string | null {
-  const fold = (text: string): string => text.normalize("NFKC").toLowerCase();
   const isIn = (inner: string, outer: string): boolean => leadsInto(inner, outer, lookAt);
-  if (others.some((other) => fold(other.name) === fold(name))) return `has the name of another directory, ${name}`;
+  if (others.some((other) => folded(other.name) === folded(name))) return `has the name of another directory, ${name}`;
   const { DATA_DIR: dataDir = "" } = paths;
   if (isIn(path, dataDir)) return `lies in the data directory ${dataDir}: choose a directory of its own`;
   const held = Object.entries(paths).find(([, each]) => isIn(each, path));
@@ -94,20 +146,24 @@ function problemOf(
     : `overlaps the directory ${other.name} (${other.path}): one must not lie in the other`;
 }
 
-/** The directories that `portcullis workspace add` added, one a line. */
-export function readAdded(dataDir: string): Result<readonly NamedDirectory[], string> {
+/** In the data directory: what {@link writeAdded} wrote, one directory a line. */
+const addedName = "directories";
+
+/** The directories that `portcullis workspace add` added. */
+export function readAdded(dataDir: string): Result<readonly NamedDirectory[], ConfigProblem> {
+  const refuse = (hint: string) => failure({ field: "DATA_DIR", value: dataDir, hint });
   let text: string;
   try {
     text = Deno.readTextFileSync(pathBelow(dataDir, addedName)).trim();
   } catch (error) {
     const { NotFound, NotADirectory, NotCapable } = Deno.errors; // a directory that cannot be one is reported later
     const isAbsent = [NotFound, NotADirectory, NotCapable].some((each) => error instanceof each);
-    return isAbsent ? success([]) : failure(`has a list of directories that cannot be read: ${faultWords(error)}`);
+    return isAbsent ? success([]) : refuse(`has a list of directories that cannot be read: ${faultWords(error)}`);
   }
   const parsed = text === "" ? success([]) : parseNamedDirectories(text.replaceAll("\n", ","));
   return parsed?.ok
     ? parsed
-    : failure(`has a file "${addedName}" in which a line ${parsed?.error ?? "is no directory"}`);
+    : refuse(`has a file "${addedName}" in which a line ${parsed?.error ?? "is no directory"}`);
 }
 
 /** Replaces the list, in one step. Makes the data directory before the first start. */

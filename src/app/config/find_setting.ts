@@ -3,8 +3,7 @@ import { faultWords } from "../../lib/system_fault.ts";
 import { expandHome } from "../../lib/system_path.ts";
 import type { ConfigFile, ConfigProblem } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
-import type { NamedDirectory } from "./named_directories.ts";
-import type { Result } from "../../lib/result.ts";
+import type { readAdded } from "./directories.ts";
 import type { Setting } from "../../lib/settings.ts";
 import { httpSettings } from "../../http/mod_settings.ts";
 import { settingSections } from "./settings.ts";
@@ -25,7 +24,7 @@ export interface ConfigSources {
   /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
   readonly lookAt?: LookAt;
   /** Reads which directories were added to the workspace; none unless given. */
-  readonly readAdded?: (dataDir: string) => Result<readonly NamedDirectory[], string>;
+  readonly readAdded?: typeof readAdded;
 }
 
 type SettingSource = "flag" | "environment" | "file" | "default";

@@ -119,13 +119,9 @@ export interface ConsoleSources {
   readonly companyLink: string | null;
   /** Of a workspace of several; `null` where it is one, or kept in the database. */
   readonly directories: {
-    listed(): readonly {
-      readonly name: string;
-      readonly path: string;
-      readonly isReadOnly: boolean;
-      readonly isAdded: boolean;
-      readonly isThere: boolean;
-    }[];
+    listed(): readonly Readonly<
+      Record<"name" | "path", string> & Record<"isReadOnly" | "isAdded" | "isThere", boolean>
+    >[];
     takeOut(name: string): void;
   } | null;
   /** The settings in force; a secret's value is "set". */

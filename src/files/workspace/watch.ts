@@ -169,7 +169,10 @@ interface WatchedDirectory {
   readonly identity: () => string | null;
 }
 
-/** A watch of all directories of a workspace; of one without a name its own. */
+/**
+ * A watch of all directories of a workspace, also while one of them is away and when it is back; of one without a name
+ * its own.
+ */
 export function joinWatches(
   directories: readonly WatchedDirectory[],
   onFailure: (error: unknown) => void,
@@ -177,45 +180,36 @@ export function joinWatches(
   const [only] = directories;
   if (only?.name === "") return only.watch;
   return (onChange) => {
-    const watches = directories.map((each) => watchWhileThere(each, onChange, onFailure));
+    const begin = () =>
+      directories.flatMap(({ name, watch, identity }) => {
+        if (identity() === null) return [];
+        const below = ({ segments }: WorkspacePath): WorkspacePath => childPath(rootPath, [name, ...segments]);
+        try {
+          return [watch((change) => onChange({ ...change, paths: change.paths.map(below) }))];
+        } catch (error) {
+          onFailure(error); // it cannot be listed, or went away just now
+          return [];
+        }
+      });
+    const identities = (): string => directories.map(({ identity }) => identity()).join();
+    const ended: Promise<void>[] = [];
+    const end = (): void => void ended.push(...running.map((each) => each.close()));
+    let known = identities();
+    let running = begin();
+    const timer = setInterval(() => {
+      const now = identities();
+      if (now === known) return;
+      known = now;
+      end();
+      running = begin();
+      onChange({ paths: [], isPartial: true, isListChanged: true });
+    }, lookMilliseconds);
     return {
       async close() {
-        await Promise.all(watches.map((each) => each.close()));
+        clearInterval(timer);
+        end();
+        await Promise.all(ended);
       },
     };
-  };
-}
-
-/** Also while the directory is away, and when it is back. */
-function watchWhileThere(
-  { name, watch, identity }: WatchedDirectory,
-  onChange: ChangeListener,
-  onFailure: (error: unknown) => void,
-): WorkspaceWatch {
-  const below = ({ segments }: WorkspacePath): WorkspacePath => childPath(rootPath, [name, ...segments]);
-  const begin = (): WorkspaceWatch | null => {
-    try {
-      return watch((change) => onChange({ ...change, paths: change.paths.map(below) }));
-    } catch (error) {
-      onFailure(error); // it cannot be listed, or went away just now
-      return null;
-    }
-  };
-  let known = identity();
-  let running = known === null ? null : begin();
-  const closing: (Promise<void> | undefined)[] = [];
-  const timer = setInterval(() => {
-    const now = identity();
-    if (now === known) return;
-    known = now;
-    closing.push(running?.close());
-    running = now === null ? null : begin();
-    onChange({ paths: [], isPartial: true, isListChanged: true });
-  }, lookMilliseconds);
-  return {
-    async close() {
-      clearInterval(timer);
-      await Promise.all([...closing, running?.close()]);
-    },
   };
 }
