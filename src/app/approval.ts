@@ -4,6 +4,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
   directoryOfPattern,
+  documentParts,
   type EntryState,
   inStoredForm,
   isPattern,
@@ -49,7 +50,7 @@ export const placeReader: PlaceReader = { pathNames, tableNames, includedTables 
 function pathNames(text: string): readonly string[] {
   const path = readName(text) ?? text;
   const directories = isPattern(path) ? [directoryOfPattern(path)] : [];
-  return [path, ...parseNamedParts(path).map(({ filename }) => filename), ...directories];
+  return [path, ...[...parseNamedParts(path), ...documentParts(path)].map(({ filename }) => filename), ...directories];
 }
 
 function tableNames(

@@ -27,6 +27,7 @@ export { fileUndoTool, toUndoFailure } from "./tools/file_undo.ts";
 export { fileWriteTool } from "./tools/file_write.ts";
 export { directoryOfPattern, isPattern, matchingFiles } from "./tools/matching_files.ts";
 export { inStoredForm, suggestNear } from "./tools/near_names.ts";
+export { documentParts } from "./documents/kinds.ts";
 export { type LineRequest, parseNamedParts, readTextPart, selectText } from "./tools/read_text.ts";
 export { toSize } from "./tools/list_walk.ts";
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";

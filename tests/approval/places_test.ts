@@ -35,6 +35,28 @@ function fits(rule: Partial<Rule>, name: string, input: Record<string, unknown>)
   return decidingRule([{ id: "r", verdict: "deny", ...rule }], call, 0) !== null;
 }
 
+Deno.test("a rule about a document stops a call for any part of it", () => {
+  const names = [
+    "a.pdf:p1",
+    "a.pdf:p3-7",
+    "a.pdf:text",
+    "A.PDF:p1 ",
+    "a.pdf:x:y",
+    "a.pdf:1-9",
+    "a.pdf::",
+    "a.pdf:Q3!B2:F40",
+  ];
+  for (const name of names) {
+    assert.ok(fits({ place: "secret/a.pdf" }, "file_read", { filename: `secret/${name}` }), name);
+  }
+  assert.ok(fits({ place: "n.ipynb" }, "file_read", { filename: "b.txt", files: ["n.ipynb:source"] }));
+  assert.ok(fits({ place: "p.html" }, "file_read", { filename: "p.html:text" }));
+  assert.ok(!fits({ place: "a.pdf" }, "file_read", { filename: "b.pdf:p1" }));
+  // where the file itself leads is looked up by its own name
+  const { paths } = placesOf({ places: [], input: z.object() } as never, { filename: "link.pdf:p1" }, placeReader);
+  assert.ok(paths.includes("link.pdf"), String(paths));
+});
+
 Deno.test("a rule about a file stops every parameter and spelling that may mean it", () => {
   const manyEdits = [...Array.from({ length: 600 }, (_, index) => ({ path: `n${index}` })), { path: "secret/a.txt" }];
   for (

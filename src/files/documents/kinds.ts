@@ -31,3 +31,13 @@ export function isDocument(path: string, head: Uint8Array): boolean {
   return textNames.test(path) || start.includes("%PDF-") || start.startsWith("PK") ||
     start.startsWith("\xd0\xcf\x11\xe0");
 }
+
+/** Of a name whose end is looked at. */
+const maxNamedCharacters = 4_096;
+
+/** The ways in which the end of a name may ask for a part of a document: `report.pdf:p3`. */
+export function documentParts(name: string): readonly { readonly filename: string; readonly part: string }[] {
+  const colons = [...name.slice(0, maxNamedCharacters).matchAll(/:(?=[^/]*$)/g)].map(({ index }) => index);
+  return colons.map((at) => ({ filename: name.slice(0, at), part: name.slice(at + 1) }))
+    .filter(({ filename, part }) => mayBeDocument(filename, part === "source" ? "" : part) && part !== "");
+}

@@ -43,7 +43,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import { detectEncoding } from "../text/detect.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
-import { isPage, mayBeDocument } from "../documents/kinds.ts";
+import { documentParts, isPage, mayBeDocument } from "../documents/kinds.ts";
 import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, measurePicture } from "../documents/picture_facts.ts";
@@ -253,13 +253,6 @@ async function readOne(
   const relative = named.at(-1)?.filename ?? name;
   const { message } = await suggestRelative(workspace, "filename", path.error, relative, searches);
   return refusedRead(name, message);
-}
-
-/** The ways in which the end of a name may ask for a part of a document: `report.pdf:p3`. */
-function documentParts(name: string): readonly { readonly filename: string; readonly part: string }[] {
-  const colons = [...name.slice(0, maxNameCharacters).matchAll(/:(?=[^/]*$)/g)].map(({ index }) => index);
-  return colons.map((at) => ({ filename: name.slice(0, at), part: name.slice(at + 1) }))
-    .filter(({ filename, part }) => mayBeDocument(filename, part === "source" ? "" : part) && part !== "");
 }
 
 /** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
