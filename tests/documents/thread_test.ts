@@ -99,3 +99,35 @@ Deno.test("a PDF that unpacks without end costs no more memory than its bounds, 
   }
   assert.ok(most < 400e6, `the process grew by ${Math.round(most / 1e6)} MB`);
 });
+
+Deno.test("what took too long is not tried again while it is the same, and another version of it is", async () => {
+  const documents = createDocuments({ readingMs: 1 });
+  let loads = 0;
+  const load = () => Promise.resolve(success({ bytes: makePdf([["words"]]), sha256: String(loads++) }));
+  try {
+    for (const version of ["1", "1", "2", "1"]) {
+      const read = await documents.read("a.pdf", { version, caller: "ada", load });
+      assert.equal(read.ok ? "" : read.error, tooMuch);
+    }
+    assert.equal(loads, 2);
+  } finally {
+    documents.close();
+  }
+});
+
+Deno.test("callers take turns at the thread, whichever has more documents waiting", async () => {
+  const documents = createDocuments();
+  const order: string[] = [];
+  const read = (caller: string, version: string) =>
+    documents.read(`${version}.pdf`, {
+      ...{ version, caller },
+      load: () => Promise.resolve(success({ bytes: makePdf([[version]]), sha256: version })),
+    }).then(({ ok }) => order.push(ok ? version : "refused"));
+  try {
+    const all = [..."1234"].map((number) => read("ada", `a${number}`));
+    await Promise.all([...all, read("ben", "b1"), read("ben", "b2"), read("cy", "c1")]);
+    assert.deepEqual(order, ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]);
+  } finally {
+    documents.close();
+  }
+});

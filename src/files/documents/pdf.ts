@@ -4,6 +4,8 @@ import { type DocumentPart, DocumentRefusal, type DocumentText, maxDocumentChara
 
 /** Further pages are left out, and the summary says so. */
 const maxPages = 10_000;
+/** As long as pages are read; what is read until then is given. */
+const maxPagesMs = 10_000;
 /** Of one table: from each line of a page on, one is looked for. */
 const maxTableLines = 1_000;
 /** Links and comments of one page. */
@@ -43,7 +45,9 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
   const without: number[] = [];
   let characters = 0;
   const count = Math.min(document.numPages, maxPages);
+  const end = performance.now() + maxPagesMs;
   for (let number = 1; number <= count && characters < maxDocumentCharacters; number++) {
+    if (number > 1 && performance.now() > end) break;
     const text = await textOfPage(await document.getPage(number)).catch(() => null);
     if (text === "") without.push(number);
     const shown = text === null

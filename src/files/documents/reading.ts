@@ -1,6 +1,5 @@
 /** Documents as text, for the tools: the thread that reads them is started by the first, and its text is kept a while. */
 import { boundedMap } from "../../lib/bounded_map.ts";
-import { createQueue } from "../../lib/join_next.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
 import type { DocumentText } from "./document.ts";
@@ -19,6 +18,10 @@ const watchMs = 100;
 const maxWaiting = 16;
 /** Of one caller's. */
 const maxWaitingOfOne = 4;
+/** A document that took too much is refused at once for so long: it would keep the thread from others each time. */
+const refusedMs = 600_000;
+/** So many of them are known. */
+const maxRefused = 1_024;
 /** A thread that has nothing to read for so long is ended, which returns its memory. */
 const idleMs = 60_000;
 /** The texts of documents that were read lately, in characters. */
@@ -49,6 +52,30 @@ function startHolder({ holder, directory }: ReturnType<typeof documentModules>):
   }
 }
 
+/** One piece of work after the other, of each caller that waits in turn: no caller waits for all of another's. */
+function createTurns() {
+  const waiting = new Map<string, (() => void)[]>();
+  let isBusy = false;
+  const next = (): void => {
+    const [first] = waiting;
+    isBusy = first !== undefined;
+    if (first === undefined) return;
+    const [caller, [begin, ...others]] = first;
+    waiting.delete(caller);
+    if (others.length > 0) waiting.set(caller, others);
+    begin?.();
+  };
+  return async <T>(caller: string, work: () => Promise<T>): Promise<T> => {
+    if (isBusy) await new Promise<void>((begin) => waiting.set(caller, [...waiting.get(caller) ?? [], begin]));
+    isBusy = true;
+    try {
+      return await work();
+    } finally {
+      next();
+    }
+  };
+}
+
 /** Reads documents. */
 export type Documents = ReturnType<typeof createDocuments>;
 
@@ -59,7 +86,8 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
     weigh: ({ document: { parts } }) =>
       parts.reduce((sum, { name, text }) => sum + name.length + text.length + 64, 1_024),
   });
-  const inTurn = createQueue();
+  const refused = boundedMap<string, number>(maxRefused);
+  const inTurn = createTurns();
   const waiting = new Map<string, number>();
   let waitingInAll = 0;
   let holder: Worker | null = null;
@@ -120,7 +148,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
     waiting.set(caller, own + 1);
     waitingInAll++;
     try {
-      return await inTurn(work);
+      return await inTurn(caller, work);
     } finally {
       waitingInAll--;
       const left = (waiting.get(caller) ?? 1) - 1;
@@ -142,12 +170,14 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
     ): Promise<Result<ReadDocument, string>> {
       const known = kept.get(version);
       if (known !== undefined) return success(known);
+      if ((refused.get(version) ?? 0) > performance.now()) return failure(tooMuch);
       return await inShare<ReadDocument>(caller, async () => {
         const again = kept.get(version);
         if (again !== undefined) return success(again);
         const loaded = await load();
         if (!loaded.ok) return loaded;
         const read = await readInThread<DocumentText>({ name, bytes: loaded.value.bytes, isPicture: false });
+        if (!read.ok && read.error === tooMuch) refused.set(version, performance.now() + refusedMs);
         if (!read.ok) return read;
         const document = { document: read.value, sha256: loaded.value.sha256 };
         kept.set(version, document);
