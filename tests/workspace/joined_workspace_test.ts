@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
 import { workspaceOpener } from "../../src/app/workspaces.ts";
 import type { Change } from "../../src/files/workspace/change.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import { type JoinedDirectory, joinWorkspaces } from "../../src/files/workspace/joined_workspace.ts";
+import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { currentKernel, testInEachMode } from "./disk_modes.ts";
 import { at, encode, fillFile, reason, text, tree, value } from "./contract.ts";
 import { makeChange, trashOf, undo } from "./trash_contract.ts";
@@ -140,6 +142,32 @@ testInEachMode(
       assert.ok(await isWhole("code/y/a"));
     }),
 );
+
+Deno.test("a file that is written while it moves to another directory is not lost", async () => {
+  const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+  const directories = ["from", "to"].map((name): JoinedDirectory => {
+    const own = openDiskWorkspace({ root: `${base}/${name}` });
+    const written: Workspace = {
+      ...own,
+      begin: () => written,
+      async receive(...args) {
+        const received = await own.receive(...args);
+        Deno.writeTextFileSync(`${base}/from/f`, "later");
+        return received;
+      },
+    };
+    return { name, isReadOnly: false, open: () => name === "to" ? written : own, close: () => own.close() };
+  });
+  const workspace = joinWorkspaces(directories, { clock: Date.now, limits: defaultWorkspaceLimits });
+  try {
+    await fillFile(workspace, "from/f", "first");
+    assert.equal(reason(await workspace.move(at("from/f"), at("to/f"))), "conflict");
+    assert.deepEqual([await text(workspace, "from/f"), await text(workspace, "to/f")], ["later", "first"]);
+  } finally {
+    await workspace.close();
+    Deno.removeSync(base, { recursive: true });
+  }
+});
 
 testInEachMode(
   "a directory or a link is not moved to another directory, and says so",

@@ -111,18 +111,7 @@ const systemPlaces = [
 ];
 /** These hold what belongs to several people or services: a directory in one of them may be chosen. */
 const sharedPlaces = [
-  "/",
-  "/home",
-  "/media",
-  "/mnt",
-  "/opt",
-  "/root",
-  "/run",
-  "/srv",
-  "/tmp",
-  "/Users",
-  "/var",
-  "C:\\",
+  ...["/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/Users", "C:\\"],
 ];
 
 function problemOf(
@@ -141,9 +130,7 @@ function problemOf(
     return "belongs to the system: choose a directory of your own files";
   }
   const other = others.find((each) => isIn(path, each.path) || isIn(each.path, path));
-  return other === undefined
-    ? null
-    : `overlaps the directory ${other.name} (${other.path}): one must not lie in the other`;
+  return other ? `overlaps the directory ${other.name} (${other.path}): one must not lie in the other` : null;
 }
 
 /** In the data directory: what {@link writeAdded} wrote, one directory a line. */

@@ -150,7 +150,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         const trash = isReadOnly ? null : open()?.trash;
         return trash ? [{ name, trash, first: index * stepsOfDirectory }] : [];
       });
-      return joinTrash(parts, (path) => placeOf(path, "change"));
+      return joinTrash(parts, (path, run) => at(placeOf(path, "change"), run));
     },
     begin(author, onChange) {
       let id: string | null = null;
@@ -215,9 +215,13 @@ interface TrashPart {
 }
 
 /** One trash over those of the directories. A change that touched several of them has one id in each. */
-function joinTrash(parts: readonly TrashPart[], placeOf: (path: WorkspacePath) => Outcome<Place>): Trash | null {
+function joinTrash(
+  parts: readonly TrashPart[],
+  at: <T>(path: WorkspacePath, run: (own: Place) => Eventually<Outcome<T>>) => Promise<Outcome<T>>,
+): Trash | null {
   const [some] = parts;
   if (some === undefined) return null;
+  const notKept = failure({ reason: "not_found" } as const);
   const merged = (own: readonly (Change | null)[]): Change | null => {
     const steps = parts.flatMap(({ name, first }, index) =>
       (own[index]?.steps ?? []).map(({ number, step }) => ({ number: first + number, step: below(name, step) }))
@@ -230,16 +234,6 @@ function joinTrash(parts: readonly TrashPart[], placeOf: (path: WorkspacePath) =
   const itemOf = ({ change, number }: KeptItem) => {
     const part = parts.find(({ first }) => number >= first && number < first + stepsOfDirectory);
     return part && { ...part, item: { change, number: number - part.first } };
-  };
-  /** The trash of a path's directory. */
-  const at = async <T>(
-    path: WorkspacePath,
-    run: (trash: Trash, own: Place) => Promise<Outcome<T>>,
-  ): Promise<Outcome<T>> => {
-    const place = placeOf(path);
-    if (!place.ok) return place;
-    const { trash } = place.value.workspace;
-    return trash === null ? failure({ reason: "not_found" }) : await run(trash, place.value);
   };
   const nextOf = async (rest: AsyncIterator<Change>) => {
     const { done, value } = await rest.next();
@@ -264,16 +258,17 @@ function joinTrash(parts: readonly TrashPart[], placeOf: (path: WorkspacePath) =
     },
     async read(each, range) {
       const own = itemOf(each);
-      return await own?.trash.read(own.item, range) ?? failure({ reason: "not_found" });
+      return await own?.trash.read(own.item, range) ?? notKept;
     },
-    isAsLeft: (path, left) => at(path, (trash, own) => trash.isAsLeft(own.path, left)),
+    isAsLeft: (path, left) => at(path, (own) => own.workspace.trash?.isAsLeft(own.path, left) ?? notKept),
     restore: (each, path, left) =>
-      at(path, async (trash, own) => {
+      at(path, (own) => {
         const kept = itemOf(each);
-        if (kept === undefined) return failure({ reason: "not_found" });
-        return kept.name === own.name ? await trash.restore(kept.item, own.path, left) : failure({ reason: "across" });
+        if (kept !== undefined && kept.name !== own.name) return failure({ reason: "across" });
+        return kept && own.workspace.trash?.restore(kept.item, own.path, left) || notKept;
       }),
-    cutBack: (path, sizeBytes, left) => at<unknown>(path, (trash, own) => trash.cutBack(own.path, sizeBytes, left)),
+    cutBack: (path, sizeBytes, left) =>
+      at<unknown>(path, (own) => own.workspace.trash?.cutBack(own.path, sizeBytes, left) ?? notKept),
     async noteUndone(id, by) {
       for (const { trash } of parts) await trash.noteUndone(id, by);
     },
