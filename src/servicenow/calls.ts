@@ -2,7 +2,6 @@
 import type * as z from "zod";
 import type { LinkedAccess, ServicenowLinks } from "./links.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { InstanceAccount } from "./link_store.ts";
 import {
   checkStatus,
   maxReplyBytes,
@@ -27,9 +26,6 @@ export interface Caller {
   /** The token of a call that asks several times: all of it is done as one account. */
   readonly held?: { current: LinkedAccess };
 }
-
-/** A request, or how to make it for the account that it is made for. */
-type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
 
 /** Sends a request with the caller's own token. */
 export type CallAs = ReturnType<typeof createCallAs>;
@@ -99,15 +95,14 @@ export function createCallAs(
 
   const call = async (
     { subject, signal, held }: Caller,
-    request: RequestOf,
-    onSend: (request: UpstreamRequest) => void,
+    request: UpstreamRequest,
+    onSend: () => void,
   ): Promise<Result<UpstreamReply, UpstreamFailure>> => {
     const access = held === undefined ? await links.access(subject, { signal }) : success(held.current);
     if (!access.ok) return access;
-    const upstream = typeof request === "function" ? request(access.value.account) : request;
     const { accessToken } = access.value;
-    onSend(upstream);
-    const answer = await send(upstream, { accessToken, signal });
+    onSend();
+    const answer = await send(request, { accessToken, signal });
     if (answer.ok || answer.error.reason !== "unauthorized") return answer;
     // An administrator may end a token before its time. Nothing was done with it, so a change may be sent again.
     const renewed = await links.access(subject, { signal, refused: accessToken });
@@ -117,10 +112,10 @@ export function createCallAs(
       return invalidInput("the user has linked another ServiceNow account during the call: call again");
     }
     if (held !== undefined) held.current = renewed.value;
-    return await send(upstream, { accessToken: renewed.value.accessToken, signal });
+    return await send(request, { accessToken: renewed.value.accessToken, signal });
   };
 
-  return async (caller: Caller, request: RequestOf): Answer<UpstreamReply> => {
+  return async (caller: Caller, request: UpstreamRequest): Answer<UpstreamReply> => {
     const { subject } = caller;
     const refusal = await admission(subject);
     if (refusal !== null) return failure(refusal);
@@ -128,8 +123,8 @@ export function createCallAs(
     if (leftMs <= 0) return failure(timedOut(false));
     const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
     let uncertain = false;
-    const answer = await call({ ...caller, signal }, request, ({ method }) => {
-      uncertain = method !== "GET";
+    const answer = await call({ ...caller, signal }, request, () => {
+      uncertain = request.method !== "GET";
     });
     if (answer.ok) return answer;
     const { error } = answer;

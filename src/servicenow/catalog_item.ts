@@ -1,6 +1,7 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
+import * as z from "zod";
 import { allOf } from "./conditions.ts";
-import type { DeskParts } from "./table_api.ts";
+import { type DeskParts, isSecretField } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, isKeptBack, type ServicenowFailure, type ValueOf } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {
@@ -18,10 +19,8 @@ import { maxReplyBytes } from "./transport.ts";
 import { askJson } from "./calls.ts";
 import { type GivenValue, linesAfterText } from "./resolve_values.ts";
 import { dateValue } from "./dates.ts";
-import { isSecretField } from "./table_access.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
-import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
 import { closestWord } from "../lib/closest_word.ts";
 

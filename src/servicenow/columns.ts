@@ -4,9 +4,8 @@
  */
 import * as z from "zod";
 import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
-import { isSecretField, mayShowField } from "./table_access.ts";
+import { type DeskParts, isSecretField, mayShowField } from "./table_api.ts";
 import { newestFirst, toQueryValue } from "./conditions.ts";
-import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, inTurn, invalidInput } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { askJson } from "./calls.ts";

@@ -1,6 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
+import * as z from "zod";
 import { success } from "../lib/result.ts";
-import { type DeskParts, readOn } from "./table_api.ts";
+import { type DeskParts, isSecretField, readOn } from "./table_api.ts";
 import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
 import {
   displayValue,
@@ -20,8 +21,6 @@ import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./t
 import { allOf, anyOf } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
-import { isSecretField } from "./table_access.ts";
-import * as z from "zod";
 
 /** One comment or work note of a record. */
 export interface JournalEntry {

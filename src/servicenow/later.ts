@@ -4,6 +4,5 @@
  */
 export { unavailableCauses } from "./failure.ts";
 export { createLinkStore, resealLinks } from "./link_store.ts";
-export { askWhoAmI, createServicenowLinks } from "./links.ts";
-export { createInstanceTokenEndpoint } from "./token_endpoint.ts";
+export { askWhoAmI, createInstanceTokenEndpoint, createServicenowLinks } from "./links.ts";
 export { createFetchOnce, createTransport } from "./transport.ts";

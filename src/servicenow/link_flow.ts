@@ -12,8 +12,7 @@ import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
 import type { Answer, ServicenowFailure } from "./failure.ts";
 import { instanceUrl, type ServicenowInstance } from "./transport.ts";
 import { type InstanceAccount, linkKey } from "./link_store.ts";
-import type { ServicenowLinks } from "./links.ts";
-import type { InstanceClient, TokenEndpoint } from "./token_endpoint.ts";
+import type { InstanceClient, ServicenowLinks, TokenEndpoint } from "./links.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 

@@ -1,15 +1,112 @@
 /** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import * as z from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import { type Answer, type Outcome, type UnavailableCause, unavailableCauses } from "./failure.ts";
+import {
+  checkStatus,
+  parseJsonBytes,
+  parseResult,
+  type Transport,
+  type UpstreamReply,
+  type UpstreamRequest,
+} from "./transport.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
-import { type Answer, type Outcome, type UnavailableCause, unavailableCauses } from "./failure.ts";
 import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
-import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
-import { checkStatus, parseResult, type Transport, type UpstreamRequest } from "./transport.ts";
 import type { Log } from "../lib/log.ts";
-import { failure, success } from "../lib/result.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
+
+// The instance's token endpoint: forms only, the client's secret in the body, nothing ever sent twice.
+
+/** This server as the instance knows it. */
+export interface InstanceClient {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Exactly as registered at the instance. */
+  readonly redirectUri: string;
+}
+
+/** `refused`: the code or token is no good. Anything else says nothing about it. */
+type TokenFailure =
+  | { readonly reason: "refused"; readonly said: string | null }
+  | { readonly reason: "unavailable"; readonly because: UnavailableCause };
+
+export type TokenEndpoint = ReturnType<typeof createInstanceTokenEndpoint>;
+
+const maxReplyBytes = 65_536;
+const defaultLifetimeSeconds = 1_799; // an instance's own default
+
+const tokenReply = z.object({
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1).nullish(),
+  expires_in: z.coerce.number().positive().max(315_360_000).catch(defaultLifetimeSeconds),
+}).transform(({ access_token, refresh_token, expires_in }) => ({
+  accessToken: access_token,
+  /** `null` when none came; after a refresh that means that the old one stays good. */
+  refreshToken: refresh_token ?? null,
+  expiresInSeconds: expires_in,
+}));
+
+type InstanceTokens = z.output<typeof tokenReply>;
+
+const errorReply = z.object({ error: z.string(), error_description: z.string().nullish() });
+/** Words of an error that are shown; nothing that could hold a token. */
+const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
+
+/** The instance's token endpoint: exchanges codes, renews and revokes tokens (RFC 6749 §4.1.3 and §6, RFC 7009). */
+export function createInstanceTokenEndpoint(
+  { transport, client }: { readonly transport: Transport; readonly client: InstanceClient },
+) {
+  const post = (path: string, form: Record<string, string>) =>
+    transport({
+      method: "POST",
+      path,
+      accept: "json",
+      maxBytes: maxReplyBytes,
+      body: { type: "application/x-www-form-urlencoded", content: new URLSearchParams(form).toString() },
+    }, { accessToken: null, signal: new AbortController().signal });
+
+  const request = async (form: Record<string, string>): Promise<Result<InstanceTokens, TokenFailure>> => {
+    const { clientId: client_id, clientSecret: client_secret } = client;
+    const answer = await post("/oauth_token.do", { ...form, client_id, client_secret });
+    if (answer.ok) return toTokens(answer.value);
+    return unavailable(answer.error.reason === "unavailable" ? answer.error.because : "bad_reply");
+  };
+  return {
+    redeemCode: (code: string, code_verifier: string) =>
+      request({ grant_type: "authorization_code", code, code_verifier, redirect_uri: client.redirectUri }),
+    refresh: (refresh_token: string) => request({ grant_type: "refresh_token", refresh_token }),
+    /** Revokes tokens at the instance, best effort: an unreachable instance is not a failure. */
+    async revoke({ accessToken, refreshToken }: Pick<InstanceTokens, "accessToken" | "refreshToken">): Promise<void> {
+      const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
+      // The instance documents the token in the query; in a form it reaches no proxy's log.
+      await Promise.all(tokens.map((token) => post("/oauth_revoke_token.do", { token })));
+    },
+  };
+}
+
+function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, TokenFailure> {
+  const body = parseJsonBytes(bytes);
+  if (status === 400 || status === 401) {
+    const { error, error_description } = errorReply.safeParse(body).data ?? {};
+    // RFC 6749 §5.2: `invalid_client` is about this server's own credentials. The user's token may be good.
+    return error === "invalid_client"
+      ? unavailable("client_refused")
+      : failure({ reason: "refused", said: said(error, error_description) });
+  }
+  if (status !== 200) return unavailable("server_error");
+  const parsed = tokenReply.safeParse(body);
+  return parsed.success ? success(parsed.data) : unavailable("bad_reply");
+}
+
+function said(...words: readonly (string | null | undefined)[]): string | null {
+  return words.filter((word) => word && plainError.test(word)).join(": ") || null;
+}
+
+function unavailable(because: UnavailableCause): Result<never, TokenFailure> {
+  return failure({ reason: "unavailable", because });
+}
 
 // Renews the access token of a link: one request upstream, however many callers and instances ask for it.
 
@@ -281,7 +378,6 @@ const ownRecord = z.tuple([userRecord], z.unknown()).transform(([{ sys_id, user_
   name: name ?? user_name,
 }));
 
-const maxReplyBytes = 65_536;
 const readJson = { method: "GET", accept: "json", maxBytes: maxReplyBytes } as const;
 const currentUserRequest: UpstreamRequest = { ...readJson, path: "/api/now/ui/user/current_user" };
 const ownRecordRequest: UpstreamRequest = {

@@ -1,11 +1,10 @@
 /** Files on records: listed, fetched and added under the person's rights. */
-import { counted } from "../lib/counted.ts";
 import * as z from "zod";
+import { counted } from "../lib/counted.ts";
 import { failure, success } from "../lib/result.ts";
-import type { DeskParts } from "./table_api.ts";
+import { type DeskParts, hasFixedFields } from "./table_api.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
-import { hasFixedFields } from "./table_access.ts";
 import { displayValue, oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
 import { nameOf } from "./search.ts";

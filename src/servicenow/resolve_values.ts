@@ -2,8 +2,7 @@
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { displayValue, isNumber, type RecordFields, storedValue, truthOf } from "./field_values.ts";
-import { isPlatformField } from "./table_access.ts";
-import type { DeskParts } from "./table_api.ts";
+import { type DeskParts, isPlatformField } from "./table_api.ts";
 import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
 import { type Column, isNumeric, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import {

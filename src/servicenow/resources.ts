@@ -2,17 +2,16 @@
  * ServiceNow records as resources: one fixed URI and four templates. A failure of any of them is JSON content that says
  * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
  */
+import * as z from "zod";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { allOf, newestFirst } from "./conditions.ts";
 import type { Answer, Outcome, ServicenowFailure } from "./failure.ts";
-import { parseSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
-import { personFields } from "./table_access.ts";
-import { askJson, type CallAs, type Caller } from "./calls.ts";
-import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
+import { parseSysId, type RecordFields, storedValue } from "./field_values.ts";
+import { createTableApi, type DeskParts, personFields } from "./table_api.ts";
+import { askJson, type Caller } from "./calls.ts";
+import { maxReplyBytes } from "./transport.ts";
 import { linkTo } from "./search.ts";
-import { createTableApi, readableForm } from "./table_api.ts";
 import { knownTable } from "./tables.ts";
-import * as z from "zod";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import { failure, success } from "../lib/result.ts";
 
@@ -45,7 +44,10 @@ const recordKinds = Object.keys(described) as RecordKind[];
 
 export function servicenowResources(
   { reader, describe }: {
-    readonly reader: ReturnType<typeof createRecordReader>;
+    readonly reader: {
+      read(kind: RecordKind, text: string, caller: Caller): ReadRecord;
+      me(caller: Caller): ReadRecord;
+    };
     readonly describe: (failure: ServicenowFailure) => { readonly error: string; readonly detail: string };
   },
 ): ResourceFamily {
@@ -58,9 +60,9 @@ export function servicenowResources(
       return toRecordText({ error: "Unknown resource", detail: `Use ${scheme}me or ${scheme}TABLE/SYS_ID.` });
     }
     const caller = { subject, signal };
-    const found = target === "me" ? await reader.me(caller) : await reader.read(target.kind, target.id, caller);
-    if (!found.ok) return toRecordText(describe(found.error));
-    return toRecordText({ ...found.value.fields, self_link: found.value.selfLink });
+    const read = target === "me" ? await reader.me(caller) : await reader.read(target.kind, target.id, caller);
+    if (!read.ok) return toRecordText(describe(read.error));
+    return toRecordText({ ...read.value.fields, self_link: read.value.selfLink });
   };
 
   return {
@@ -101,48 +103,39 @@ type ReadRecord = Answer<{
   readonly selfLink: string;
 }>;
 
-/** Reads single records and a user's own profile. */
-export function createRecordReader(
-  { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
+function found(
+  { instance }: DeskParts,
+  table: string,
+  sysId: string,
+  fields: RecordFields | Readonly<Record<string, unknown>>,
 ) {
-  const found = (table: string, sysId: string, fields: RecordFields | Readonly<Record<string, unknown>>) =>
-    success({ sysId, fields, selfLink: pageOf(instance.origin, table, sysId) });
-  return {
-    /** `text` is a sys_id or a number, checked before any call. */
-    async read(kind: RecordKind, text: string, caller: Caller): ReadRecord {
-      const table = tableOf(kind);
-      const id = parseRecordId(table, text);
-      if (!id.ok) return id;
-      const { value, isNumber } = id.value;
-      const tableApi = createTableApi(callAs, instance, caller, maxReplyBytes); // shown whole
-      if (isNumber) {
-        // A number may stand for several versions of an article: the newest is meant.
-        const first = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
-        if (!first.ok) return first;
-        const row = first.value;
-        return row === undefined ? failure({ reason: "not_found" }) : found(table, storedValue(row, "sys_id"), row);
-      }
-      const item = { path: `/api/sn_sc/servicecatalog/items/${value}`, notFoundStatus: 400 };
-      const record =
-        await (kind === "catalog" ? askJson(callAs, caller, item, catalogItem) : tableApi.row(table, value));
-      return record.ok ? found(table, value, record.value) : record;
-    },
-    async me(caller: Caller): ReadRecord {
-      const form = { ...readableForm, sysparm_fields: personFields.join(",") };
-      let sysId = "";
-      const answer = await callAs(caller, (account) => {
-        sysId = account.sysId;
-        const path = `/api/now/table/sys_user/${sysId}`;
-        return { method: "GET", path, query: form, accept: "json", maxBytes: maxReplyBytes };
-      });
-      if (!answer.ok) return answer;
-      const parsed = parseResult(answer.value, recordSchema);
-      if (!parsed.ok) return parsed;
-      // An instance that ignores `sysparm_fields` must not make this more than the profile.
-      const shown = Object.entries(parsed.value).filter(([name]) => personFields.includes(name));
-      return found("sys_user", sysId, Object.fromEntries(shown));
-    },
-  };
+  return success({ sysId, fields, selfLink: pageOf(instance.origin, table, sysId) });
+}
+
+export async function readResource(parts: DeskParts, { kind, value, isNumber }: ResourceId): ReadRecord {
+  const { callAs, instance, person } = parts;
+  const table = tableOf(kind);
+  const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
+  if (isNumber) {
+    // A number may stand for several versions of an article: the newest is meant.
+    const first = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
+    if (!first.ok) return first;
+    const row = first.value;
+    return row === undefined ? failure({ reason: "not_found" }) : found(parts, table, storedValue(row, "sys_id"), row);
+  }
+  const item = { path: `/api/sn_sc/servicecatalog/items/${value}`, notFoundStatus: 400 };
+  const record = await (kind === "catalog" ? askJson(callAs, person, item, catalogItem) : tableApi.row(table, value));
+  return record.ok ? found(parts, table, value, record.value) : record;
+}
+
+/** Reads the person's own profile. */
+export async function readProfile(parts: DeskParts): ReadRecord {
+  const { sysId } = parts.person.account;
+  const record = await parts.tableApi.row("sys_user", sysId, personFields);
+  if (!record.ok) return record;
+  // An instance that ignores `sysparm_fields` must not make this more than the profile.
+  const shown = Object.entries(record.value).filter(([name]) => personFields.includes(name));
+  return found(parts, "sys_user", sysId, Object.fromEntries(shown));
 }
 
 // * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the
@@ -219,15 +212,21 @@ export function servicenowPrompts(read: ResourceFamily["read"]): readonly Prompt
   }));
 }
 
+interface ResourceId {
+  readonly kind: RecordKind;
+  readonly value: string;
+  readonly isNumber: boolean;
+}
+
 /** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
-function parseRecordId(table: string, text: string): Outcome<{ readonly value: string; readonly isNumber: boolean }> {
-  const prefix = knownTable(table)?.numberPrefix ?? "";
+export function parseResourceId(kind: RecordKind, text: string): Outcome<ResourceId> {
+  const prefix = knownTable(tableOf(kind))?.numberPrefix ?? "";
   const sysId = parseSysId(text);
-  if (sysId.ok) return success({ value: sysId.value, isNumber: false });
+  if (sysId.ok) return success({ kind, value: sysId.value, isNumber: false });
   if (prefix === "") return sysId;
   const number = text.toUpperCase();
   if (number.startsWith(prefix) && /^\d{4,12}$/.test(number.slice(prefix.length))) {
-    return success({ value: number, isNumber: true });
+    return success({ kind, value: number, isNumber: true });
   }
   const expected = `32 hexadecimal digits, or a number such as ${prefix}0010001`;
   return failure({ reason: "invalid_record_id", expected });

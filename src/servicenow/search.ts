@@ -2,13 +2,12 @@
 import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
-import { type DeskParts, type ReadingPlace, readOn } from "./table_api.ts";
+import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
 import { displayValue, htmlToText, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
-import { mayShowField } from "./table_access.ts";
 import { askJson } from "./calls.ts";
 import { resolveReference } from "./find_record.ts";
 

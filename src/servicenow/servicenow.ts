@@ -5,17 +5,21 @@ import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { parseInstanceUrl } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
-import { createTableAccess } from "./table_access.ts";
+import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.ts";
 import { defaultTables } from "./tables.ts";
 import { type Caller, createCallAs } from "./calls.ts";
 import { type Answer, describeFailure, type ServicenowFailure } from "./failure.ts";
 import { createFetchOnce, createTransport, type Fetch } from "./transport.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
-import { askWhoAmI, createServicenowLinks, type ServicenowLinks } from "./links.ts";
-import { createRecordReader } from "./resources.ts";
-import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
-import { createDeskParts, type DeskParts } from "./table_api.ts";
+import {
+  askWhoAmI,
+  createInstanceTokenEndpoint,
+  createServicenowLinks,
+  type InstanceClient,
+  type ServicenowLinks,
+} from "./links.ts";
+import { parseResourceId, readProfile, readResource } from "./resources.ts";
 import { describeTable } from "./choices.ts";
 import { readItem } from "./catalog_item.ts";
 import { orderFromCatalog } from "./order.ts";
@@ -86,9 +90,8 @@ export function createServicenow(options: ServicenowOptions) {
   return {
     links,
     signIn,
-    reader: createRecordReader({ callAs, instance }),
     linking: createLinking({ links, storage, log, linkUrl, ...times }),
-    desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
+    ...createJobs({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure: ServicenowFailure) => describeFailure(failure, linkUrl),
     /** Closes what it holds open; it is not used afterwards. */
     close: () => fetchOnce.close(),
@@ -100,7 +103,7 @@ export function createServicenow(options: ServicenowOptions) {
 /** ServiceNow's agents give up after 30 s. */
 const jobMs = 24_000;
 
-function createDesk(
+function createJobs(
   { links, jobMs: limitMs = jobMs, ...place }: Parameters<typeof createDeskParts>[0] & {
     readonly links: ServicenowLinks;
     readonly jobMs?: number;
@@ -120,7 +123,16 @@ function createDesk(
       return await work(partsFor(person), request);
     };
 
-  return {
+  const [readOne, readOwn] = [job(readResource), job(readProfile)];
+  const reader = {
+    /** `text` is a sys_id or a number, checked before anything is asked. */
+    async read(kind: Parameters<typeof parseResourceId>[0], text: string, caller: Caller) {
+      const id = parseResourceId(kind, text);
+      return id.ok ? await readOne(id.value, caller) : id;
+    },
+    me: (caller: Caller) => readOwn(null, caller),
+  };
+  const desk = {
     tables: place.access.names,
     search: job(searchRecords),
     count: job(countRecords),
@@ -135,4 +147,5 @@ function createDesk(
     decide: job(decideApproval),
     attach: job(attachFile),
   };
+  return { reader, desk };
 }

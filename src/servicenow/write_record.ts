@@ -1,5 +1,5 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
-import type { DeskParts } from "./table_api.ts";
+import { type DeskParts, isSecretField } from "./table_api.ts";
 import { cutText, displayValue, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import {
   type GivenValue,
@@ -14,7 +14,6 @@ import { columnsOf, namedColumn, type TableColumns, unknownColumn } from "./colu
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import { knownTable, namedLines, namesIn } from "./tables.ts";
-import { isSecretField } from "./table_access.ts";
 import { failure, success } from "../lib/result.ts";
 
 // The outcome of a change: what the instance accepted, dropped, and changed besides.
