@@ -41,12 +41,7 @@ export interface ItemQuestion {
 export type CatalogItem = ValueOf<typeof readItem>;
 
 /** What a person answered when they ordered an item. */
-export interface ItemAnswers {
-  /** `item`: the number of the item; `null` where the record is or belongs to one. */
-  readonly answers: readonly { readonly item: string | null; readonly label: string; readonly value: string }[];
-  /** Whether there are more. */
-  readonly isCut: boolean;
-}
+export type ItemAnswers = NonNullable<ValueOf<typeof readAnswers>>;
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -259,7 +254,7 @@ const maxTables = 6;
 const maxNames = 100;
 
 /** `null` where ServiceNow keeps the answers from the person. */
-export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<ItemAnswers | null> {
+export async function readAnswers(parts: DeskParts, found: FoundRecord) {
   const known = knownTable(found.table);
   if (known !== undefined && !known.parents.includes("task")) {
     return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
@@ -274,10 +269,12 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
   const choices = await choiceTexts(parts, stored);
   const names = await recordNames(parts, stored);
   const answers = stored.map((each) => ({
+    /** The number of the item; `null` where the record is or belongs to one. */
     item: found.table === "sc_request" ? each.item : null,
     label: each.label || "(a question that ServiceNow does not show)",
     value: shownAnswer(each, choices, names),
   }));
+  /** `isCut`: whether there are more. */
   return success({ answers, isCut: rows.value.nextOffset !== null });
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, invalidInput } from "./failure.ts";
+import { invalidInput, type ValueOf } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { datesOf, wallClock } from "./dates.ts";
 import { readSelection, type RecordsWanted, select, shownValue, withConditions } from "./search.ts";
@@ -29,10 +29,7 @@ interface RecordCountRequest extends RecordsWanted {
 }
 
 /** A field to group by. `unit`: the days, weeks or months of a date. */
-interface GroupField {
-  readonly path: string;
-  readonly unit: string | null;
-}
+type GroupField = ValueOf<typeof groupField>;
 
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
@@ -80,7 +77,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
   });
 }
 
-async function groupField(parts: DeskParts, table: string, groupBy: string): Answer<GroupField> {
+async function groupField(parts: DeskParts, table: string, groupBy: string) {
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
   const found = await findColumn(parts, table, name);
   if (!found.ok) return found;

@@ -1,7 +1,7 @@
 /** Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them. */
 import { quantityWords, shownPrice } from "./order.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type ChangeReport, planChange } from "./write_record.ts";
 import { maxTextCharacters } from "./resolve_values.ts";
@@ -20,15 +20,8 @@ interface ApprovalRequest extends RecordName {
   readonly comment?: string | undefined;
 }
 
-/** An approval that the person may decide on. */
-interface Waiting {
-  readonly approval: RecordFields;
-  /** Who was asked, where the person is their delegate. */
-  readonly inPlaceOf: string | null;
-}
-
 /** The approval that waits for the person or for whom they stand in: by its sys_id, or by the record that it is about. */
-async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalRequest): Answer<Waiting> {
+async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalRequest) {
   const isApproval = isSysId(id.trim()) && (named === undefined || named.trim() === "");
   const about = isApproval
     ? success({ table, sysId: id.trim().toLowerCase() })
@@ -55,9 +48,10 @@ async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalR
   return invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
 }
 
-function onlyOne(rows: readonly RecordFields[], isDelegated: boolean): Outcome<Waiting> {
+function onlyOne(rows: readonly RecordFields[], isDelegated: boolean) {
   const [approval, second] = rows;
   if (approval !== undefined && second === undefined) {
+    /** `inPlaceOf`: who was asked, where the person is their delegate. */
     return success({ approval, inPlaceOf: isDelegated ? shownValue(approval, "approver") : null });
   }
   const ids = rows.map((row) =>

@@ -286,10 +286,7 @@ function toLinkSecrets(
 }
 
 /** An access token and whose it is. Lives as long as one call. */
-export interface LinkedAccess {
-  readonly accessToken: string;
-  readonly account: InstanceAccount;
-}
+export type LinkedAccess = Pick<LinkSecrets, "accessToken" | "account">;
 
 /** Links of users to accounts; `subject` is the `sub` of a user's tokens here. */
 export type ServicenowLinks = ReturnType<typeof createServicenowLinks>;

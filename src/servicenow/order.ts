@@ -27,10 +27,7 @@ const ordered = z.object({
 const cartLines = z.object({ items: z.array(z.object({ item_name: text, name: text, quantity: text, price: text })) });
 
 /** As the instance shows it. */
-interface Cart {
-  readonly lines: readonly { readonly name: string; readonly quantity: string; readonly price: string }[];
-  readonly total: string;
-}
+type Cart = Readonly<ReturnType<typeof toCart>>;
 const unknownCart: Cart = { lines: [], total: "" };
 
 const notOrdered = {
@@ -205,7 +202,7 @@ async function readCart({ callAs, person }: DeskParts): Answer<Cart> {
 }
 
 /** Lines are grouped by how often they are paid; an empty cart has none. */
-function toCart(cart: Readonly<Record<string, unknown>>): Cart {
+function toCart(cart: Readonly<Record<string, unknown>>) {
   const lines = [cart, ...Object.values(cart)].flatMap((group) => cartLines.safeParse(group).data?.items ?? []);
   return {
     total: text.parse(typeof cart["subtotal_price"] === "string" ? cart["subtotal_price"] : ""),
