@@ -114,6 +114,7 @@ Deno.test("file_search finds text in documents with the page, and says which doc
     Deno.writeTextFileSync(`${root}/notes.txt`, "no notice here\n");
     const tree = await answerOf(search, { query: "notice", show: "files" });
     assert.match(tree.text, /notes\.txt/);
+    assert.equal(tree.structured["files_searched"], 21, "what is not opened is not searched");
     assert.match(tree.text, /4 documents \(name them by pattern, such as \*\*\/\*\.pdf, to have all read\)/);
     const named = await answerOf(search, { query: "offer 2", pattern: "*.pdf" });
     assert.match(named.text, /23\.pdf\n5: \[p2\] offer 23|23\.pdf[^]*\[p2\] offer 23/);
@@ -307,4 +308,11 @@ Deno.test("hits in a document without pages are given without a name of its part
   withDocuments(async ({ root, search }) => {
     Deno.writeTextFileSync(`${root}/m.eml`, "Subject: Offer\nFrom: a@example.test\n\nAbove 10,000.\n");
     assert.match((await answerOf(search, { query: "10,000" })).text, /m\.eml\n\d+: Above 10,000\./);
+  }));
+
+Deno.test("a search says where only the beginning of a document was searched", () =>
+  withDocuments(async ({ root, search }) => {
+    const text = `Subject: x\n\n${"word ".repeat(1_000)}\n`;
+    Deno.writeTextFileSync(`${root}/long.eml`, text + `${"x".repeat(99)}\n`.repeat(90_000) + "the last\n");
+    assert.match((await answerOf(search, { query: "the last" })).text, /a match may be missed: 1 line: long\.eml:1\)/);
   }));

@@ -7,6 +7,8 @@ export interface DocumentText {
   summary: string;
   /** What should be known before reading: "contains macros, which were not run", "page 3 is a scanned picture". */
   remarks: string[];
+  /** Whether there is more in it that is not given. */
+  isCut?: boolean;
   /** In order. `name` is what is asked for after the colon ("p3", "Q3", "slide 2", "cell 4"); `text` is Markdown. */
   parts: { name: string; text: string }[];
 }

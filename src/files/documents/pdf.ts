@@ -58,12 +58,14 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
     parts.push({ name: `p${number}`, text: shown });
     characters += shown.length;
   }
-  const cut = parts.length < document.numPages ? `, of which the first ${parts.length} are read` : "";
+  const isCut = parts.length < document.numPages;
+  const cut = isCut ? `, of which the first ${parts.length} are read` : "";
   return {
     kind: "pdf",
     ...typeof title === "string" && title.trim() !== "" ? { title: title.trim() } : {},
     summary: `${document.numPages} page${document.numPages === 1 ? "" : "s"}${cut}`,
     remarks: without.length === 0 ? [] : [`without text, perhaps scanned: ${rangesOf(without)}`],
+    isCut,
     parts,
   };
 }

@@ -51,6 +51,7 @@ async function readText(bytes: Uint8Array, name: string): Promise<DocumentText> 
     return { name, text: kept };
   });
   const cut = left > 0 ? [] : [`only its first ${maxDocumentCharacters} characters are given`];
-  return { ...document, remarks: [...document.remarks, ...cut], parts };
+  const isCut = document.isCut === true || left <= 0;
+  return { ...document, remarks: [...document.remarks, ...cut], isCut, parts };
 }
 parentPort?.postMessage("ready");

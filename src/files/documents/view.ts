@@ -16,6 +16,7 @@ export interface DocumentFacts {
   readonly size: string;
   /** The parts and the line of the text at which each begins, from 1. */
   readonly places: readonly { readonly name: string; readonly line: number }[];
+  readonly isCut: boolean;
 }
 
 interface Opened {
@@ -58,7 +59,13 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     last = {
       path: path.text,
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
-      facts: { sizeBytes, words: wordsOf(document, path), size: sizeOf(document), places },
+      facts: {
+        sizeBytes,
+        words: wordsOf(document, path),
+        size: sizeOf(document),
+        places,
+        isCut: document.isCut === true,
+      },
     };
     return success(last);
   };

@@ -130,6 +130,7 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
     /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
     end(outcome: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null {
       if (outcome.ok) return show === "files" && current.lines > 0 ? null : outcome.value.stoppedAfter;
+      if (outcome.error === "document") state.searched--; // not even opened
       const entry = state.passedOver.get(outcome.error) ?? { count: 0, names: [] };
       state.passedOver.set(outcome.error, entry);
       if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);

@@ -247,6 +247,8 @@ async function search(run: SearchRun) {
         mayStopAtOnce: state.searched > 1,
       });
       hasPaused ||= isDocument;
+      const facts = factsOf(file);
+      if (isDocument && facts?.isCut) collector.addUnsure(facts.places.at(-1)?.line ?? 1);
       const line = collector.end(searched);
       if (line !== null && !isPast) {
         next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
