@@ -1,7 +1,6 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import {
   type AccessPatterns,
-  createAccessRules,
   createDiskWatch,
   createUserWorkspaces,
   createWorkspaceWatches,
@@ -94,7 +93,7 @@ export async function workspaceOpener(
       settings.directories.map((directory) => {
         const { name, path, isReadOnly } = directory;
         const root = rootOf(directory, user);
-        const own = { root, access: patternsBelow(name, access), isReadOnly, ...options };
+        const own = { root, access: { ...access, below: name }, isReadOnly, ...options };
         const open = () => openDiskWorkspace({ ...own, ...isReadOnly ? {} : { trash } });
         const joined = shared.get(name) ?? { name, isReadOnly, ...openWhileThere(path, root, open) };
         if (isReadOnly) shared.set(name, joined);
@@ -154,19 +153,6 @@ export function identityOf(path: string): string | null {
   }
 }
 
-/** The patterns as they hold in a directory of the workspace, whose name they may begin with. */
-function patternsBelow(directory: string, { denied = [] }: AccessPatterns): AccessPatterns {
-  const below = denied.flatMap((pattern) => {
-    const [first = "", ...names] = pattern.split("/").filter((name) => name !== "");
-    const isHere = createAccessRules({ denied: [first] }).isDenied([directory]);
-    return [
-      ...pattern.startsWith("/") ? [] : [pattern],
-      ...isHere ? [names.length === 0 ? "*" : `/${names.join("/")}`] : [],
-    ];
-  });
-  return { denied: below };
-}
-
 /** Where a user's files are, for people. */
 export function placeOfFiles({ store, sharing, directories }: WorkspaceSettings, userId: string): string {
   const isShared = sharing === "shared";
@@ -198,7 +184,7 @@ async function watchWorkspaces(
     if (createStoreWatch !== undefined) {
       return createStoreWatch({ access, storage, clock, log, name: storeNameOf(user) });
     }
-    const patterns = directory.name === "" ? access : patternsBelow(directory.name, access);
+    const patterns = { ...access, below: directory.name };
     return createDiskWatch({ access: patterns, onFailure, root: rootOf(directory, user), ...kernelOf(kernel) });
   };
   return createWorkspaceWatches({

@@ -42,7 +42,7 @@ export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } 
 export { showText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
-export { type AccessPatterns, createAccessRules } from "./workspace/access_rules.ts";
+export type { AccessPatterns } from "./workspace/access_rules.ts";
 export { foldedForms } from "./workspace/path.ts";
 export {
   entryPath,

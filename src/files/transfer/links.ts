@@ -39,7 +39,7 @@ const shared = {
     tokenId: z.string(),
     keyId: z.string().nullable(),
     scopes: z.array(z.string()),
-    directories: z.array(z.string()).optional(),
+    directories: z.array(z.string()).readonly().optional(),
     expiresAt: z.number(),
   }),
   path: z.string(),
@@ -88,8 +88,7 @@ export function principalOf({ principal }: TransferRecord): Principal {
 }
 
 export function storedPrincipal(principal: Principal): TransferRecord["principal"] {
-  const { directories, ...named } = principal;
-  return { ...named, scopes: [...principal.scopes], ...directories && { directories: [...directories] } };
+  return { ...principal, scopes: [...principal.scopes] };
 }
 
 type TransferStore = ReturnType<typeof createTransferStore>;

@@ -14,6 +14,8 @@ export interface AccessPatterns {
   readonly denied?: readonly string[];
   /** Readable only. Default: `.git`, whose hooks and configuration run programs. */
   readonly protected?: readonly string[];
+  /** The name of the workspace's root in the tree that the patterns are of, where it is a directory of a larger one. */
+  readonly below?: string;
 }
 
 /** The patterns, ready to ask. Each takes names below the root; a pattern may match at any depth, with all below it. */
@@ -33,8 +35,8 @@ export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
   const denied = (patterns.denied ?? []).map(toPattern);
   const protectedNames = (patterns.protected ?? defaultProtected).map(toPattern);
   return {
-    isDenied: toPredicate(denied),
-    isProtected: toPredicate(protectedNames),
+    isDenied: toPredicate(denied, patterns.below),
+    isProtected: toPredicate(protectedNames, patterns.below),
     hasDenied: denied.length > 0,
     isPlaceDependent: [...denied, ...protectedNames].some(({ names, isAnchored }) => isAnchored || names.length > 1),
   };
@@ -45,11 +47,12 @@ interface Pattern {
   readonly isAnchored: boolean;
 }
 
-function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]) => boolean {
+function toPredicate(patterns: readonly Pattern[], below?: string): (segments: readonly string[]) => boolean {
+  const root = below ? [foldedForms(below)] : [];
   const prepared = patterns.filter(({ names }) => names.length > 0);
   if (prepared.length === 0) return () => false;
   return (segments) => {
-    const folded = segments.map(foldedForms);
+    const folded = root.concat(segments.map(foldedForms));
     return prepared.some(({ names, isAnchored }) => {
       const lastStart = folded.length - names.length;
       for (let start = 0; start <= (isAnchored ? Math.min(0, lastStart) : lastStart); start++) {
