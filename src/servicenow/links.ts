@@ -129,12 +129,12 @@ async function takeRefreshLock(
   storage: Storage,
   subject: string,
   { clock, lockMs }: { readonly clock: Clock; readonly lockMs: number },
-): Promise<HeldLock | "busy" | { readonly pausedBecause: UnavailableCause }> {
+) {
   const key = refreshLockKey(subject);
   const present = await storage.get(key);
   if (present !== null) {
     const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
-    return failed === null ? "busy" : { pausedBecause: failed };
+    return failed === null ? "busy" as const : { pausedBecause: failed };
   }
   const holder = crypto.randomUUID();
   const taken = await storage.commit({
@@ -143,26 +143,22 @@ async function takeRefreshLock(
   });
   const entry = taken ? await storage.get(key) : null;
   if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
-    return "busy";
+    return "busy" as const;
   }
   const check = { key, version: entry.version };
   const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
   return {
+    /** Holds until another instance takes the lock over. */
     check,
     release: () => end({ deletes: [key] }),
-    releaseToPause: (because) =>
+    /** Stops all refreshes for a while. */
+    releaseToPause: (because: UnavailableCause) =>
       end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
   };
 }
 
 /** A lock that this caller holds. */
-interface HeldLock {
-  /** Holds until another instance takes the lock over. */
-  readonly check: VersionCheck;
-  release(): Promise<void>;
-  /** Stops all refreshes for a while. */
-  releaseToPause(because: UnavailableCause): Promise<void>;
-}
+type HeldLock = Extract<Awaited<ReturnType<typeof takeRefreshLock>>, { readonly check: VersionCheck }>;
 
 interface RefreshOptions {
   readonly store: LinkStore;

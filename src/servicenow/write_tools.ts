@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
+import type { Answer } from "./failure.ts";
 import { type ChangeReport, type FieldChange, shortened } from "./write_record.ts";
 import { oneLine } from "./field_values.ts";
 import type { OrderReport } from "./order.ts";
@@ -81,6 +82,11 @@ function shownChange({ dryRun, table, name, title, link, changes, notTaken, also
   };
 }
 
+/** What comes of a change, in the words of its reader. */
+function reported(servicenow: ServicenowRecords, made: Answer<ChangeReport>, reader: Reader): Promise<ToolOutcome> {
+  return answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+}
+
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
 function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
   const { dryRun, name, changes, notTaken, madeFrom } = report;
@@ -137,8 +143,7 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     const values = valuesOf(input, given(input.from) !== undefined);
     if (!values.ok) return invalidArguments(values.error);
     const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
-    const made = servicenow.desk.create(request, callerOf(context));
-    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+    return await reported(servicenow, servicenow.desk.create(request, callerOf(context)), reader);
   });
 }
 
@@ -164,8 +169,7 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     const { dry_run: dryRun, if_version: ifVersion } = input;
     const request = { table: given(input.table), values: values.value, ifVersion };
     const update = (id: string, dryRun: boolean) => {
-      const made = servicenow.desk.update({ ...request, id, dryRun }, callerOf(context));
-      return answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+      return reported(servicenow, servicenow.desk.update({ ...request, id, dryRun }, callerOf(context)), reader);
     };
     const ids = listedIds(input.id);
     if (ids.length === 1) return await update(input.id, dryRun);
@@ -205,8 +209,7 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     }),
   }, async ({ id, table, audience, text, dry_run: dryRun }, context, reader) => {
     const request = { id, table: given(table), audience, text, dryRun };
-    const made = servicenow.desk.addNote(request, callerOf(context));
-    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+    return await reported(servicenow, servicenow.desk.addNote(request, callerOf(context)), reader);
   });
 }
 
@@ -304,8 +307,7 @@ function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     }),
   }, async ({ id, decision, comment, dry_run: dryRun }, context, reader) => {
     const request = { id, decision, comment: given(comment), dryRun };
-    const made = servicenow.desk.decide(request, callerOf(context));
-    return await answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+    return await reported(servicenow, servicenow.desk.decide(request, callerOf(context)), reader);
   });
 }
 
