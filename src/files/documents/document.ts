@@ -2,7 +2,7 @@
 export interface DocumentText {
   /** `pdf`, `docx`, `xlsx`, … */
   kind: string;
-  title?: string;
+  title?: string | undefined;
   /** What there is, in one line: "12 pages", "3 sheets: Q1 (40 rows, 8 columns), …". */
   summary: string;
   /** What should be known before reading: "contains macros, which were not run", "page 3 is a scanned picture". */
@@ -44,4 +44,9 @@ export class DocumentBudget {
 }
 
 /** Reads one kind. Throws a {@link DocumentRefusal} for what cannot be read. */
-export type DocumentReader = (bytes: Uint8Array, budget: DocumentBudget) => Promise<DocumentText>;
+export type DocumentReader = (bytes: Uint8Array, budget: DocumentBudget) => DocumentText | Promise<DocumentText>;
+
+/** What a document says of itself, where it does. */
+export function titleOf(said: string): string | undefined {
+  return said.trim().replace(/\s+/g, " ") || undefined;
+}

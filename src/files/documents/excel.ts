@@ -1,8 +1,8 @@
 /** Excel workbooks (ECMA-376, part 1, §18): values with their formulas, dates as dates, what is hidden told. */
-import type { DocumentReader, DocumentText } from "./document.ts";
+import type { DocumentBudget, DocumentReader } from "./document.ts";
 import { columnName, parseCell, type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { type OfficePackage, openOffice, type Relation } from "./office.ts";
+import { type OfficePackage, openOffice, type Relation, targetWords } from "./office.ts";
 
 /** What a sheet may have (Excel's own bounds). */
 const maxColumns = 16_384;
@@ -10,35 +10,31 @@ const maxDays = 2_958_466;
 
 export const readExcel: DocumentReader = (bytes, budget) => {
   const office = openOffice(bytes, budget);
-  const { main, part, related, relations, title, remarks, container } = office;
+  const { main, part, related, relations, title, remarks, names } = office;
   const book = childOf(part(main), "workbook");
   const strings: string[] = [];
   part(related(main, "/sharedStrings"), { each: { si: (item) => strings.push(richText(item)) } });
   const formats = readFormats(part(related(main, "/styles")));
-  const is1904 = ["1", "true"].includes(childOf(book, "workbookPr")?.attributes["date1904"] ?? "");
+  const is1904 = isOn(childOf(book, "workbookPr")?.attributes["date1904"]);
   const sheets = elementsOf(childOf(book, "sheets"), "sheet").map(({ attributes }): Sheet => {
     const name = attributes["name"] ?? "";
     const target = relations(main).get(attributes["r:id"] ?? "")?.target ?? "";
     const isHidden = (attributes["state"] ?? "visible") !== "visible";
-    return {
-      name,
-      isHidden,
-      ...readSheet(office, target, { strings, formats, is1904, take: (size) => budget.take(size) }),
-    };
+    return { name, isHidden, ...readSheet(office, target, { strings, formats, is1904, budget }) };
   });
-  const outside = container.names.filter((name) => /externallinks\/[^/]+\.xml$/.test(name));
+  const outside = names.filter((name) => /externallinks\/[^/]+\.xml$/.test(name));
   if (outside.length > 0) {
-    const targets = outside.flatMap((name) => [...relations(name).values()].map(({ target }) => target.slice(0, 200)));
-    remarks.push(`formulas refer to other workbooks, which were not read: ${targets.slice(0, 5).join(", ")}`);
+    const targets = targetWords(outside.flatMap((name) => [...relations(name).values()]));
+    remarks.push(`formulas refer to other workbooks, which were not read: ${targets}`);
   }
-  return Promise.resolve<DocumentText>({ kind: "xlsx", ...title, remarks, ...toSheets(sheets, budget) });
+  return { kind: "xlsx", title, remarks, ...toSheets(sheets, budget) };
 };
 
 interface Book {
   readonly strings: readonly string[];
   readonly formats: readonly string[];
   readonly is1904: boolean;
-  take(size: number): void;
+  readonly budget: DocumentBudget;
 }
 
 function readSheet({ part, relations }: OfficePackage, name: string, book: Book): Omit<Sheet, "name" | "isHidden"> {
@@ -60,7 +56,7 @@ function readSheet({ part, relations }: OfficePackage, name: string, book: Book)
             const value = withFormula(valueOf(cell, book), formulaOf(childOf(cell, "f"), column, last));
             const text = [value, ...(comments.get(at) ?? [])].join(" ").trim();
             if (text === "") continue;
-            book.take(text.length);
+            book.budget.take(text.length);
             cells.set(column, text);
           }
           rows.set(last, { number: last, isHidden: isOn(attributes["hidden"]), cells });

@@ -2,19 +2,17 @@
 import type { DocumentBudget } from "./document.ts";
 import { type Element, textOf } from "./markup.ts";
 
-/** What an element is. `through` stands for its children. */
-export type Role =
+/** What an element is, a role without more by its word alone. `through` stands for its children. */
+export type Role = "skip" | "through" | "table" | "row" | "pre" | "block" | "cell" | FullRole;
+
+type FullRole =
   | { readonly as: "skip" | "through" | "table" | "row" | "pre" }
   /** A paragraph; `mark` begins it ("## ", "- "), and what follows inside it is indented by `indent`. */
-  | { readonly as: "block"; readonly mark?: string; readonly indent?: string }
+  | { readonly as: "block"; readonly mark?: string | undefined; readonly indent?: string }
   | { readonly as: "inline"; readonly before: string; readonly after: string }
   | { readonly as: "text"; readonly text: string }
   | { readonly as: "cell"; readonly columns?: number; readonly rows?: number };
 
-export const [skip, through, block, table, row, cell, pre] =
-  (["skip", "through", "block", "table", "row", "cell", "pre"] as const).map((as): Role => ({ as })) as [
-    ...[Role, Role, Role, Role, Role, Role, Role],
-  ];
 export const inline = (before: string, after = before): Role => ({ as: "inline", before, after });
 export const say = (text: string): Role => ({ as: "text", text });
 export const heading = (level: number, label = ""): Role => ({
@@ -27,7 +25,7 @@ export const image = (words = ""): Role => say(words.trim() === "" ? "[image]" :
 export interface Dialect {
   readonly roles: Readonly<Record<string, Role | ((element: Element) => Role)>>;
   /** Of elements without a role. */
-  readonly other: (element: Element) => Role;
+  readonly other: Role | ((element: Element) => Role);
   /** Whether text between the elements counts, with its white space made one blank. */
   readonly hasLooseText: boolean;
 }
@@ -97,9 +95,10 @@ export function renderFlow(root: Element, dialect: Dialect, budget: DocumentBudg
   return blocks.join("");
 }
 
-function roleOf(element: Element, { roles, other }: Dialect): Role {
-  const role = (Object.hasOwn(roles, element.name) ? roles[element.name] : undefined) ?? other;
-  return typeof role === "function" ? role(element) : role;
+export function roleOf(element: Element, { roles, other }: Pick<Dialect, "roles" | "other">): FullRole {
+  const found = (Object.hasOwn(roles, element.name) ? roles[element.name] : undefined) ?? other;
+  const role = typeof found === "function" ? found(element) : found;
+  return typeof role === "string" ? { as: role } : role;
 }
 
 function rowsOf(root: Element, dialect: Dialect, budget: DocumentBudget): string[][] {

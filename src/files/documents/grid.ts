@@ -17,13 +17,13 @@ export interface Sheet {
   readonly isHidden: boolean;
   readonly rows: readonly SheetRow[];
   readonly hiddenColumns: ReadonlySet<number>;
-  readonly merged: readonly string[];
+  readonly merged?: readonly string[];
 }
 
 /** A workbook's sheets: rows and columns without text are left out, their numbers and letters tell. */
 export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick<DocumentText, "summary" | "parts"> {
   const told: string[] = [];
-  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged }) => {
+  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged = [] }) => {
     const filled = rows.filter(({ cells }) => cells.size > 0);
     const columns = [...new Set(filled.flatMap(({ cells }) => [...cells.keys()]))].sort((one, other) => one - other);
     const size = `${countOf(filled.length, "row")}, ${countOf(columns.length, "column")}`;

@@ -1,22 +1,17 @@
 /** HTML pages and the chapters of EPUB books, as the Markdown of what they show. */
 import { openContainer } from "./container.ts";
-import { type DocumentBudget, type DocumentReader, DocumentRefusal } from "./document.ts";
+import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
 import {
-  block,
   countOf,
   type Dialect,
   heading,
   image,
   inline,
   oneLine,
-  pre,
   renderFlow,
   type Role,
-  row,
+  roleOf,
   say,
-  skip,
-  table,
-  through,
   wordsOf,
 } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
@@ -30,7 +25,7 @@ const hiding = /display:\s*none|visibility:\s*hidden|font-size:\s*0(?![.\d])/i;
 
 export const readHtml: DocumentReader = (bytes, budget) => {
   const { text, title, remarks } = renderHtml(bytes, budget);
-  return Promise.resolve({ kind: "html", ...title, summary: wordsOf(text), remarks, parts: [{ name: "text", text }] });
+  return { kind: "html", title, summary: wordsOf(text), remarks, parts: [{ name: "text", text }] };
 };
 
 /** The Markdown of a page: what it hides is left out, and said to be. */
@@ -38,45 +33,48 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
   const root = parseMarkup(source, budget, { html: true });
   let hidden = 0;
   const labels = new Map<Element, string>();
-  const wrap = (mark: string) => (element: Element) => isInline(element) ? inline(mark) : through;
+  const wrap = (mark: string) => (element: Element) => isInline(element) ? inline(mark) : "through";
   const roles: Dialect["roles"] = {
-    ...Object.fromEntries([...blockNames].map((name) => [name, block])),
-    ...Object.fromEntries(leftOut.map((name) => [name, skip])),
+    ...Object.fromEntries([...blockNames].map((name) => [name, "block" as const])),
+    ...Object.fromEntries(leftOut.map((name) => [name, "skip" as const])),
     ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((level) => [`h${level}`, heading(level)])),
     ...{ b: wrap("**"), strong: wrap("**"), s: wrap("~~"), del: wrap("~~"), strike: wrap("~~"), code: inline("`") },
-    ...{ br: say("\n"), pre, tr: row, sup: inline("^"), blockquote: { as: "block", mark: "> ", indent: "> " } },
+    ...{
+      br: say("\n"),
+      pre: "pre",
+      tr: "row",
+      sup: inline("^"),
+      blockquote: { as: "block", mark: "> ", indent: "> " },
+    },
     ol: (element) => {
       const { start, type } = element.attributes;
       let number = Number(start ?? 1) || 1;
       for (const item of elementsOf(element, "li")) labels.set(item, `${formatNumber(number++, type)}. `);
-      return block;
+      return "block";
     },
     li: (element) => {
       const mark = labels.get(element) ?? "- ";
       return { as: "block", mark, indent: " ".repeat(mark.length) };
     },
-    img: ({ attributes: { alt } }) => alt === "" ? skip : image(alt),
+    img: ({ attributes: { alt } }) => alt === "" ? "skip" : image(alt),
     a: (element) => {
       const { href: link = "", type, role } = element.attributes;
       if (/noteref/.test(`${type} ${role}`)) return inline("^"); // EPUB 3.3 §4.3.5
-      if (/^(?:#|javascript:|data:|$)/i.test(link)) return through;
+      if (/^(?:#|javascript:|data:|$)/i.test(link)) return "through";
       return isInline(element) ? inline("[", `](${link})`) : say(`[${oneLine(textOf(element))}](${link})`);
     },
-    table: (element) => allOf(element, "table").length === 0 ? table : block, // one that holds others lays a page out
+    table: (element) => allOf(element, "table").length === 0 ? "table" : "block", // one that holds others lays a page out
     ...{ td: cellOf, th: cellOf },
   };
-  const roleOf = (element: Element): Role => {
-    const { attributes: { hidden: isHidden, style = "" }, name } = element;
-    const role = (Object.hasOwn(roles, name) ? roles[name] : undefined) ?? through;
-    if (isHidden === undefined && !hiding.test(style)) return typeof role === "function" ? role(element) : role;
+  const other = (element: Element): Role => {
+    const { hidden: isHidden, style = "" } = element.attributes;
+    if (isHidden === undefined && !hiding.test(style)) return roleOf(element, { roles, other: "through" });
     hidden++;
-    return skip;
+    return "skip";
   };
-  const dialect: Dialect = { hasLooseText: true, roles: {}, other: roleOf };
-  const text = renderFlow(root, dialect, budget);
-  const title = oneLine(textOf(allOf(root, "title")[0]));
+  const text = renderFlow(root, { hasLooseText: true, roles: {}, other }, budget);
   const remarks = hidden === 0 ? [] : [`${countOf(hidden, "hidden element")} left out; the source has the text`];
-  return { text, title: title === "" ? {} : { title }, remarks };
+  return { text, title: titleOf(textOf(allOf(root, "title")[0])), remarks };
 }
 
 const cellOf = ({ attributes: { colspan, rowspan } }: Element): Role => ({
@@ -89,23 +87,20 @@ function isInline(element: Element): boolean {
 
 /** EPUB 3.3 §4 and §5: the chapters in the order of the spine. */
 export const readEpub: DocumentReader = (bytes, budget) => {
-  const container = openContainer(bytes, budget);
-  const bytesOf = (name: string) => container.read(name) ?? "";
-  if (container.names.includes("meta-inf/encryption.xml") && container.names.includes("meta-inf/rights.xml")) {
+  const { names, part, read } = openContainer(bytes, budget);
+  if (names.includes("meta-inf/encryption.xml") && names.includes("meta-inf/rights.xml")) {
     throw new DocumentRefusal("it is encrypted against copying");
   }
-  const opf = allOf(parseMarkup(bytesOf("META-INF/container.xml"), budget), "rootfile")[0]?.attributes["full-path"] ??
-    "";
-  const book = childOf(parseMarkup(bytesOf(opf), budget), "package");
+  const opf = allOf(part("META-INF/container.xml"), "rootfile")[0]?.attributes["full-path"] ?? "";
+  const book = childOf(part(opf), "package");
   const files = new Map(allOf(book, "item").map(({ attributes }) => [attributes["id"], attributes["href"] ?? ""]));
   const remarks = new Set<string>();
   const parts = allOf(book, "itemref").map(({ attributes }, index) => {
     const path = new URL(files.get(attributes["idref"]) ?? "", `x:/${opf}`).pathname.slice(1);
-    const page = renderHtml(bytesOf(decodeURIComponent(path)), budget);
+    const page = renderHtml(read(decodeURIComponent(path)), budget);
     page.remarks.forEach((remark) => remarks.add(remark));
     return { name: `chapter ${index + 1}`, text: page.text };
   });
-  const title = textOf(allOf(childOf(book, "metadata"), "title")[0]).trim();
-  const summary = countOf(parts.length, "chapter");
-  return Promise.resolve({ kind: "epub", ...(title === "" ? {} : { title }), summary, remarks: [...remarks], parts });
+  const title = titleOf(textOf(allOf(childOf(book, "metadata"), "title")[0]));
+  return { kind: "epub", title, summary: countOf(parts.length, "chapter"), remarks: [...remarks], parts };
 };

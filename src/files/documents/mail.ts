@@ -24,7 +24,7 @@ export const readMail: DocumentReader = async (bytes, budget) => {
   const head = rows.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`).join("\n");
   return {
     kind: "eml",
-    ...(mail.subject ? { title: mail.subject } : {}),
+    title: mail.subject || undefined,
     summary: countOf(mail.attachments.length, "attachment"),
     remarks: page?.remarks ?? [],
     parts: [{ name: "text", text: `${head}\n\n${page?.text ?? mail.text?.trim() ?? ""}` }],

@@ -30,7 +30,7 @@ export const readNotebook: DocumentReader = (bytes) => {
   });
   const outputs = parts.length - cells.length;
   const summary = `${countOf(cells.length, "cell")}, ${outputs} with outputs`;
-  return Promise.resolve({ kind: "ipynb", summary, remarks: [], parts });
+  return { kind: "ipynb", summary, remarks: [], parts };
 };
 
 function outputWords({ text, data = {}, ename, evalue }: z.output<typeof output>): string {

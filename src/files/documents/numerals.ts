@@ -1,6 +1,6 @@
 /** Numbers of lists and headings. */
 
-const romans = Object.entries({
+const romanValues = {
   m: 1000,
   cm: 900,
   d: 500,
@@ -14,7 +14,8 @@ const romans = Object.entries({
   v: 5,
   iv: 4,
   i: 1,
-});
+};
+const romans = Object.entries(romanValues);
 const maxRoman = 4_000;
 
 /** A number as its list writes it, by how the list writes 1: "1", "a", "A", "i" or "I". */

@@ -1,23 +1,10 @@
 /** What docx, xlsx and pptx share (ECMA-376, part 2): parts, their relationships, and what is told of each of them. */
-import { type Container, openContainer } from "./container.ts";
-import { type DocumentBudget, DocumentRefusal } from "./document.ts";
-import { cell, countOf, type Dialect, image, type Role, row, say, skip, table, through } from "./flow.ts";
-import { allOf, childOf, type Element, parseMarkup, type ParseOptions, textOf } from "./markup.ts";
+import { openContainer } from "./container.ts";
+import { type DocumentBudget, DocumentRefusal, titleOf } from "./document.ts";
+import { countOf, type Dialect, image, type Role, say } from "./flow.ts";
+import { allOf, childOf, type Element, textOf } from "./markup.ts";
 
-export interface OfficePackage {
-  readonly container: Container;
-  readonly title: { readonly title?: string };
-  /** Macros, external references: what every kind says. */
-  readonly remarks: string[];
-  /** The name of the main part. */
-  readonly main: string;
-  /** A part's root element, empty where there is no such part. */
-  part(name: string | undefined, options?: ParseOptions): Element;
-  /** Where a part's relationships lead, by id, in the order that they are written. */
-  relations(name: string): Map<string, Relation>;
-  /** The first related part of a type, by the end of its type's address ("/styles"). */
-  related(name: string, type: string): string | undefined;
-}
+export type OfficePackage = ReturnType<typeof openOffice>;
 
 export interface Relation {
   readonly type: string;
@@ -25,14 +12,11 @@ export interface Relation {
   readonly isExternal: boolean;
 }
 
-export function openOffice(bytes: Uint8Array, budget: DocumentBudget): OfficePackage {
-  const container = openContainer(bytes, budget);
-  const part = (name: string | undefined, options: ParseOptions = {}): Element => {
-    const content = name === undefined ? null : container.read(name);
-    return parseMarkup(content ?? "", budget, options);
-  };
+export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
+  const { names, part } = openContainer(bytes, budget);
   const kept = new Map<string, Map<string, Relation>>();
-  const relations = (name: string) => {
+  /** Where a part's relationships lead, by id, in the order that they are written. */
+  const relations = (name: string): Map<string, Relation> => {
     const known = kept.get(name);
     if (known !== undefined) return known;
     const [, folder = "", file = ""] = /^(.*\/)?(.*)$/.exec(name) ?? [];
@@ -42,7 +26,7 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget): OfficePac
         const target = attributes["Target"] ?? "";
         return [attributes["Id"] ?? "", {
           type: attributes["Type"] ?? "",
-          target: isExternal ? target : resolvePart(folder, target),
+          target: isExternal ? target : new URL(target, `x:/${folder}`).pathname.slice(1),
           isExternal,
         }];
       }),
@@ -50,29 +34,30 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget): OfficePac
     kept.set(name, found);
     return found;
   };
+  /** The first related part of a type, by the end of its type's address ("/styles"). */
   const related = (name: string, type: string) =>
     [...relations(name).values()].find((relation) => !relation.isExternal && relation.type.endsWith(type))?.target;
   const main = related("", "/officeDocument");
   if (main === undefined) throw new DocumentRefusal("it is damaged: it names no main part");
-  const remarks: string[] = [];
-  if (container.names.some((name) => /vbaproject\.bin$|xl\/macrosheets\//.test(name))) {
-    remarks.push("contains macros, which were not run");
-  }
+  const remarks = macroRemarks(names, /vbaproject\.bin$|xl\/macrosheets\//);
   const outside = [...relations(main).values()].filter(({ type, isExternal }) =>
     isExternal && !type.endsWith("/hyperlink")
   );
   if (outside.length > 0) {
-    const targets = outside.slice(0, 5).map(({ target }) => target.slice(0, 200)).join(", ");
     const were = outside.length === 1 ? "was" : "were";
-    remarks.push(`refers to ${countOf(outside.length, "outside file")}, which ${were} not fetched: ${targets}`);
+    const count = countOf(outside.length, "outside file");
+    remarks.push(`refers to ${count}, which ${were} not fetched: ${targetWords(outside)}`);
   }
-  const title = textOf(childOf(part("docProps/core.xml"), "coreProperties", "title")).trim();
-  return { container, title: title === "" ? {} : { title }, remarks, main, part, relations, related };
+  const title = titleOf(textOf(childOf(part("docProps/core.xml"), "coreProperties", "title")));
+  return { names, title, remarks, main, part, relations, related };
 }
 
-function resolvePart(folder: string, target: string): string {
-  if (target.startsWith("/")) return target.slice(1);
-  return new URL(target, `x:/${folder}`).pathname.slice(1);
+export function macroRemarks(names: readonly string[], pattern: RegExp): string[] {
+  return names.some((name) => pattern.test(name)) ? ["contains macros, which were not run"] : [];
+}
+
+export function targetWords(relations: readonly Relation[]): string {
+  return relations.slice(0, 5).map(({ target }) => target.slice(0, 200)).join(", ");
 }
 
 /** The cached values of charts that a part shows, as one line a series. */
@@ -101,15 +86,10 @@ export function officeDialect(office: OfficePackage, partName: string): Dialect 
     say(chartWords(office, office.relations(partName).get(attributes["r:id"] ?? "")?.target));
   return {
     hasLooseText: false,
-    other: ({ name }) => name.endsWith("Pr") ? skip : through,
+    other: ({ name }) => name.endsWith("Pr") ? "skip" : "through",
     roles: {
-      t: (element) => say(textOf(element)),
-      br: say("\n"),
-      tbl: table,
-      tr: row,
-      tc: cell,
-      Fallback: skip,
-      chart,
+      ...{ tbl: "table", tr: "row", tc: "cell", Fallback: "skip" },
+      ...{ t: (element) => say(textOf(element)), br: say("\n"), chart },
     },
   };
 }

@@ -1,9 +1,7 @@
 /** OpenDocument texts, sheets and presentations (OASIS ODF 1.3, part 3): odt, ods, odp. */
 import { openContainer } from "./container.ts";
-import { type DocumentBudget, type DocumentReader, DocumentRefusal, type DocumentText } from "./document.ts";
+import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
 import {
-  block,
-  cell,
   countOf,
   type Dialect,
   heading,
@@ -12,84 +10,59 @@ import {
   oneLine,
   paragraphs,
   renderFlow,
-  type Role,
-  row,
   say,
-  skip,
-  table,
-  through,
   wordsOf,
 } from "./flow.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
-import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
+import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
+import { macroRemarks } from "./office.ts";
 
 /** How often one row or cell that has text is repeated. */
 const maxRepeats = 1_000;
 
 export const readOpenDocument: DocumentReader = (bytes, budget) => {
-  const container = openContainer(bytes, budget);
-  const part = (name: string) => {
-    const content = container.read(name);
-    return parseMarkup(content ?? "", budget);
-  };
+  const { names, part } = openContainer(bytes, budget);
   if (allOf(part("META-INF/manifest.xml"), "encryption-data").length > 0) {
     throw new DocumentRefusal("it is encrypted with a password");
   }
   const content = childOf(part("content.xml"), "document-content");
   const [body] = elementsOf(childOf(content, "body"));
   if (body === undefined) throw new DocumentRefusal("it is damaged: it has no content");
-  const title = textOf(allOf(part("meta.xml"), "title")[0]).trim();
+  const title = titleOf(textOf(allOf(part("meta.xml"), "title")[0]));
+  const remarks = macroRemarks(names, /^(basic|scripts)\/(?!.*script-l[bc]\.xml$).+\.(xml|py|js|bsh)$/);
   const styles = new Map(
     [...allOf(content, "style", "list-style"), ...allOf(part("styles.xml"), "style", "list-style")]
       .map((style) => [`${style.name} ${style.attributes["name"]}`, style]),
   );
-  const found: Omit<DocumentText, "title"> = body.name === "spreadsheet"
-    ? {
-      kind: "ods",
-      remarks: [],
-      ...toSheets(elementsOf(body, "table").map((table) => toSheet(table, styles)), budget),
-    }
-    : body.name === "presentation"
-    ? { kind: "odp", ...toSlides(body, styles, budget) }
-    : { kind: "odt", ...toText(body, styles, budget) };
-  if (
-    container.names.some((name) =>
-      /^(basic|scripts)\/.+\.(xml|py|js|bsh)$/.test(name) && !/script-l[bc]\.xml$/.test(name)
-    )
-  ) {
-    found.remarks.push("contains macros, which were not run");
+  if (body.name === "spreadsheet") {
+    const sheets = elementsOf(body, "table").map((table) => toSheet(table, styles));
+    return { kind: "ods", title, remarks, ...toSheets(sheets, budget) };
   }
-  return Promise.resolve({ ...found, ...(title === "" ? {} : { title }) });
+  if (body.name === "presentation") {
+    const parts = toSlides(body, styles, budget);
+    return { kind: "odp", title, summary: countOf(parts.length, "slide"), remarks, parts };
+  }
+  const text = renderFlow(body, odfDialect(body, styles, budget), budget);
+  const changes = allOf(childOf(body, "tracked-changes"), "changed-region").length;
+  if (changes > 0) remarks.unshift(`has ${countOf(changes, "tracked change")}, marked in the text`);
+  const summary = `${wordsOf(text)}, ${countOf(allOf(body, "table").length, "table")}`;
+  return { kind: "odt", title, summary, remarks, parts: [{ name: "text", text }] };
 };
 
 type Styles = ReadonlyMap<string, Element>;
 
-function toText(body: Element, styles: Styles, budget: DocumentBudget): Omit<DocumentText, "kind"> {
-  const text = renderFlow(body, odfDialect(body, styles, budget), budget);
-  const changes = allOf(childOf(body, "tracked-changes"), "changed-region").length;
-  return {
-    summary: `${wordsOf(text)}, ${countOf(allOf(body, "table").length, "table")}`,
-    remarks: changes === 0 ? [] : [`has ${countOf(changes, "tracked change")}, marked in the text`],
-    parts: [{ name: "text", text }],
-  };
-}
-
-function toSlides(body: Element, styles: Styles, budget: DocumentBudget): Omit<DocumentText, "kind"> {
+function toSlides(body: Element, styles: Styles, budget: DocumentBudget) {
   const dialect = odfDialect(body, styles, budget);
-  const parts = elementsOf(body, "page").map((page, index) => {
+  return elementsOf(body, "page").map((page, index) => {
     const style = styles.get(`style ${page.attributes["style-name"]}`);
     const isHidden = childOf(style, "drawing-page-properties")?.attributes["visibility"] === "hidden";
     const notes = elementsOf(page, "notes").map((one) => renderFlow(one, dialect, budget)).join("");
-    const text = renderFlow(
-      { ...page, children: elementsOf(page).filter(({ name }) => name !== "notes") },
-      dialect,
-      budget,
-    );
+    const shown = { ...page, children: elementsOf(page).filter(({ name }) => name !== "notes") };
+    const text = renderFlow(shown, dialect, budget);
     const said = notes === "" ? "" : `Notes: ${notes}`;
     return { name: `slide ${index + 1}`, text: paragraphs(isHidden ? "(hidden slide)" : "", text, said) };
   });
-  return { summary: countOf(parts.length, "slide"), remarks: [], parts };
 }
 
 function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dialect {
@@ -117,32 +90,31 @@ function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dial
     if (change?.name !== "deletion") return say(change?.name === "insertion" ? `[inserted ${by}` : "");
     return say(`[deleted ${by}${inner({ ...change, children: elementsOf(change).slice(1) })}]`);
   };
-  const item = (element: Element): Role => {
-    const mark = labels.get(element) ?? "";
-    const indent = " ".repeat(Math.min(mark.length || 2, 8));
-    return { as: "block", indent, ...(mark === "" ? {} : { mark }) };
+  const item = (element: Element) => {
+    const mark = labels.get(element) || undefined;
+    return { as: "block", indent: " ".repeat(Math.min(mark?.length ?? 2, 8)), mark } as const;
   };
   let isTitle = false;
   const dialect: Dialect = {
     hasLooseText: true,
-    other: () => through,
+    other: "through",
     roles: {
       h: ({ attributes }) => heading(Number(attributes["outline-level"])),
-      p: ({ attributes }) => isTitle || attributes["style-name"] === "Title" ? heading(1) : block,
+      p: ({ attributes }) => isTitle || attributes["style-name"] === "Title" ? heading(1) : "block",
       span: ({ attributes }) => {
-        const properties = childOf(styles.get(`style ${attributes["style-name"]}`), "text-properties")?.attributes ??
-          {};
+        const style = styles.get(`style ${attributes["style-name"]}`);
+        const properties = childOf(style, "text-properties")?.attributes ?? {};
         if ((properties["text-line-through-style"] ?? "none") !== "none") return inline("~~");
         if (/^super|^[1-9]/.test(properties["text-position"] ?? "")) return inline("^");
-        return properties["font-weight"] === "bold" && !isTitle ? inline("**") : through;
+        return properties["font-weight"] === "bold" && !isTitle ? inline("**") : "through";
       },
-      a: ({ attributes: { href = "" } }) => /^#|^$/.test(href) ? through : inline("[", `](${href})`),
+      a: ({ attributes: { href = "" } }) => /^#|^$/.test(href) ? "through" : inline("[", `](${href})`),
       list: (element) => {
         if (!labels.has(elementsOf(element)[0] ?? element)) label(element, undefined, 1);
-        return through;
+        return "through";
       },
       ...{ "list-item": item, "list-header": item },
-      ...{ table, "table-row": row, "table-cell": cell, "covered-table-cell": cell },
+      ...{ table: "table", "table-row": "row", "table-cell": "cell", "covered-table-cell": "cell" },
       ...{ s: say(" "), tab: say("\t"), "line-break": say("\n") },
       note: (element) =>
         say(`[${element.attributes["note-class"] ?? "note"}: ${inner(childOf(element, "note-body"))}]`),
@@ -152,12 +124,12 @@ function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dial
         // A table is followed by a picture of itself.
         return elementsOf(element)[0]?.name === "image"
           ? image(textOf(childOf(element, "desc") ?? childOf(element, "title")))
-          : block;
+          : "block";
       },
       ...{ "change-start": changed, change: changed },
       "change-end": (element) => say(changeOf(element)?.name === "insertion" ? "]" : ""),
-      ...{ "tracked-changes": skip, "note-citation": skip, "page-number": skip, forms: skip },
-      ...{ desc: skip, title: skip, image: skip },
+      ...{ "tracked-changes": "skip", "note-citation": "skip", "page-number": "skip", forms: "skip" },
+      ...{ desc: "skip", title: "skip", image: "skip" },
     },
   };
   return dialect;
@@ -173,7 +145,6 @@ function toSheet(table: Element, styles: Styles): Sheet {
   const style = childOf(styles.get(`style ${table.attributes["style-name"]}`), "table-properties");
   const rows: SheetRow[] = [];
   const hiddenColumns = new Set<number>();
-  const merged: string[] = [];
   let column = 1;
   for (const { attributes } of allOf(table, "table-column")) {
     const repeats = Math.min(Number(attributes["number-columns-repeated"] ?? 1) || 1, maxRepeats);
@@ -195,13 +166,8 @@ function toSheet(table: Element, styles: Styles): Sheet {
     }
     number += repeats;
   }
-  return {
-    name: table.attributes["name"] ?? "",
-    isHidden: style?.attributes["display"] === "false",
-    rows,
-    hiddenColumns,
-    merged,
-  };
+  const isHiddenSheet = style?.attributes["display"] === "false";
+  return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns };
 }
 
 function isHidden(attributes: Element["attributes"]): boolean {

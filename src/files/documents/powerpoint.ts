@@ -1,6 +1,6 @@
 /** PowerPoint presentations (ECMA-376, part 1, §19): a part for each slide, with its tables, charts, notes and comments. */
-import type { DocumentReader, DocumentText } from "./document.ts";
-import { block, countOf, type Dialect, heading, inline, paragraphs, renderFlow, skip, through } from "./flow.ts";
+import type { DocumentReader } from "./document.ts";
+import { countOf, type Dialect, heading, inline, paragraphs, renderFlow } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
@@ -25,13 +25,7 @@ export const readPowerPoint: DocumentReader = (bytes, budget) => {
     const text = paragraphs(isHidden ? "(hidden slide)" : "", render(name, slide), said, ...comments);
     return [{ name: `slide ${index + 1}`, text }];
   });
-  return Promise.resolve<DocumentText>({
-    kind: "pptx",
-    ...title,
-    summary: countOf(parts.length, "slide"),
-    remarks,
-    parts,
-  });
+  return { kind: "pptx", title, summary: countOf(parts.length, "slide"), remarks, parts };
 };
 
 /** How numbered paragraphs write 1, by how the name of their kind begins (§20.1.10.61). */
@@ -54,11 +48,11 @@ function slideDialect(office: OfficePackage, name: string): Dialect {
         const type = placeholder?.attributes["type"] ?? "";
         isBody = placeholder !== undefined && ["", "body", "obj"].includes(type) && !isNotes;
         isTitle = type === "title" || type === "ctrTitle";
-        return ["sldImg", "sldNum", "dt", "ftr", "hdr"].includes(type) ? skip : block;
+        return ["sldImg", "sldNum", "dt", "ftr", "hdr"].includes(type) ? "skip" : "block";
       },
       graphicFrame: () => {
         isTitle = isBody = false;
-        return block;
+        return "block";
       },
       p: (element) => {
         const properties = childOf(element, "pPr");
@@ -66,7 +60,7 @@ function slideDialect(office: OfficePackage, name: string): Dialect {
         if (isTitle) return heading(1);
         const has = (bullet: string) => childOf(properties, bullet) !== undefined;
         if (level === 0 && !has("buAutoNum")) numbers.length = 0;
-        if (has("buNone") || !(isBody || level > 0 || has("buChar") || has("buAutoNum"))) return block;
+        if (has("buNone") || !(isBody || level > 0 || has("buChar") || has("buAutoNum"))) return "block";
         const auto = childOf(properties, "buAutoNum")?.attributes;
         numbers.length = level + 1;
         const number = auto === undefined ? 0 : numbers[level] || Number(auto["startAt"] ?? 1);
@@ -80,7 +74,7 @@ function slideDialect(office: OfficePackage, name: string): Dialect {
         if (Number(childOf(element, "rPr")?.attributes["baseline"] ?? 0) > 0) return inline("^");
         const [click] = allOf(element, "hlinkClick");
         const link = office.relations(name).get(click?.attributes["r:id"] ?? "");
-        return link?.isExternal === true ? inline("[", `](${link.target})`) : through;
+        return link?.isExternal === true ? inline("[", `](${link.target})`) : "through";
       },
       pic: (element) => imageOf(childOf(element, "nvPicPr", "cNvPr")),
     },

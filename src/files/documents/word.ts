@@ -1,20 +1,6 @@
 /** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
-import type { DocumentReader, DocumentText } from "./document.ts";
-import {
-  block,
-  cell,
-  countOf,
-  type Dialect,
-  heading,
-  image,
-  inline,
-  oneLine,
-  renderFlow,
-  say,
-  skip,
-  through,
-  wordsOf,
-} from "./flow.ts";
+import type { DocumentReader } from "./document.ts";
+import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
@@ -41,17 +27,14 @@ export const readWord: DocumentReader = (bytes, budget) => {
     const told = [...changes].slice(0, 20).map(([change, count]) => `${count} ${change}`).join(", ");
     remarks.push(`has tracked changes, marked in the text: ${told}`);
   }
-  return Promise.resolve<DocumentText>({
-    kind: "docx",
-    ...title,
-    summary: `${wordsOf(text)}, ${countOf(allOf(body, "tbl").length, "table")}`,
-    remarks,
-    parts: [{ name: "text", text }, ...(margin.length === 0 ? [] : [{ name: "headers", text: margin.join("\n\n") }])],
-  });
+  const parts = [{ name: "text", text }];
+  if (margin.length > 0) parts.push({ name: "headers", text: margin.join("\n\n") });
+  const summary = `${wordsOf(text)}, ${countOf(allOf(body, "tbl").length, "table")}`;
+  return { kind: "docx", title, summary, remarks, parts };
 };
 
 interface Shared {
-  readonly styles: (id: string | undefined) => Style;
+  readonly styles: ReturnType<typeof readStyles>;
   readonly numberOf: ReturnType<typeof createNumbering>;
   /** How often each person changed something. */
   readonly changes: Map<string, number>;
@@ -86,12 +69,13 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
     return inline(`[${by}: `, "]");
   };
   const pictureOrText = (element: Element) =>
-    allOf(element, "pic").length === 0 ? through : imageOf(childOf(element, "docPr"));
+    allOf(element, "pic").length === 0 ? "through" : imageOf(childOf(element, "docPr"));
   let isHeading = false;
+  const shared = officeDialect(office, partName);
   return {
-    ...officeDialect(office, partName),
+    ...shared,
     roles: {
-      ...officeDialect(office, partName).roles,
+      ...shared.roles,
       p: (element) => {
         const properties = childOf(element, "pPr");
         const style = styles(valueOf(properties, "pStyle"));
@@ -101,24 +85,22 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
         isHeading = level < 9;
         if (isHeading) return heading(level + 1, item?.label);
         const indent = "  ".repeat(item?.level ?? 0);
-        return item === null ? block : { as: "block", mark: indent + item.label, indent: `${indent}  ` };
+        return item === null ? "block" : { as: "block", mark: indent + item.label, indent: `${indent}  ` };
       },
       r: (element) => {
         const properties = childOf(element, "rPr");
-        if (isOn(properties, "vanish")) return skip;
+        if (isOn(properties, "vanish")) return "skip";
         if (isOn(properties, "strike") || isOn(properties, "dstrike")) return inline("~~");
         if (valueOf(properties, "vertAlign") === "superscript") return inline("^");
-        return !isHeading && isOn(properties, "b") ? inline("**") : through;
+        return !isHeading && isOn(properties, "b") ? inline("**") : "through";
       },
       hyperlink: ({ attributes }) => {
         const link = relations(partName).get(attributes["r:id"] ?? "");
-        return link === undefined ? through : inline("[", `](${link.target})`);
+        return link === undefined ? "through" : inline("[", `](${link.target})`);
       },
-      tc: (element) => ({ ...cell, columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
+      tc: (element) => ({ as: "cell", columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
       delText: (element) => say(textOf(element)),
-      tab: say("\t"),
-      cr: say("\n"),
-      noBreakHyphen: say("-"),
+      ...{ tab: say("\t"), cr: say("\n"), noBreakHyphen: say("-") },
       ...{ ins: change("inserted"), moveTo: change("inserted"), del: change("deleted"), moveFrom: change("deleted") },
       ...{ commentReference: takeNote, footnoteReference: takeNote, endnoteReference: takeNote },
       ...{ inline: pictureOrText, anchor: pictureOrText, imagedata: image() },
@@ -136,38 +118,34 @@ function isOn(properties: Element | undefined, name: string): boolean {
   return property !== undefined && !["0", "false", "off"].includes(property.attributes["val"] ?? "");
 }
 
-interface Style {
-  readonly outline?: string | undefined;
-  readonly numbering?: Element | undefined;
-  /** The level of a list that this style is of. */
-  readonly level?: string | undefined;
-}
+/** Styles that inherit from each other. */
+const maxStyles = 20;
 
-/** Styles with what they inherit (§17.7.4.3). */
-function readStyles(root: Element): (id: string | undefined) => Style {
-  const styles = new Map(allOf(root, "style").map((style) => [style.attributes["styleId"] ?? "", style]));
-  const resolve = (id: string | undefined, deep = 0): Style => {
-    const style = id === undefined || deep > 20 ? undefined : styles.get(id);
-    if (style === undefined) return {};
-    const properties = childOf(style, "pPr");
-    const heading = /^heading (\d)|^title$/i.exec(valueOf(style, "name") ?? "");
-    const own = heading === null ? undefined : String(Number(heading[1] ?? 1) - 1);
-    const numbering = childOf(properties, "numPr");
-    const inherited = resolve(valueOf(style, "basedOn"), deep + 1);
+/** Styles with what they inherit (§17.7.4.3): their level in the outline, and the list that they are of. */
+function readStyles(root: Element) {
+  const styles = new Map(allOf(root, "style").map((style) => [style.attributes["styleId"], style]));
+  return (id: string | undefined) => {
+    const chain: Element[] = [];
+    let style = styles.get(id);
+    for (; style !== undefined && chain.length < maxStyles; style = styles.get(valueOf(style, "basedOn"))) {
+      chain.push(style);
+    }
+    const own = <T>(read: (style: Element, properties: Element | undefined) => T | undefined) =>
+      chain.map((one) => read(one, childOf(one, "pPr"))).find((value) => value !== undefined);
     return {
-      outline: valueOf(properties, "outlineLvl") ?? own ?? inherited.outline,
-      numbering: numbering ?? inherited.numbering,
-      level: valueOf(numbering, "ilvl") ?? inherited.level,
+      outline: own((style, properties) => {
+        const heading = /^heading (\d)|^title$/i.exec(valueOf(style, "name") ?? "");
+        return valueOf(properties, "outlineLvl") ??
+          (heading === null ? undefined : String(Number(heading[1] ?? 1) - 1));
+      }),
+      numbering: own((_, properties) => childOf(properties, "numPr")),
+      level: own((_, properties) => valueOf(childOf(properties, "numPr"), "ilvl")),
     };
   };
-  return resolve;
 }
 
 const numerals: Readonly<Record<string, string>> = {
-  lowerLetter: "a",
-  upperLetter: "A",
-  lowerRoman: "i",
-  upperRoman: "I",
+  ...{ lowerLetter: "a", upperLetter: "A", lowerRoman: "i", upperRoman: "I" },
 };
 
 /** Counts numbered paragraphs as Word does (§17.9): a contract is cited by these numbers. */
