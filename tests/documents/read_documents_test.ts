@@ -1,6 +1,8 @@
 /** Documents by `file_read`: as text that pages like any file, by parts, and never the end of the server. */
 import assert from "node:assert/strict";
 import { createDocuments } from "../../src/files/documents/reading.ts";
+import { openDocuments } from "../../src/files/documents/view.ts";
+import { parseFilePath } from "../../src/files/workspace/path.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
@@ -315,4 +317,31 @@ Deno.test("a search says where only the beginning of a document was searched", (
     const text = `Subject: x\n\n${"word ".repeat(1_000)}\n`;
     Deno.writeTextFileSync(`${root}/long.eml`, text + `${"x".repeat(99)}\n`.repeat(90_000) + "the last\n");
     assert.match((await answerOf(search, { query: "the last" })).text, /a match may be missed: 1 line: long\.eml:1\)/);
+  }));
+
+Deno.test("what is kept of one caller's document is never another's, were path and version equal", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const documents = createDocuments();
+    const path = parseFilePath("a.pdf");
+    assert.ok(path.ok);
+    const asVersion1: Workspace = {
+      ...workspace,
+      read: async (...given) => {
+        const read = await workspace.read(...given);
+        return read.ok ? { ...read, value: { ...read.value, version: "1" } } : read;
+      },
+    };
+    const textFor = async (caller: string): Promise<string> => {
+      const read = await openDocuments(asVersion1, { documents, caller }).view.read(path.value);
+      return read.ok ? new TextDecoder().decode(read.value.bytes) : read.error.reason;
+    };
+    try {
+      Deno.writeFileSync(`${root}/a.pdf`, makePdf([["of ada"]]));
+      assert.match(await textFor("ada"), /of ada/);
+      Deno.writeFileSync(`${root}/a.pdf`, makePdf([["of ben"]]));
+      assert.match(await textFor("ben"), /of ben/);
+      assert.match(await textFor("ada"), /of ada/, "kept by the version");
+    } finally {
+      documents.close();
+    }
   }));
