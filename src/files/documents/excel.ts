@@ -1,6 +1,7 @@
 /** Excel workbooks (ECMA-376, part 1, §18): values with their formulas, dates as dates, what is hidden told. */
 import type { DocumentBudget, DocumentReader } from "./document.ts";
-import { columnName, parseCell, type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
+import { columnName, parseCell } from "./cells.ts";
+import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { type OfficePackage, openOffice, type Relation, targetWords } from "./office.ts";
 
@@ -45,12 +46,12 @@ function readSheet({ part, relations }: OfficePackage, name: string, book: Book)
   const sheet = childOf(
     part(name, {
       each: {
-        row: ({ attributes, children }) => {
+        row: (row) => {
+          const { attributes } = row;
           last = Number(attributes["r"] ?? last + 1) || last + 1;
           let column = 0;
           const cells = new Map<number, string>();
-          for (const cell of children) {
-            if (typeof cell === "string" || cell.name !== "c") continue;
+          for (const cell of elementsOf(row, "c")) {
             const at = cell.attributes["r"] ?? "";
             column = parseCell(at)?.column ?? column + 1;
             const value = withFormula(valueOf(cell, book), formulaOf(childOf(cell, "f"), column, last));

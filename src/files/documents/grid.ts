@@ -1,4 +1,5 @@
 /** Sheets as Markdown tables with the coordinates by which cells are asked for. */
+import { columnName } from "./cells.ts";
 import type { DocumentBudget, DocumentText } from "./document.ts";
 import { countOf, toTable } from "./flow.ts";
 
@@ -46,17 +47,6 @@ export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick
 /** A value with the formula that it is counted by. */
 export function withFormula(value: string, formula: string): string {
   return formula === "" ? value : `=${formula} → ${value === "" ? "(no value kept)" : value}`;
-}
-
-export function columnName(column: number): string {
-  return column < 1 ? "" : columnName(Math.floor((column - 1) / 26)) + String.fromCharCode(65 + (column - 1) % 26);
-}
-
-/** The column and row of "B7", from 1, or `null`. */
-export function parseCell(name: string): { column: number; row: number } | null {
-  const [, letters, digits] = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/.exec(name) ?? [];
-  if (letters === undefined) return null;
-  return { column: [...letters].reduce((sum, letter) => sum * 26 + letter.charCodeAt(0) - 64, 0), row: Number(digits) };
 }
 
 /** A number as it was typed, without the noise of its 17th digit. */

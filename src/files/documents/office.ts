@@ -16,24 +16,16 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
   const { names, part } = openContainer(bytes, budget);
   const kept = new Map<string, Map<string, Relation>>();
   /** Where a part's relationships lead, by id, in the order that they are written. */
-  const relations = (name: string): Map<string, Relation> => {
-    const known = kept.get(name);
-    if (known !== undefined) return known;
-    const [, folder = "", file = ""] = /^(.*\/)?(.*)$/.exec(name) ?? [];
-    const found = new Map(
-      allOf(part(`${folder}_rels/${file}.rels`), "Relationship").map(({ attributes }) => {
-        const isExternal = attributes["TargetMode"] === "External";
-        const target = attributes["Target"] ?? "";
-        return [attributes["Id"] ?? "", {
-          type: attributes["Type"] ?? "",
-          target: isExternal ? target : new URL(target, `x:/${folder}`).pathname.slice(1),
-          isExternal,
-        }];
-      }),
-    );
-    kept.set(name, found);
-    return found;
-  };
+  const relations = (name: string): Map<string, Relation> =>
+    kept.getOrInsertComputed(name, () => {
+      const [, folder = "", file = ""] = /^(.*\/)?(.*)$/.exec(name) ?? [];
+      const all = allOf(part(`${folder}_rels/${file}.rels`), "Relationship");
+      return new Map(all.map(({ attributes: { Id = "", Type: type = "", Target = "", TargetMode } }) => {
+        const isExternal = TargetMode === "External";
+        const target = isExternal ? Target : new URL(Target, `x:/${folder}`).pathname.slice(1);
+        return [Id, { type, target, isExternal }];
+      }));
+    });
   /** The first related part of a type, by the end of its type's address ("/styles"). */
   const related = (name: string, type: string) =>
     [...relations(name).values()].find((relation) => !relation.isExternal && relation.type.endsWith(type))?.target;

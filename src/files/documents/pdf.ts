@@ -1,6 +1,7 @@
 /** PDF by pdf.js: the text of each page in the order in which it was written, with headings, simple tables and links. */
 import { getDocument } from "unpdf/pdfjs";
-import { type DocumentPart, DocumentRefusal, type DocumentText, maxDocumentCharacters } from "./document.ts";
+import { type DocumentPart, DocumentRefusal, type DocumentText, maxDocumentCharacters, titleOf } from "./document.ts";
+import { countOf, oneLine, toTable } from "./flow.ts";
 
 /** Further pages are left out, and the summary says so. */
 const maxPages = 10_000;
@@ -62,8 +63,8 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
   const cut = isCut ? `, of which the first ${parts.length} are read` : "";
   return {
     kind: "pdf",
-    ...typeof title === "string" && title.trim() !== "" ? { title: title.trim() } : {},
-    summary: `${document.numPages} page${document.numPages === 1 ? "" : "s"}${cut}`,
+    title: titleOf(typeof title === "string" ? title : ""),
+    summary: `${countOf(document.numPages, "page")}${cut}`,
     remarks: without.length === 0 ? [] : [`without text, perhaps scanned: ${rangesOf(without)}`],
     isCut,
     parts,
@@ -119,10 +120,10 @@ function toMarkdown(lines: readonly Line[]): readonly string[] {
   const usual = usualSize(lines);
   const written: string[] = [];
   for (let at = 0; at < lines.length;) {
-    const { rows, end } = tableAt(lines, at, usual);
-    if (rows.length > 0) {
-      written.push("", ...rows, "");
-      at = end;
+    const table = tableAt(lines, at, usual);
+    if (table !== null) {
+      written.push("", table.text, "");
+      at = table.end;
       continue;
     }
     const line = lines[at];
@@ -186,20 +187,12 @@ type Band = readonly [start: number, end: number];
  * From this line on, cells that lie in columns, with nothing across two of them: a table, if two of its rows have cells
  * side by side. What stands below each other in one column is one cell, until a cell further left begins the next row.
  */
-function tableAt(
-  lines: readonly Line[],
-  start: number,
-  usual: number,
-): { readonly rows: readonly string[]; end: number } {
+function tableAt(lines: readonly Line[], start: number, usual: number): { text: string; end: number } | null {
   const first = lines[start];
   let bands: readonly Band[] = [];
   let end = start;
   let lowest = first?.y ?? 0;
-  for (
-    let line = first;
-    line !== undefined && first !== undefined && end - start < maxTableLines;
-    line = lines[++end]
-  ) {
+  for (let line = first; first && line && end - start < maxTableLines; line = lines[++end]) {
     const { y, size, cells: [{ text } = { text: "" }] } = line;
     const isOther = size > usual * 1.2 || y > first.y + 4 * size || lowest - y > 4 * size || text.startsWith("- ");
     const wider = withCells(bands, line);
@@ -217,21 +210,18 @@ function tableAt(
       if (own < column || (own === column && !isBelow)) rows.push({ cells: bands.map(() => ""), end: at });
       const row = rows.at(-1);
       if (row === undefined) continue;
-      row.cells[own] = `${row.cells[own] ?? ""} ${text.replaceAll("|", "\\|")}`.trim();
+      row.cells[own] = `${row.cells[own] ?? ""} ${text}`.trim();
       row.end = at + 1;
       [column, bottom] = [own, y];
     }
   }
   const isFull = ({ cells }: { readonly cells: readonly string[] }): boolean => cells.filter((text) => text).length > 1;
   const last = rows.findLastIndex(isFull); // what follows in one column is text
-  if (rows.filter(isFull).length < 2 || rows[0] === undefined || !isFull(rows[0])) return { rows: [], end: start };
+  if (rows.filter(isFull).length < 2 || rows[0] === undefined || !isFull(rows[0])) return null;
   const kept = rows.slice(0, last + 1);
   const columns = bands.map((_, at) => at).filter((at) => kept.some(({ cells }) => cells[at] !== ""));
-  const written = kept.map(({ cells }) => `| ${columns.map((at) => cells[at]).join(" | ")} |`);
-  return {
-    rows: [written[0] ?? "", `|${" --- |".repeat(columns.length)}`, ...written.slice(1)],
-    end: kept.at(-1)?.end ?? start,
-  };
+  const text = toTable(kept.map(({ cells }) => columns.map((at) => cells[at] ?? "")));
+  return { text, end: kept.at(-1)?.end ?? start };
 }
 
 /** The columns with the cells of a further line: those that a cell touches become one. */
@@ -251,7 +241,7 @@ function noteOf(annotation: Record<string, unknown>): readonly string[] {
   const text = (name: string): string => {
     const value = annotation[name];
     const said = typeof value === "object" && value !== null ? Reflect.get(value, "str") : value;
-    return typeof said === "string" ? said.replaceAll(/\s+/g, " ").trim().slice(0, 2_000) : "";
+    return typeof said === "string" ? oneLine(said).slice(0, 2_000) : "";
   };
   const subtype = text("subtype");
   if (subtype === "Link") return text("url") === "" ? [] : [`Link: ${text("url")}`];

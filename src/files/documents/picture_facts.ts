@@ -4,12 +4,10 @@
 export const maxShownPixels = 1_500_000;
 export const maxShownBytes = 1_048_576;
 
-interface PictureFacts {
-  readonly kind: string;
-  readonly width: number;
-  readonly height: number;
-  readonly orientation: number;
-  readonly hasMetadata: boolean;
+type PictureFacts = ReturnType<typeof toFacts>;
+
+function toFacts(kind: string, width: number, height: number, { orientation = 1, hasMetadata = false } = {}) {
+  return { kind, width, height, orientation, hasMetadata };
 }
 
 /** Whether clients show it, and it says nothing beside its picture: where it was taken, for one. */
@@ -22,26 +20,23 @@ export function isShownAsItIs({ kind, width, height, hasMetadata }: PictureFacts
 export function measurePicture(bytes: Uint8Array): PictureFacts | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tag = (at: number, length: number) => String.fromCharCode(...bytes.subarray(at, at + length));
-  const plain = { orientation: 1, hasMetadata: false };
   try {
     if (tag(0, 4) === "\x89PNG") {
       let hasMetadata = false;
       for (let at = 8; at + 8 < bytes.length; at += view.getUint32(at) + 12) {
         hasMetadata ||= ["eXIf", "tEXt", "zTXt", "iTXt"].includes(tag(at + 4, 4));
       }
-      return { kind: "png", width: view.getUint32(16), height: view.getUint32(20), orientation: 1, hasMetadata };
+      return toFacts("png", view.getUint32(16), view.getUint32(20), { hasMetadata });
     }
-    if (tag(0, 4) === "GIF8") {
-      return { kind: "gif", width: view.getUint16(6, true), height: view.getUint16(8, true), ...plain };
-    }
+    if (tag(0, 4) === "GIF8") return toFacts("gif", view.getUint16(6, true), view.getUint16(8, true));
     if (tag(0, 2) === "BM" && view.getUint32(6) === 0) {
-      return { kind: "bmp", width: view.getInt32(18, true), height: Math.abs(view.getInt32(22, true)), ...plain };
+      return toFacts("bmp", view.getInt32(18, true), Math.abs(view.getInt32(22, true)));
     }
-    if (tag(0, 4) === "RIFF" && tag(8, 4) === "WEBP") return { kind: "webp", ...measureWebp(view, tag(12, 4)) };
+    if (tag(0, 4) === "RIFF" && tag(8, 4) === "WEBP") return measureWebp(view, tag(12, 4));
     if (["II*\0", "MM\0*"].includes(tag(0, 4))) {
       const tags = readTags(view, 0);
-      const [width = 0, height = 0] = [tags.get(256), tags.get(257)];
-      return { kind: "tiff", width, height, orientation: toOrientation(tags), hasMetadata: true };
+      const others = { orientation: toOrientation(tags), hasMetadata: true };
+      return toFacts("tiff", tags.get(256) ?? 0, tags.get(257) ?? 0, others);
     }
     return view.getUint16(0) === 0xffd8 ? measureJpeg(view, tag) : null;
   } catch {
@@ -50,15 +45,12 @@ export function measurePicture(bytes: Uint8Array): PictureFacts | null {
 }
 
 /** RFC 9649 §2.5 to §2.7. */
-function measureWebp(view: DataView, chunk: string): Omit<PictureFacts, "kind"> {
-  const plain = { orientation: 1, hasMetadata: false };
-  if (chunk === "VP8 ") {
-    return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff, ...plain };
-  }
+function measureWebp(view: DataView, chunk: string): PictureFacts {
+  if (chunk === "VP8 ") return toFacts("webp", view.getUint16(26, true) & 0x3fff, view.getUint16(28, true) & 0x3fff);
   const bits = view.getUint32(21, true);
-  if (chunk === "VP8L") return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1, ...plain };
+  if (chunk === "VP8L") return toFacts("webp", (bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1);
   const side = (at: number) => (view.getUint32(at, true) & 0xffffff) + 1;
-  return { width: side(24), height: side(27), orientation: 1, hasMetadata: (view.getUint8(20) & 0x0c) !== 0 };
+  return toFacts("webp", side(24), side(27), { hasMetadata: (view.getUint8(20) & 0x0c) !== 0 });
 }
 
 function measureJpeg(view: DataView, tag: (at: number, length: number) => string): PictureFacts | null {
@@ -69,7 +61,7 @@ function measureJpeg(view: DataView, tag: (at: number, length: number) => string
     if (marker === 0xe1 && tag(at + 4, 4) === "Exif") orientation = toOrientation(readTags(view, at + 10));
     hasMetadata ||= [0xe1, 0xed, 0xfe].includes(marker);
     if (marker < 0xc0 || marker > 0xcf || [0xc4, 0xc8, 0xcc].includes(marker)) continue;
-    return { kind: "jpeg", width: view.getUint16(at + 7), height: view.getUint16(at + 5), orientation, hasMetadata };
+    return toFacts("jpeg", view.getUint16(at + 7), view.getUint16(at + 5), { orientation, hasMetadata });
   }
   return null;
 }
@@ -81,11 +73,8 @@ function readTags(view: DataView, start: number): Map<number, number> {
   const tags = new Map<number, number>();
   for (let entry = 0; entry < view.getUint16(directory, isLittle); entry++) {
     const at = directory + 2 + entry * 12;
-    const isShort = view.getUint16(at + 2, isLittle) === 3;
-    tags.set(
-      view.getUint16(at, isLittle),
-      isShort ? view.getUint16(at + 8, isLittle) : view.getUint32(at + 8, isLittle),
-    );
+    const read = view.getUint16(at + 2, isLittle) === 3 ? view.getUint16 : view.getUint32;
+    tags.set(view.getUint16(at, isLittle), read.call(view, at + 8, isLittle));
   }
   return tags;
 }

@@ -8,18 +8,11 @@ const maxPixels = 50_000_000;
 const jpegQualities = [85, 70, 50, 30];
 const triangleFilter = 2; // photon's SamplingFilter.Triangle, which is enough to make pictures smaller
 
-export interface ShownPicture {
-  readonly bytes: Uint8Array;
-  readonly mimeType: string;
-  readonly width: number;
-  readonly height: number;
-  /** Of the original. */
-  readonly fromWidth: number;
-  readonly fromHeight: number;
-}
+/** `fromWidth` and `fromHeight` are the original's. */
+export type ShownPicture = NonNullable<ReturnType<typeof scalePicture>>;
 
 /** The picture that is shown, or `null` where that is the file itself. */
-export function scalePicture(file: Uint8Array): ShownPicture | null {
+export function scalePicture(file: Uint8Array) {
   const facts = measurePicture(file);
   if (facts === null) throw new DocumentRefusal("it is damaged, or no picture of a known kind");
   const { width: fromWidth, height: fromHeight, kind, orientation } = facts;

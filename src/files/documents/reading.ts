@@ -88,8 +88,7 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
   });
   const refused = boundedMap<string, number>(maxRefused);
   const inTurn = createTurns();
-  const waiting = new Map<string, number>();
-  let waitingInAll = 0;
+  const waiting: string[] = []; // a caller for each document
   let holder: Worker | null = null;
   let stopIdle: (() => void) | undefined;
 
@@ -115,13 +114,11 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
         else stopIdle = systemTimers.after(idleMs, end);
         resolve(outcome);
       };
-      const stopTimer = systemTimers.after(
-        readingMs,
-        () => finish(failure(tooMuch), true),
-      );
+      const giveUp = () => finish(failure(tooMuch), true);
+      const stopTimer = systemTimers.after(readingMs, giveUp);
       const mostBytes = Deno.memoryUsage().rss + maxGrowthBytes;
       const stopWatch = systemTimers.every(watchMs, () => {
-        if (Deno.memoryUsage().rss > mostBytes) finish(failure(tooMuch), true);
+        if (Deno.memoryUsage().rss > mostBytes) giveUp();
       });
       const send = (): void => {
         const { buffer } = task.bytes;
@@ -129,31 +126,27 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       };
       worker.onmessage = ({ data }) => {
         if (data === "ready") return send();
-        if (data.isOver === true) return finish(failure(tooMuch), true);
+        if (data.isOver === true) return giveUp();
         finish(data.document === undefined ? failure(data.refused) : success(data.document), false);
       };
       worker.onerror = (event) => {
         event.preventDefault();
-        finish(failure(tooMuch), true);
+        giveUp();
       };
       if (!isNew) send();
     });
 
   /** Does this when the caller's turn has come. */
   const inShare = async <Made>(caller: string, work: () => Promise<Result<Made, string>>) => {
-    const own = waiting.get(caller) ?? 0;
-    if (own >= maxWaitingOfOne || waitingInAll >= maxWaiting) {
+    const own = waiting.filter((one) => one === caller).length;
+    if (own >= maxWaitingOfOne || waiting.length >= maxWaiting) {
       return failure("it waits behind other documents: try again in a moment");
     }
-    waiting.set(caller, own + 1);
-    waitingInAll++;
+    waiting.push(caller);
     try {
       return await inTurn(caller, work);
     } finally {
-      waitingInAll--;
-      const left = (waiting.get(caller) ?? 1) - 1;
-      if (left === 0) waiting.delete(caller);
-      else waiting.set(caller, left);
+      waiting.splice(waiting.indexOf(caller), 1);
     }
   };
 

@@ -3,6 +3,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { readWholeFile } from "../text/edit.ts";
+import { columnNumber } from "./cells.ts";
 import type { DocumentPart, DocumentText } from "./document.ts";
 import { headBytes, isDocument, isTextDocument, mayBeDocument } from "./kinds.ts";
 import { type Documents, maxDocumentBytes } from "./reading.ts";
@@ -46,7 +47,9 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     if (last?.path === path.text && last.content.version === version) return success(last);
     const key = [caller, path.text, version].join("\0"); // versions of two file systems may be equal
     if (!documents.isKept(key)) opened++;
-    const read = await readText(path, { key, sizeBytes });
+    const read = sizeBytes > maxDocumentBytes
+      ? failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`)
+      : await documents.read(path.text, { version: key, caller, load: () => load(path) });
     if (!read.ok && part === undefined && isTextDocument(path.text)) return null; // its source can be read
     if (!read.ok) return failure({ reason: "document", words: read.error });
     const { document, sha256 } = read.value;
@@ -70,22 +73,10 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     return success(last);
   };
 
-  const readText = async (
-    path: WorkspacePath,
-    { key, sizeBytes }: { readonly key: string; readonly sizeBytes: number },
-  ) => {
-    if (sizeBytes > maxDocumentBytes) {
-      return failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`);
-    }
-    return await documents.read(path.text, {
-      version: key,
-      caller,
-      async load(): Promise<Result<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly sha256: string }, string>> {
-        const whole = await readWholeFile(workspace, path, maxDocumentBytes);
-        if (!whole.ok || whole.value.sha256 === null) return failure("it could not be read whole: try again");
-        return success({ bytes: new Uint8Array(whole.value.bytes), sha256: whole.value.sha256 });
-      },
-    });
+  const load = async (path: WorkspacePath) => {
+    const whole = await readWholeFile(workspace, path, maxDocumentBytes);
+    if (!whole.ok || whole.value.sha256 === null) return failure("it could not be read whole: try again");
+    return success({ bytes: new Uint8Array(whole.value.bytes), sha256: whole.value.sha256 });
   };
 
   const view: Workspace = {
@@ -139,9 +130,7 @@ function writtenParts(parts: readonly DocumentPart[]) {
 }
 
 function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: WorkspacePath): string {
-  const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]].filter((
-    each,
-  ) => each !== "");
+  const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]];
   const source = isTextDocument(text) ? [":source at the end of the name gives the file as it is edited"] : [];
   return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
 }
@@ -216,8 +205,4 @@ function inside(number: number, from: number, to: number): boolean {
 /** Between the bars of a row; `\|` is within a cell. */
 function cellsOf(row: string): readonly string[] {
   return row.split(/(?<!\\)\|/).slice(1, -1);
-}
-
-function columnNumber(letters: string): number {
-  return [...letters].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0);
 }
