@@ -30,19 +30,11 @@ export interface NoticeTarget {
   readonly secret?: string | undefined;
 }
 
-const formatsOfHosts: readonly (readonly [host: RegExp, format: NoticeFormat])[] = [
-  [/(^|\.)ntfy\./, "ntfy"],
-  [/^hooks\.slack(-gov)?\.com$/, "slack"],
-  [/(^|\.)discord(app)?\.com$/, "discord"],
-  [/\.(logic\.azure|api\.powerplatform|webhook\.office)\.com$/, "teams"],
-  [/(^|\.)gotify\./, "gotify"],
-];
-
 /** Where the settings lead, `null` for nowhere. The format is the setting's, or that of the host's name. */
 export function noticeTarget({ url, format, secret }: Partial<NoticeTarget>): NoticeTarget | null {
   if (url === undefined) return null;
   const { hostname } = new URL(url);
-  const known = formatsOfHosts.find(([host]) => host.test(hostname))?.[1];
+  const known = (Object.keys(services) as NoticeFormat[]).find((each) => services[each].host?.test(hostname));
   return { url, format: format ?? known ?? "json", secret };
 }
 
@@ -51,64 +43,58 @@ export function targetWords({ url, format }: NoticeTarget): string {
   return `${format} at ${new URL(url).host}`;
 }
 
-interface NoticeRequest {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+/** A service: its hosts, what it is told, and what differs from a plain request to the address. */
+interface Service {
+  readonly host?: RegExp;
+  bodyOf(notice: Notice, isUrgent: boolean, url: URL): unknown;
+  urlOf?(url: URL): URL;
+  headersOf?(secret: string, notice: Notice, body: string, now: number): Readonly<Record<string, string>>;
 }
 
-/** The request that tells a service of a notice. */
-export function requestOf(notice: Notice, target: NoticeTarget, now: number): NoticeRequest {
-  const { title, text, url: click } = notice;
-  const { secret } = target;
-  const isUrgent = notice.kind === "held_call" || notice.kind === "attack";
-  const request = (
-    body: unknown,
-    { url = target.url, headers = {} }: Partial<Pick<NoticeRequest, "url" | "headers">> = {},
-  ): NoticeRequest => ({
-    url,
-    headers: { "content-type": "application/json", "user-agent": "portcullis", ...headers },
-    body: JSON.stringify(body),
-  });
-  switch (target.format) {
-    case "ntfy": { // published as JSON to the server, which takes no topic in the path then
-      const topic = new URL(target.url).pathname.split("/").filter(Boolean).at(-1) ?? "";
-      const headers = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
-      const message = { topic, title, message: text, click, priority: isUrgent ? 4 : 3 };
-      return request(message, { url: new URL(".", target.url.replace(/[?#].*$|\/$/g, "")).href, headers });
-    }
-    case "gotify": {
-      const url = new URL(target.url);
-      if (!url.pathname.endsWith("/message")) url.pathname = `${url.pathname.replace(/\/$/, "")}/message`;
-      return request({
-        title,
-        message: `${text}\n${click}`,
-        priority: isUrgent ? 8 : 4,
-        extras: {
-          "client::display": { contentType: "text/plain" },
-          "client::notification": { click: { url: click } },
-        },
-      }, { url: url.href, headers: secret === undefined ? {} : { "x-gotify-key": secret } });
-    }
-    case "slack": // plain_text knows no mentions, links or styles; `text` is what a phone shows
-      return request({
-        text: `${forSlack(title)}: ${forSlack(text)}`,
-        unfurl_links: false,
-        blocks: [
-          ...[title, text].map((each) => ({
-            type: "section",
-            text: { type: "plain_text", text: each, emoji: false },
-          })),
-          { type: "section", text: { type: "mrkdwn", text: `<${forSlack(click)}|Open in Portcullis>` } },
-        ],
-      });
-    case "discord":
-      return request({
-        content: `**${forDiscord(title)}**\n${forDiscord(text)}\n<${click}>`,
-        allowed_mentions: { parse: [] },
-        flags: suppressEmbeds,
-      });
-    case "teams": { // runs of a RichTextBlock are no Markdown
+const services: Readonly<Record<NoticeFormat, Service>> = {
+  json: {
+    bodyOf: ({ time, about = {}, ...rest }) => ({ ...rest, time: new Date(time).toISOString(), ...about }),
+    /** Standard Webhooks: a signature over id, time and body. */
+    headersOf(secret, { id }, body, now) {
+      const timestamp = String(Math.floor(now / 1_000));
+      const [, encoded] =
+        /^whsec_((?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:==|[A-Za-z0-9+/][A-Za-z0-9+/=]))$/.exec(secret) ?? [];
+      const key = encoded === undefined ? new TextEncoder().encode(secret) : Uint8Array.fromBase64(encoded);
+      const signature = createHmac(key)(`${id}.${timestamp}.${body}`).toBase64();
+      return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+    },
+  },
+  ntfy: { // published as JSON to the server, which takes no topic in the path then
+    host: /(^|\.)ntfy\./,
+    urlOf: (url) => new URL(".", url.href.replace(/[?#].*$|\/$/g, "")),
+    bodyOf({ title, text, url: click }, isUrgent, { pathname }) {
+      const topic = pathname.split("/").filter(Boolean).at(-1) ?? "";
+      return { topic, title, message: text, click, priority: isUrgent ? 4 : 3 };
+    },
+    headersOf: (secret) => ({ authorization: `Bearer ${secret}` }),
+  },
+  slack: { // plain_text knows no mentions, links or styles; `text` is what a phone shows
+    host: /^hooks\.slack(-gov)?\.com$/,
+    bodyOf: ({ title, text, url }) => ({
+      text: `${forSlack(title)}: ${forSlack(text)}`,
+      unfurl_links: false,
+      blocks: [
+        ...[title, text].map((each) => ({ type: "section", text: { type: "plain_text", text: each, emoji: false } })),
+        { type: "section", text: { type: "mrkdwn", text: `<${forSlack(url)}|Open in Portcullis>` } },
+      ],
+    }),
+  },
+  discord: {
+    host: /(^|\.)discord(app)?\.com$/,
+    bodyOf: ({ title, text, url }) => ({
+      content: `**${forDiscord(title)}**\n${forDiscord(text)}\n<${url}>`,
+      allowed_mentions: { parse: [] },
+      flags: 4, // no preview, which would ask this server for the page
+    }),
+  },
+  teams: { // runs of a RichTextBlock are no Markdown
+    host: /\.(logic\.azure|api\.powerplatform|webhook\.office)\.com$/,
+    bodyOf({ title, text, url }) {
       const block = (words: string, style: Readonly<Record<string, string>> = {}) => ({
         type: "RichTextBlock",
         inlines: [{ type: "TextRun", text: words, ...style }],
@@ -118,31 +104,37 @@ export function requestOf(notice: Notice, target: NoticeTarget, now: number): No
         type: "AdaptiveCard",
         version: "1.4",
         body: [block(title, { weight: "Bolder" }), block(text)],
-        actions: [{ type: "Action.OpenUrl", title: "Open in Portcullis", url: click }],
+        actions: [{ type: "Action.OpenUrl", title: "Open in Portcullis", url }],
       };
       const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content };
-      return request({ type: "message", attachments: [attachment] });
-    }
-    case "json": {
-      const { time, about = {}, ...rest } = notice;
-      const plain = request({ ...rest, time: new Date(time).toISOString(), ...about });
-      return secret === undefined ? plain : { ...plain, headers: { ...plain.headers, ...signed(plain.body) } };
-    }
-  }
+      return { type: "message", attachments: [attachment] };
+    },
+  },
+  gotify: {
+    host: /(^|\.)gotify\./,
+    urlOf(url) {
+      if (!url.pathname.endsWith("/message")) url.pathname = `${url.pathname.replace(/\/$/, "")}/message`;
+      return url;
+    },
+    bodyOf: ({ title, text, url }, isUrgent) => ({
+      title,
+      message: `${text}\n${url}`,
+      priority: isUrgent ? 8 : 4,
+      extras: { "client::display": { contentType: "text/plain" }, "client::notification": { click: { url } } },
+    }),
+    headersOf: (secret) => ({ "x-gotify-key": secret }),
+  },
+};
 
-  /** Standard Webhooks: a signature over id, time and body. */
-  function signed(body: string): Record<string, string> {
-    const timestamp = String(Math.floor(now / 1_000));
-    const [, encoded] =
-      /^whsec_((?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{2}(?:==|[A-Za-z0-9+/][A-Za-z0-9+/=]))$/.exec(secret ?? "") ?? [];
-    const key = encoded === undefined ? new TextEncoder().encode(secret) : Uint8Array.fromBase64(encoded);
-    const signature = createHmac(key)(`${notice.id}.${timestamp}.${body}`).toBase64();
-    return { "webhook-id": notice.id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
-  }
+/** The request that tells a service of a notice. */
+export function requestOf(notice: Notice, { url, format, secret }: NoticeTarget, now: number) {
+  const { bodyOf, urlOf, headersOf } = services[format];
+  const isUrgent = notice.kind === "held_call" || notice.kind === "attack";
+  const body = JSON.stringify(bodyOf(notice, isUrgent, new URL(url)));
+  const own = secret === undefined ? {} : headersOf?.(secret, notice, body, now);
+  const headers = { "content-type": "application/json", "user-agent": "portcullis", ...own };
+  return { url: urlOf?.(new URL(url)).href ?? url, headers, body };
 }
-
-/** No preview, which would ask this server for the page. */
-const suppressEmbeds = 4;
 
 function forSlack(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
