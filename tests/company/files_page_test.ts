@@ -1,5 +1,6 @@
 /** The console's Files is no way around what someone's groups let them allow. */
 import assert from "node:assert/strict";
+import { changeSection } from "../../src/console/pages/activity.ts";
 import { createChanges } from "../../src/console/pages/changes.ts";
 import { filesSection } from "../../src/console/pages/files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
@@ -40,11 +41,9 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       search: () => Promise.resolve({ lines: [], cursor: null }),
       isUser: () => Promise.resolve(true),
     } as unknown as ConsoleSources;
-    const section = filesSection(sources, {
-      changes: createChanges(sources),
-      namesOf: () => Promise.resolve(new Map()),
-    });
-    await using harness = await startConsole([section], { time, company });
+    const changes = createChanges(sources);
+    const section = filesSection(sources, { changes, namesOf: () => Promise.resolve(new Map()) });
+    await using harness = await startConsole([section, changeSection(changes)], { time, company });
     await Deno.writeTextFile(`${root}/a.txt`, "before\n");
     const open = async (name: string, group: string) => {
       provider.employ(name, { groups: [group] });
@@ -61,6 +60,8 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       assert.match(text, /Your groups do not give you files:read\./, query);
       assert.doesNotMatch(text, /before<|a\.txt<\/a><\/td>/, query);
     }
+    const change = await caller.get("/console/change?id=abcdefghi");
+    assert.match(await change.text(), /Your groups do not give you files:read\./);
     const reader = await open("rita", "readers");
     assert.match(await (await reader.get("/console/files?path=a.txt")).text(), /before/);
     const refused = await act(reader, "/console/files?path=a.txt", {
@@ -69,8 +70,10 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       version: "abcdefghi.1",
     });
     assert.match(await refused.text(), /Your groups do not give you files:write\./);
-    const undone = await act(reader, "/console/files?path=a.txt", { act: "undo", id: "abcdefghi", path: "a.txt" });
-    assert.match(await undone.text(), /Your groups do not give you files:write\./);
+    for (const page of ["/console/files?path=a.txt", "/console/change?id=abcdefghi"]) {
+      const undone = await act(reader, page, { act: "undo", id: "abcdefghi", path: "a.txt" });
+      assert.match(await undone.text(), /Your groups do not give you files:write\./, page);
+    }
     const writer = await open("will", "writers");
     const gone = await act(writer, "/console/files?path=a.txt", {
       act: "restore",

@@ -4,13 +4,14 @@
  */
 import { type AuditFilter, callEvent, emptyLine, type FoundLine, type FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
-import type { Changes } from "./changes.ts";
+import { type Changes, missingScope, whoseOf } from "./changes.ts";
 import {
   ago,
   choiceField,
   type ConsoleSources,
   dataTable,
   differenceBlock,
+  doneOr,
   duration,
   exactly,
   outcomeBadge,
@@ -221,9 +222,6 @@ function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () =>
 
 /** The page of one change, reached from Activity. */
 export function changeSection(changes: Changes): Section {
-  /** Everyone but administrators sees their own. */
-  const personOf = ({ visitor, query }: Pick<Visit, "visitor" | "query">): string =>
-    visitor.isAdministrator ? query.get("person") ?? visitor.userId : visitor.userId;
   return {
     name: "change",
     title: "Change",
@@ -231,9 +229,11 @@ export function changeSection(changes: Changes): Section {
     unlisted: true,
     async show(visit) {
       const id = visit.query.get("id") ?? "";
-      const person = personOf(visit);
-      const change = await changes.show(id, person);
+      const person = whoseOf(visit.visitor, visit.query);
       const back = html`<p><a href="${visit.href("activity")}">Back to Activity</a></p>`;
+      const missing = missingScope(visit.visitor, "files:read");
+      if (missing !== null) return html`<p>${missing}</p>${back}`;
+      const change = await changes.show(id, person);
       if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
       return html`
         <p><strong>${change.tool}</strong>, for ${person}, ${ago(change.at, visit.now)}.</p>
@@ -249,14 +249,9 @@ export function changeSection(changes: Changes): Section {
     acts: {
       undo: {
         done: "The change was undone.",
-        async run({ visitor, address, form, href }) {
-          const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
-          const undone = await changes.undo(form.get("id") ?? "", person, { ...visitor, address });
-          if (!undone.ok) return { problem: undone.error };
-          return html`
-            <p class="note good" role="status">${undone.value}</p>
-            <p><a href="${href("activity")}">Back to Activity</a></p>
-          `;
+        async run(visit) {
+          const { visitor, form } = visit;
+          return doneOr(await changes.undo(visit), { id: form.get("id") ?? "", person: whoseOf(visitor, form) });
         },
       },
     },

@@ -1,5 +1,7 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
+import type { Visitor } from "../../oauth/mod.ts";
+import type { Act } from "./section.ts";
 import type { Log } from "../../lib/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
@@ -73,27 +75,24 @@ export function createChanges(
       const found = await find(id, person);
       return found === null ? null : found.change.undoneBy === null ? "kept" : "undone";
     },
-    /** Undoes it in the name of `by`; what became of it, in words. */
-    async undo(
-      id: string,
-      person: string,
-      by: { readonly userId: string; readonly address: string },
-    ): Promise<Result<string, string>> {
-      const found = await find(id, person);
+    /** Undoes the change that a form names; what became of it, in words. */
+    async undo({ visitor, address, form }: Parameters<Act["run"]>[0]): Promise<Result<string, string>> {
+      const { userId } = visitor;
+      const missing = missingScope(visitor, "files:write");
+      if (missing !== null) return failure(missing);
+      const found = await find(form.get("id") ?? "", whoseOf(visitor, form));
       if (found === null) return failure("This change is no longer kept.");
       const { change, trash } = found;
       let made: string | null = null;
-      const workspace = found.workspace.begin(authorOf(by.userId), (own) => {
+      const workspace = found.workspace.begin(authorOf(userId), (own) => {
         made = own;
       });
       if (workspace.trash === null) return failure("This server does not keep changes.");
       const undone = await undoChange({ ...workspace, trash: workspace.trash }, change);
-      if (!undone.ok) {
-        return failure(undoWords(change, undone.error));
-      }
+      if (!undone.ok) return failure(undoWords(change, undone.error));
       await trash.noteUndone(change.id, made ?? "");
       const what = undone.value.map(showName).join(", ");
-      log.write("audit", "change_undone", { user: by.userId, address: by.address, outcome: "ok", what });
+      log.write("audit", "change_undone", { user: userId, address, outcome: "ok", what });
       return success(`Undid ${change.by?.tool} of ${what}.`);
     },
   };
@@ -106,6 +105,16 @@ function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): 
     : `This change cannot be undone: ${
       outcome.message.replace(/^Failed to undo \w+: /, "").replace(/; nothing was changed$/, "")
     }.`;
+}
+
+/** Whose change is meant: everyone but administrators sees and undoes their own. */
+export function whoseOf({ isAdministrator, userId }: Visitor, named: URLSearchParams): string {
+  return isAdministrator ? named.get("person") ?? userId : userId;
+}
+
+/** Whether groups keep the visitor from what they keep their applications from; in words, or `null`. */
+export function missingScope({ mayGrant }: Visitor, scope: string): string | null {
+  return mayGrant?.has(scope) === false ? `Your groups do not give you ${scope}.` : null;
 }
 
 /** Who the trash says made a change from the console. */

@@ -98,9 +98,8 @@ export function connectionsSection(
           const approval = { id: form.get("client") ?? "", scope: form.getAll("scope").join(" ") };
           const approved = await administration.approveClient(approval, { ...visitor, address });
           if (approved.ok) return "done";
-          return {
-            problem: approved.error.field === "id" ? notWaiting : "Choose at least one scope for the client.",
-          };
+          const isGone = approved.error.field === "id";
+          return { problem: isGone ? notWaiting : "Choose at least one scope for the client." };
         },
       },
       add: {
@@ -130,8 +129,7 @@ export function connectionsSection(
           return html`
             <p><strong>${client.name}</strong> was added. Enter these in the application, and the client ID at the
                           company's provider too. The secret is shown once.</p>
-            <pre>Client ID: ${client.id}
-            Client secret: ${secret ?? ""}</pre>
+            <pre>${`Client ID: ${client.id}\nClient secret: ${secret ?? ""}`}</pre>
             <p><a href="${href("connections")}">Back to Connections</a></p>
           `;
         },
@@ -192,35 +190,36 @@ function heldPart(
 const maxNameCharacters = 100;
 const maxCallbackCharacters = 2_048;
 
-/** For an application that cannot register by itself, or whose callback has a scheme of its own. */
-function applicationForm(visit: Visit): Html {
+/** A folded form of further applications. */
+function addForm(visit: Visit, act: string, summary: string, words: string, fields: Html): Html {
   return html`
     <details>
-      <summary>Add an application</summary>
-      <p>For an application that asks for a client ID, or whose callback is refused. Everyone still chooses what it may
-        do.</p>
+      <summary>${summary}</summary>
+      <p>${words}</p>
       <form method="post" action="${visit.href("connections")}" class="row">
-        ${actFields(visit.visitor, "add")} ${textField("name", "Name", "", maxNameCharacters, true)}
-        ${textField("callback", "Callback, as in com.example.app:/callback", "", maxCallbackCharacters, true)}
+        ${actFields(visit.visitor, act)} ${fields}
         <button type="submit" class="small">Add</button>
       </form>
     </details>
   `;
 }
 
+/** For an application that cannot register by itself, or whose callback has a scheme of its own. */
+function applicationForm(visit: Visit): Html {
+  const words = "For an application that asks for a client ID, or whose callback is refused. Everyone still chooses " +
+    "what it may do.";
+  const callback = "Callback, as in com.example.app:/callback";
+  const fields = html`${textField("name", "Name", "", maxNameCharacters, true)}
+    ${textField("callback", callback, "", maxCallbackCharacters, true)}`;
+  return addForm(visit, "add", "Add an application", words, fields);
+}
+
 /** For an application that the company's provider signs people in to (OIDC_ASSERTIONS). */
 function assertingForm(visit: Visit): Html {
-  return html`
-    <details>
-      <summary>Add an application of the company</summary>
-      <p>People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their groups limit
-        what it may do.</p>
-      <form method="post" action="${visit.href("connections")}" class="row">
-        ${actFields(visit.visitor, "vouch")} ${textField("application", "Name", "", maxNameCharacters, true)}
-        <button type="submit" class="small">Add</button>
-      </form>
-    </details>
-  `;
+  const words = "People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their " +
+    "groups limit what it may do.";
+  const field = textField("application", "Name", "", maxNameCharacters, true);
+  return addForm(visit, "vouch", "Add an application of the company", words, field);
 }
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
@@ -314,14 +313,8 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
   const table = dataTable({
     caption: "Newest first",
     columns: [
-      "Token",
-      personColumn(visit),
-      "Scopes",
-      "Created",
-      "Expires",
-      "Last used",
-      { number: "Calls" },
-      "Actions",
+      ...["Token", personColumn(visit), "Scopes", "Created", "Expires", "Last used"],
+      ...[{ number: "Calls" }, "Actions"],
     ],
     rows,
     whenEmpty: withCode("None. Create one with `portcullis token create`."),

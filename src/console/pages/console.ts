@@ -187,6 +187,9 @@ interface ConsoleOptions {
 /** How long after a sign-in dangerous acts need no passphrase. */
 const confirmedMs = 300_000;
 
+/** Of what was done: it is in the address of the page that follows. */
+const maxDoneCharacters = 500;
+
 interface Posted {
   readonly request: Request;
   readonly peer: Peer;
@@ -292,7 +295,7 @@ export function createConsole(options: ConsoleOptions) {
     const { cookies } = confirmation;
     const outcome = await act.run({ ...visit, form, address: peer.address });
     if (outcome === "done" || "done" in outcome) {
-      const what = outcome === "done" ? "" : outcome.done;
+      const what = outcome === "done" ? "" : outcome.done.slice(0, maxDoneCharacters).toWellFormed();
       // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
       const done = `${name}.${markOf(visitor, name, what)}`;
       const view = outcome === "done" ? {} : outcome.view;

@@ -10,8 +10,6 @@ const extents: readonly Extent[] = ["once", "hour", "always"];
 const callsShown = 20;
 /** What the calls of a page would do, as characters of the page. */
 const charactersShown = 200_000;
-/** The notice about a decision, as a query parameter of the page. */
-const maxDoneCharacters = 300;
 /** Of a line of a difference. */
 const markCharacters = 12;
 
@@ -67,8 +65,8 @@ export function decisionsSection(decisions: Decisions, done?: OverviewPart): Sec
           }, { ...visitor, address });
           if (decided !== "decided") return { problem: problemWords[decided] };
           const places = call === undefined || call.places.length === 0 ? "" : ` on ${call.places.join(", ")}`;
-          const what = `${call?.tool ?? "a call"}${places}`.slice(0, maxDoneCharacters).toWellFormed();
-          return { done: `${form.get("decision") === "approve" ? "Approved" : "Denied"}: ${what}` };
+          const did = form.get("decision") === "approve" ? "Approved" : "Denied";
+          return { done: `${did}: ${call?.tool ?? "a call"}${places}` };
         },
       },
     },

@@ -3,17 +3,17 @@ import * as z from "zod";
 import { type AuditLine, emptyLine, type FoundLine } from "../../audit/mod.ts";
 import { type Change, readName, showName, showText, toSize, type Workspace } from "../../files/mod.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
-import type { Result } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Changes } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import { createOwnFiles, maySee, missingScope, type OpenedPath, sentence } from "./own_files.ts";
+import { createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
 import {
   ago,
   type ConsoleSources,
   dataTable,
   differenceBlock,
+  doneOr,
   outcomeBadge,
   personColumn,
   plainName,
@@ -241,27 +241,21 @@ export function filesSection(
     acts: {
       undo: {
         done: "The change was undone.",
-        async run({ visitor, address, form }) {
-          const problem = missingScope(visitor, "files:write");
-          if (problem !== null) return { problem };
-          const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
-          return toHistory(form, await changes.undo(form.get("id") ?? "", person, { ...visitor, address }));
-        },
+        run: async (visit) => doneOr(await changes.undo(visit), historyOf(visit.form)),
       },
       restore: {
         done: "The version was restored.",
         async run({ visitor, address, form }) {
           const version = form.get("version") ?? "";
-          return toHistory(form, await files.restore({ ...visitor, address }, pathOf(form), version));
+          return doneOr(await files.restore({ ...visitor, address }, pathOf(form), version), historyOf(form));
         },
       },
     },
   };
 }
 
-function toHistory(form: URLSearchParams, outcome: Result<string, string>) {
-  const view = { path: pathOf(form), view: "history" };
-  return outcome.ok ? { done: outcome.value, view } : { problem: outcome.error };
+function historyOf(form: URLSearchParams) {
+  return { path: pathOf(form), view: "history" };
 }
 
 /** The path as names are shown, however it was written. */

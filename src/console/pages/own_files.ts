@@ -15,7 +15,7 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Visitor } from "../../oauth/mod.ts";
 import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
-import { authorOf, personOf, textOf } from "./changes.ts";
+import { authorOf, missingScope, personOf, textOf } from "./changes.ts";
 import type { ConsoleSources } from "./section.ts";
 
 /** Of a download, and of a version that is put back. */
@@ -136,11 +136,6 @@ async function* piecesOf(readAt: (offsetBytes: number) => Promise<Result<Uint8Ar
     length = piece.value.byteLength;
     yield piece.value;
   }
-}
-
-/** Whether groups keep the visitor from what they keep their applications from; in words, or `null`. */
-export function missingScope({ mayGrant }: Visitor, scope: string): string | null {
-  return mayGrant?.has(scope) === false ? `Your groups do not give you ${scope}.` : null;
 }
 
 /** Others' changes are for administrators, as in the audit. */

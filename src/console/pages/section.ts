@@ -8,7 +8,7 @@ import type { Live } from "../live/live.ts";
 import type { WorkspaceSource } from "../../files/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Check } from "../../lib/result.ts";
+import type { Check, Result } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Tool } from "../../mcp/mod.ts";
@@ -40,6 +40,11 @@ type ActOutcome = "done" | Done | Html | { readonly problem: string };
 interface Done {
   readonly done: string;
   readonly view?: Readonly<Record<string, string>>;
+}
+
+/** What was done, on the page that `view` asks for; or why nothing was. */
+export function doneOr(outcome: Result<string, string>, view: NonNullable<Done["view"]>): ActOutcome {
+  return outcome.ok ? { done: outcome.value, view } : { problem: outcome.error };
 }
 
 /** Something that a form of a section does. */
