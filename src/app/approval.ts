@@ -1,5 +1,4 @@
 /** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
-import { isObject } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
@@ -27,6 +26,7 @@ import {
   gateResources,
   gateTool,
   judgeByNames,
+  mapPaths,
   type PlaceReader,
   type Rule,
   viewResource,
@@ -204,12 +204,6 @@ export function isKnownTool(name: string): boolean {
 
 // Paths as agents on the workspace's machine write them: absolute ones into it, and with Windows's separators.
 
-/** Parameters whose values are paths, or lists of them or of objects with them; tools name them alike. */
-const pathParameters: ReadonlySet<string> = new Set(
-  ["path", "paths", "filename", "files", "against", "destination", "output", "edits", "messages"],
-);
-/** Of these only what is absolute is read otherwise: a backslash is part of a pattern. */
-const patternParameters: ReadonlySet<string> = new Set(["pattern", "exclude"]);
 const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 
 /** The tool with such paths understood: rules and the tool itself see the path below the workspace. */
@@ -226,19 +220,7 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
       const text = ofUri(written);
       return below(text) ?? (absolute.test(text) ? text : withSlashes(text));
     };
-    const pattern = (text: string): string => below(text) ?? text;
-    const meant = (value: unknown, read = path): unknown => {
-      if (typeof value === "string") return read(value);
-      if (Array.isArray(value)) return value.map((each) => meant(each, read));
-      if (!isObject(value)) return value;
-      return Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [
-          name,
-          pathParameters.has(name) ? meant(member) : patternParameters.has(name) ? meant(member, pattern) : member,
-        ]),
-      );
-    };
-    return meant(input) as never;
+    return mapPaths(input, (text, use) => use === "pattern" ? below(text) ?? text : path(text)) as never;
   };
   return {
     ...tool,

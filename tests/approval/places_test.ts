@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { placesOf } from "../../src/console/approvals/places.ts";
 import { createRuleStore, decidingRule, type Rule, ruleWords } from "../../src/console/approvals/rule.ts";
-import { isKnownTool, placeReader } from "../../src/app/approval.ts";
+import { isKnownTool, placeReader, takingMachinePaths } from "../../src/app/approval.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
@@ -88,6 +88,53 @@ Deno.test("a rule about a file stops every parameter and spelling that may mean 
     assert.ok(fits({ place: "secret/a.txt" }, tool, input), `${tool} ${JSON.stringify(input).slice(0, 100)}`);
   }
 });
+
+/** The forms in which a call can give the path of a document in the joined directory `docs`, which is at `root`. */
+function waysToGive(root: string): readonly string[] {
+  const parts = ["", ":p3", ":p3-7", ":2-4", ":-20", ":1:9", ":text", ":Q3!B2:F40", ":slide 2"];
+  const beginnings = ["docs/", "./docs//", "docs\\", `${root}/`, `${root}\\`, `file://${root}/`, "workspace:///docs/"];
+  return beginnings.flatMap((beginning) => parts.map((part) => `${beginning}secret/report.pdf${part}`));
+}
+
+/** Every place in an input where tools take a path. */
+const givenAs: Readonly<Record<string, (path: string) => Record<string, unknown>>> = {
+  ...Object.fromEntries(
+    ["path", "filename", "against", "destination", "save_as", "output"].map((
+      name,
+    ) => [name, (path) => ({ [name]: path })]),
+  ),
+  ...Object.fromEntries(
+    ["paths", "files", "images"].map((name) => [name, (path) => ({ [name]: ["other.txt", path] })]),
+  ),
+  "a single word for a list": (path) => ({ files: path }),
+  "an object of a list": (path) => ({ edits: [{ path }] }),
+  "a file of a message": (path) => ({ messages: [{ role: "user", content: "c", files: [path] }] }),
+};
+
+for (const [name, inputOf] of Object.entries(givenAs)) {
+  Deno.test(`a rule about a place holds for every form of a path: ${name}`, () => {
+    const root = "/srv/company/docs";
+    const workspace = { forPrincipal: () => workspace, directories: { [root]: "docs" } } as never;
+    for (const path of waysToGive(root)) {
+      let judged: ReturnType<typeof placesOf> | null = null;
+      const inner = {
+        run(input: unknown) {
+          judged = placesOf({ input: z.object({}) }, input, placeReader);
+          return { ok: true, content: [] };
+        },
+      } as unknown as Tool;
+      takingMachinePaths(inner, () => workspace).run(inputOf(path) as never, { principal: {} } as never);
+      assert.ok(judged !== null);
+      for (const place of ["docs", "docs/secret", "docs/secret/report.pdf"]) {
+        const call = { person: "ada", clientId: "c", grantId: "g", tool: "t", changes: true, ...judged as object };
+        const rule = decidingRule([{ id: "r", verdict: "deny", place }], call as never, 0);
+        assert.ok(rule !== null, `${path} in ${place}`);
+      }
+      const other = { person: "a", clientId: "c", grantId: "g", tool: "t", changes: true, ...judged as object };
+      assert.equal(decidingRule([{ id: "r", verdict: "deny", place: "docs/public" }], other as never, 0), null, path);
+    }
+  });
+}
 
 Deno.test("a rule about a file leaves calls about others alone", () => {
   for (

@@ -18,18 +18,33 @@ const everything = "";
 const maxPlaces = 500;
 const maxDepth = 4;
 
-/** Parameters whose values are paths; tools name them alike. */
-const pathParameters: ReadonlySet<string> = new Set([
-  "path",
-  "filename",
-  "against",
-  "destination",
-  "save_as",
-  "output",
+/** How a path is used: what it names is changed or read, something is put there, or it is a pattern of paths. */
+type PathUse = "path" | "target" | "pattern";
+
+/** Parameters whose values are paths, or lists of them or of objects with them; tools name them alike. */
+const pathParameters: ReadonlyMap<string, PathUse> = new Map<string, PathUse>([
+  ...["path", "paths", "filename", "files", "against", "edits", "images", "messages"].map((name) =>
+    [name, "path"] as const
+  ),
+  ...["destination", "save_as", "output"].map((name) => [name, "target"] as const),
+  ...["pattern", "exclude"].map((name) => [name, "pattern"] as const), // a backslash is a part of them
 ]);
-const targetParameters: ReadonlySet<string> = new Set(["destination", "save_as", "output"]);
-/** Parameters that hold paths, or objects with them. */
-const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);
+
+/** The input with each path that it holds replaced by what `read` makes of it: the one walk over a call's paths. */
+export function mapPaths(input: unknown, read: (text: string, use: PathUse) => string, depth = 0): unknown {
+  const valueOf = (value: unknown, use: PathUse): unknown => {
+    if (typeof value === "string") return read(value, use);
+    if (Array.isArray(value)) return value.map((each) => Array.isArray(each) ? each : valueOf(each, use));
+    return mapPaths(value, read, depth + 1);
+  };
+  if (!isObject(input) || depth > maxDepth) return input;
+  return Object.fromEntries(
+    Object.entries(input).map(([name, value]) => {
+      const use = pathParameters.get(name);
+      return [name, use === undefined ? value : valueOf(value, use)];
+    }),
+  );
+}
 
 /**
  * The paths and tables that an input means, and further names that they may have. `paths`: those of both that are paths
@@ -53,18 +68,11 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
     places.add(places.size < maxPlaces ? place : everything); // too many are judged as all there is
     for (const name of others) otherNames.add(name);
   };
-  const look = (members: Readonly<Record<string, unknown>>, depth: number): void => {
-    for (const [name, value] of Object.entries(members)) {
-      if (pathParameters.has(name) && typeof value === "string") addPath(value, targetParameters.has(name));
-      if (!listParameters.has(name) || !Array.isArray(value)) continue;
-      for (const each of value) {
-        if (typeof each === "string") addPath(each);
-        else if (isObject(each) && depth < maxDepth) look(each, depth + 1);
-      }
-    }
-  };
   if (isObject(input)) {
-    look(input, 0);
+    mapPaths(input, (text, use) => {
+      if (use !== "pattern") addPath(text, use === "target");
+      return text;
+    });
     const parameters = tool.input instanceof z.ZodLazy ? tool.input._zod.innerType : tool.input;
     const { shape } = parameters as { readonly shape?: Readonly<Record<string, unknown>> };
     if (shape !== undefined && ["table", "id"].some((name) => Object.hasOwn(shape, name))) {
