@@ -11,8 +11,15 @@ import type { StorageBounds } from "../storage/mod.ts";
 import type { TransferLimits, WorkspaceLimits } from "../files/mod.ts";
 
 export interface Bounds {
-  /** How long a client is kept waiting for a person, and how soon it cannot answer for one. */
-  readonly approval?: { readonly patienceMs?: number; readonly leastReadingMs?: number };
+  /**
+   * How long a client is kept waiting for a person, how soon it cannot answer for one, and how long a sign-in counts for
+   * dangerous acts in the console.
+   */
+  readonly approval?: {
+    readonly patienceMs?: number;
+    readonly leastReadingMs?: number;
+    readonly signInCountsMs?: number;
+  };
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly healthChecksPerMinute?: number;

@@ -112,6 +112,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);
   return openConsole({
     ...parts,
+    ...parts.bounds.approval,
     issuer,
     visits,
     administration,

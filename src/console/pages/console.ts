@@ -182,10 +182,12 @@ interface ConsoleOptions {
   warnings(section: string, visitor: Visitor): readonly string[];
   /** How many calls wait for the visitor's decision. */
   waiting(visitor: Visitor): Promise<number>;
+  /** For tests; otherwise the constant of this name. */
+  readonly signInCountsMs?: number;
 }
 
 /** How long after a sign-in dangerous acts need no passphrase. */
-const confirmedMs = 300_000;
+const signInCountsMs = 300_000;
 
 /** Of what was done: it is in the address of the page that follows. */
 const maxDoneCharacters = 500;
@@ -266,7 +268,7 @@ export function createConsole(options: ConsoleOptions) {
     words: string,
     { request, peer, visitor, form }: Posted,
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
-    if (clock() - visitor.signedInAt < confirmedMs) return { cookies: [] };
+    if (clock() - visitor.signedInAt < (options.signInCountsMs ?? signInCountsMs)) return { cookies: [] };
     if (visitor.byCompany) {
       const body = companyBody(words, visits.confirmPath(pageOf(section)));
       return await framed(section, visit, { body, alone: true });

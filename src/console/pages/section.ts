@@ -91,6 +91,8 @@ export interface Section {
 export interface ConsoleSources {
   /** SERVER_URL. */
   readonly issuer: string;
+  /** For tests: how long a sign-in counts for dangerous acts. */
+  readonly signInCountsMs?: number;
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly visits: Visits;
