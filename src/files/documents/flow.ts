@@ -145,9 +145,10 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** The parts of a text that are there, each its own paragraph. */
-export function paragraphs(...texts: string[]): string {
-  return texts.filter((text) => text !== "").join("\n\n");
+/** What there is of a slide, each its own paragraph. */
+export function slideText(isHidden: boolean, text: string, notes: string, comments: readonly string[] = []): string {
+  const texts = [isHidden ? "(hidden slide)" : "", text, notes === "" ? "" : `Notes: ${notes}`, ...comments];
+  return texts.filter((one) => one !== "").join("\n\n");
 }
 
 export function countOf(count: number, noun: string): string {

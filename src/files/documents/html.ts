@@ -1,19 +1,7 @@
 /** HTML pages and the chapters of EPUB books, as the Markdown of what they show. */
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
-import {
-  countOf,
-  type Dialect,
-  heading,
-  image,
-  inline,
-  oneLine,
-  renderFlow,
-  type Role,
-  roleOf,
-  say,
-  wordsOf,
-} from "./flow.ts";
+import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, roleOf, say, wordsOf } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 
@@ -66,7 +54,7 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
     table: (element) => allOf(element, "table").length === 0 ? "table" : "block", // one that holds others lays a page out
     ...{ td: cellOf, th: cellOf },
   };
-  const other = (element: Element): Role => {
+  const other: Dialect["other"] = (element: Element) => {
     const { hidden: isHidden, style = "" } = element.attributes;
     if (isHidden === undefined && !hiding.test(style)) return roleOf(element, { roles, other: "through" });
     hidden++;
@@ -77,9 +65,9 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
   return { text, title: titleOf(textOf(allOf(root, "title")[0])), remarks };
 }
 
-const cellOf = ({ attributes: { colspan, rowspan } }: Element): Role => ({
-  ...{ as: "cell", columns: Number(colspan), rows: Number(rowspan) },
-});
+function cellOf({ attributes: { colspan, rowspan } }: Element) {
+  return { as: "cell", columns: Number(colspan), rows: Number(rowspan) } as const;
+}
 
 function isInline(element: Element): boolean {
   return allOf(element, ...blockNames).length === 0;

@@ -1,18 +1,7 @@
 /** OpenDocument texts, sheets and presentations (OASIS ODF 1.3, part 3): odt, ods, odp. */
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
-import {
-  countOf,
-  type Dialect,
-  heading,
-  image,
-  inline,
-  oneLine,
-  paragraphs,
-  renderFlow,
-  say,
-  wordsOf,
-} from "./flow.ts";
+import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, slideText, wordsOf } from "./flow.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
@@ -59,9 +48,7 @@ function toSlides(body: Element, styles: Styles, budget: DocumentBudget) {
     const isHidden = childOf(style, "drawing-page-properties")?.attributes["visibility"] === "hidden";
     const notes = elementsOf(page, "notes").map((one) => renderFlow(one, dialect, budget)).join("");
     const shown = { ...page, children: elementsOf(page).filter(({ name }) => name !== "notes") };
-    const text = renderFlow(shown, dialect, budget);
-    const said = notes === "" ? "" : `Notes: ${notes}`;
-    return { name: `slide ${index + 1}`, text: paragraphs(isHidden ? "(hidden slide)" : "", text, said) };
+    return { name: `slide ${index + 1}`, text: slideText(isHidden, renderFlow(shown, dialect, budget), notes) };
   });
 }
 

@@ -1,6 +1,6 @@
 /** PowerPoint presentations (ECMA-376, part 1, §19): a part for each slide, with its tables, charts, notes and comments. */
 import type { DocumentReader } from "./document.ts";
-import { countOf, type Dialect, heading, inline, paragraphs, renderFlow } from "./flow.ts";
+import { countOf, type Dialect, heading, inline, renderFlow, slideText } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
@@ -21,9 +21,7 @@ export const readPowerPoint: DocumentReader = (bytes, budget) => {
     const comments = allOf(part(related(name, "/comments")), "cm").map((comment) =>
       `[comment: ${allOf(comment, "text", "t").map(textOf).join(" ")}]`
     );
-    const said = notes === "" ? "" : `Notes: ${notes}`;
-    const text = paragraphs(isHidden ? "(hidden slide)" : "", render(name, slide), said, ...comments);
-    return [{ name: `slide ${index + 1}`, text }];
+    return [{ name: `slide ${index + 1}`, text: slideText(isHidden, render(name, slide), notes, comments) }];
   });
   return { kind: "pptx", title, summary: countOf(parts.length, "slide"), remarks, parts };
 };
