@@ -1,8 +1,7 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
 import type { Visitor } from "../../oauth/mod.ts";
-import type { Act } from "./section.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Act, ConsoleSources } from "./section.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
   type Change,
@@ -22,7 +21,6 @@ import {
   undoChange,
   type Workspace,
   workspaceOf,
-  type WorkspaceSource,
 } from "../../files/mod.ts";
 
 const maxShownSteps = 20;
@@ -35,11 +33,7 @@ const consoleClientId = "portcullis-console";
 export type Changes = ReturnType<typeof createChanges>;
 
 export function createChanges(
-  { workspace: source, log, isUser }: {
-    readonly workspace: WorkspaceSource;
-    readonly log: Log;
-    isUser(id: string): Promise<boolean>;
-  },
+  { workspace: source, log, isUser }: Pick<ConsoleSources, "workspace" | "log" | "isUser">,
 ) {
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
@@ -100,11 +94,8 @@ export function createChanges(
 
 function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {
   const outcome = toUndoFailure(change, error, null);
-  return outcome.ok
-    ? ""
-    : `This change cannot be undone: ${
-      outcome.message.replace(/^Failed to undo \w+: /, "").replace(/; nothing was changed$/, "")
-    }.`;
+  const why = outcome.ok ? "" : outcome.message.replaceAll(/^Failed to undo \w+: |; nothing was changed$/g, "");
+  return `This change cannot be undone: ${why}.`;
 }
 
 /** Whose change is meant: everyone but administrators sees and undoes their own. */

@@ -172,6 +172,10 @@ function pageOf({ name }: Section): "console" | `console/${string}` {
   return name === "" ? "console" : `console/${name}`;
 }
 
+function rightsOf({ userId, isAdministrator, mayGrant }: Visitor): string {
+  return JSON.stringify([userId, isAdministrator, mayGrant && [...mayGrant].toSorted()]);
+}
+
 interface ConsoleOptions {
   readonly issuer: string;
   readonly visits: Visits;
@@ -341,9 +345,8 @@ export function createConsole(options: ConsoleOptions) {
     }
     return visit.query.has("download") && section.download !== undefined
       ? await section.download(visit, async () => {
-        const { userId, isAdministrator } = entered.value;
         const again = await visits.enter(request, page);
-        return again.ok && again.value.userId === userId && again.value.isAdministrator === isAdministrator;
+        return again.ok && rightsOf(again.value) === rightsOf(entered.value);
       })
       : await show(section, visit);
   };

@@ -248,12 +248,6 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
 @media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
 `;
 
-/** What a page says at its top. */
-interface Note {
-  readonly kind: "good" | "bad" | "warn";
-  readonly words: string;
-}
-
 interface FramedPage {
   readonly section: Section;
   /** The sections that this visitor may open from the menu, or from another page of their place. */
@@ -263,7 +257,8 @@ interface FramedPage {
   readonly signOutPath: string;
   /** Where the page's live parts come from; `null` where it has none. */
   readonly eventsPath: string | null;
-  readonly notes: readonly Note[];
+  /** What it says at its top. */
+  readonly notes: readonly { readonly kind: "good" | "bad" | "warn"; readonly words: string }[];
   /** How many calls wait for the visitor's decision. */
   readonly waiting: number;
   readonly status?: number;
@@ -279,7 +274,9 @@ export function consolePage(page: FramedPage): Response {
     ...(cookies === undefined ? {} : { cookies }),
     wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript + connectScript },
     body: html`
-      ${notes.map(({ kind, words }) => noteOf(kind, words))}
+      ${notes.map(({ kind, words }) =>
+        html`<p class="note ${kind}" role="${kind === "bad" ? "alert" : "status"}">${words}</p>`
+      )}
       ${tabs(page)}
       <div class="head"><h1>${section.title}</h1>
         ${eventsPath !== null && html`
@@ -289,12 +286,6 @@ export function consolePage(page: FramedPage): Response {
       ${body}
     `,
   });
-}
-
-function noteOf(kind: Note["kind"], words: string): Html {
-  return kind === "bad"
-    ? html`<p class="note bad" role="alert">${words}</p>`
-    : html`<p class="note ${kind}" role="status">${words}</p>`;
 }
 
 /** The number beside Approvals, in the menu of every page; nothing where none waits. */

@@ -142,7 +142,6 @@ function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): Over
         columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
         rows: all.slice(0, clientsShown)
           .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]),
-        whenEmpty: "",
       });
       const more = all.length - clientsShown;
       return html`${table}${more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`}`;
@@ -182,7 +181,7 @@ export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateO
         }),
       );
       const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];
-      return rows.length === 0 ? null : dataTable({ caption: "The last changes", columns, rows, whenEmpty: "" });
+      return rows.length === 0 ? null : dataTable({ caption: "The last changes", columns, rows });
     },
   };
 }
@@ -299,7 +298,6 @@ function numbers(hours: readonly Hour[], series: readonly Series[]): Html {
         { number: "Failed" },
       ],
       rows,
-      whenEmpty: "",
     })
   }</details>`;
 }

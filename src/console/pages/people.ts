@@ -173,7 +173,6 @@ function pendingTable(pending: Pending, visit: Visit): Html | null {
           ...{ values: { invitation: id }, kind: "plain", name: `Withdraw the link of ${userId}` },
         }),
       ]),
-      whenEmpty: "",
     })
   }`;
 }

@@ -128,7 +128,6 @@ function without(all: readonly Rule[], id: string | null): readonly Rule[] | nul
   return left.length === all.length ? null : left;
 }
 
-const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as const;
 function ruleFrom(
   form: URLSearchParams,
   { clients, tools }: {
@@ -137,14 +136,14 @@ function ruleFrom(
   },
 ): Rule | string {
   const clientId = form.get("client") ?? "";
-  const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
+  const given = {
     person: form.get("person") ?? "",
     clientId,
     clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxRuleTextCharacters) ?? "",
     tool: form.get("tool") ?? "",
     place: (form.get("place") ?? "").trim(),
   };
-  const texts = ruleFields.flatMap((name) => given[name] === "" ? [] : [[name, given[name]]]);
+  const texts = Object.entries(given).filter(([, text]) => text !== "");
   if (!["", everyChange, ...tools].includes(given.tool)) return "This server has no such tool.";
   // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
   if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;

@@ -248,12 +248,12 @@ type Column = string | { readonly number: string } | null;
 
 /** A table, in a narrow window a card a row; or `whenEmpty` in words. */
 export function dataTable(
-  { caption, columns, rows, whenEmpty }: {
+  { caption, columns, rows, whenEmpty = "" }: {
     /** What the table lists, for screen readers. */
     readonly caption: string;
     readonly columns: readonly Column[];
     readonly rows: readonly (readonly Cell[])[];
-    readonly whenEmpty: Html | string;
+    readonly whenEmpty?: Html | string;
   },
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;

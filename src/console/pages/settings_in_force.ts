@@ -79,7 +79,7 @@ function directoriesPart({ directories }: Directories, visit: Visit): Html {
   return html`
     <h2>Directories</h2>
     <p>Folders of the workspace. Add one with <code>${commandLine("workspace add NAME=PATH")}</code>.</p>
-    ${dataTable({ caption: "Directories", columns: ["Folder", "Path", "Access", "Actions"], rows, whenEmpty: "" })}
+    ${dataTable({ caption: "Directories", columns: ["Folder", "Path", "Access", "Actions"], rows })}
   `;
 }
 
