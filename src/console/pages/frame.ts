@@ -158,7 +158,8 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .row input, .row select, .row > button { height: 2.2rem; padding-block: 0; }
 .row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
 td .row { align-items: start; margin: 0; gap: .4rem; }
-.scroll + p, .scroll + form, form + p { margin-top: 1rem; }
+.scroll + :is(p, form, details), form + p { margin-top: 1rem; }
+h2 + .note { margin-top: .5rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
@@ -191,8 +192,8 @@ pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 v
 .held { margin: 0 0 1rem; padding: 1rem 1.25rem; border: 1px solid var(--line); border-radius: .6rem; max-width: 56rem; }
 .held:focus { outline: 2px solid var(--accent); outline-offset: 0; }
 .held h2 { margin: 0 0 .25rem; }
-.held fieldset { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: .5rem 0; }
-.held legend { float: left; margin: 0 1.25rem 0 0; }
+.held fieldset { display: grid; gap: .25rem; margin: .5rem 0 .75rem; }
+.held legend { margin-bottom: .25rem; }
 .held .message { color: var(--quiet); display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem; }
 .held .message input { flex: 1 1 14rem; padding: .35rem .6rem; }
 .held .actions { margin-top: .75rem; }
@@ -200,7 +201,7 @@ pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 v
 kbd { margin-left: .35rem; padding: 0 .25rem; border: 1px solid; border-radius: .25rem; font: .75rem ui-monospace, monospace; }
 input[type="radio"] { accent-color: var(--accent); }
 ul.rules, ul.rules .row { margin: 0; padding: 0; list-style: none; }
-ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .25rem 1rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .25rem 1rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
@@ -236,8 +237,6 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   .row > div { flex: 1 1 8rem; }
   .row input[type="text"], .row select { width: 100%; max-width: none; }
   .keys { display: none; }
-  .held fieldset { flex-direction: column; }
-  .held legend { float: none; margin-bottom: .25rem; }
   .entries tr { padding: .5rem .75rem; }
   .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
   .entries td:first-child:not(:empty) { display: block; }

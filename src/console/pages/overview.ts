@@ -217,7 +217,9 @@ function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfD
         colour: index === series.length ? seriesShown - 1 : index,
       }));
       return total === 0 ? null : html`${picture(hours, names, total)}${numbers(hours, names)}
-        <p><a href="${visit.href("activity", { outcome: "refused", since: "1d" })}">Refusals</a></p>`;
+        <p><a href="${
+        visit.href("activity", { outcome: "refused", since: "1d" })
+      }">Refused calls, last 24 hours</a></p>`;
     },
   };
 }
@@ -288,7 +290,7 @@ function picture(hours: readonly Hour[], series: readonly Series[], total: numbe
 function numbers(hours: readonly Hour[], series: readonly Series[]): Html {
   const rows = hours.filter(({ all }) => all > 0)
     .map(({ hour, all, failed, counts }) => [timeOfDay(hour), ...counts, all, failed]);
-  return html`<details id="numbers"><summary>Numbers</summary>${
+  return html`<details id="numbers"><summary>Calls by hour</summary>${
     dataTable({
       caption: "Calls by hour and client",
       columns: [
