@@ -33,6 +33,8 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "call_switches",
     "approval_rules",
     "held_call",
+    "notice",
+    "notice_failure",
     "live_ask",
     "live_answer",
     "health",
