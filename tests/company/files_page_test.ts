@@ -43,7 +43,10 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
     } as unknown as ConsoleSources;
     const changes = createChanges(sources);
     const section = filesSection(sources, { changes, namesOf: () => Promise.resolve(new Map()) });
-    await using harness = await startConsole([section, changeSection(changes)], { time, company });
+    await using harness = await startConsole([section, changeSection(changes, () => Promise.resolve(null))], {
+      time,
+      company,
+    });
     await Deno.writeTextFile(`${root}/a.txt`, "before\n");
     const open = async (name: string, group: string) => {
       provider.employ(name, { groups: [group] });

@@ -259,6 +259,9 @@ Deno.test("rules hold on the page: refused is refused, and who may approve may l
     }
   }
   assert.match((await desk.page(addressOf({ find: "words of" }))).html, /A rule stands against this/);
+  const change = await desk.page(`change?id=${ofSecret.split(".")[0]}`);
+  assert.match(change.html, /changed secret\/a\.txt: A rule stands against this/);
+  assert.doesNotMatch(change.html, /words of secret/, "the page of a change shows what the file holds");
   assert.doesNotMatch((await desk.page(addressOf({ path: "", view: "history" }))).html, /secret\/a\.txt/);
   assert.match(
     (await desk.page(addressOf({ path: "open/a.txt", version: ofSecret }))).html,

@@ -4,6 +4,7 @@
  */
 import { type AuditFilter, callEvent, emptyLine, type FoundLine, type FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import type { Visitor } from "../../oauth/mod.ts";
 import { type Changes, missingScope, whoseOf } from "./changes.ts";
 import {
   ago,
@@ -221,7 +222,10 @@ function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () =>
 // One change of files, reached from its line: what it did, and a button that undoes it.
 
 /** The page of one change, reached from Activity. */
-export function changeSection(changes: Changes): Section {
+export function changeSection(
+  changes: Changes,
+  ruledOut: (visitor: Visitor, tool: string, path: string) => Promise<string | null>,
+): Section {
   return {
     name: "change",
     title: "Change",
@@ -233,7 +237,7 @@ export function changeSection(changes: Changes): Section {
       const back = html`<p><a href="${visit.href("activity")}">Back to Activity</a></p>`;
       const missing = missingScope(visit.visitor, "files:read");
       if (missing !== null) return html`<p>${missing}</p>${back}`;
-      const change = await changes.show(id, person);
+      const change = await changes.show(id, person, (path) => ruledOut(visit.visitor, "file_read", path));
       if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
       return html`
         <p><strong>${change.tool}</strong>, for ${person}, ${ago(change.at, visit.now)}.</p>

@@ -44,15 +44,24 @@ export function createChanges(
     return trash === null || change === null || change.by?.subject !== person ? null : { workspace, trash, change };
   };
   return {
-    /** What it did, with differences; `null` when there is no such change of this person, or it is no longer kept. */
-    async show(id: string, person: string) {
+    /**
+     * What it did, with differences; `null` when there is no such change of this person, or it is no longer kept.
+     * `whyHidden` says for a path why the visitor may not see its contents, or `null`.
+     */
+    async show(id: string, person: string, whyHidden: (path: string) => Promise<string | null>) {
       const found = await find(id, person);
       if (found === null) return null;
       const { change, workspace, trash } = found;
       const blocks: string[] = [];
       const undoable = { ...workspace, trash };
       const steps = joinOwn(change.steps);
-      for (const step of steps.slice(0, maxShownSteps)) blocks.push(await stepText(undoable, change, step));
+      for (const numbered of steps.slice(0, maxShownSteps)) {
+        const { step } = numbered;
+        const hidden = step.op === "put" ? await whyHidden(step.path) : null;
+        blocks.push(
+          hidden === null ? await stepText(undoable, change, numbered) : `changed ${showName(step.path)}: ${hidden}`,
+        );
+      }
       const rest = steps.length - maxShownSteps;
       const planned = await planUndo(undoable, change);
       return {

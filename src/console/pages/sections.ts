@@ -1,6 +1,7 @@
 /** Every section of the console, over what `app` wires. */
 import { activitySection, changeSection } from "./activity.ts";
 import { createChanges } from "./changes.ts";
+import { createOwnFiles } from "./own_files.ts";
 import { connectionsSection, servicenowSection } from "./connections.ts";
 import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
@@ -34,7 +35,7 @@ export function openConsole(sources: ConsoleSources) {
     sections: [
       overviewSection(sources, day, lastChanges),
       activitySection(sources, namesOf),
-      changeSection(changes),
+      changeSection(changes, createOwnFiles(sources).ruledOut),
       decisionsSection(decisions, lastChanges),
       connectionsSection(sources, day.usage),
       whySection(sources),
