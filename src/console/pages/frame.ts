@@ -193,6 +193,7 @@ pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 v
 .held:focus { outline: 2px solid var(--accent); outline-offset: 0; }
 .held h2 { margin: 0 0 .25rem; }
 .held fieldset { display: grid; gap: .25rem; margin: .5rem 0 .75rem; }
+.held fieldset label { padding-left: 1.5rem; text-indent: -1.5rem; }
 .held legend { margin-bottom: .25rem; }
 .held .message { color: var(--quiet); display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem; }
 .held .message input { flex: 1 1 14rem; padding: .35rem .6rem; }
