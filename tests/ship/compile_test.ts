@@ -19,7 +19,7 @@ Deno.test("the bundle is the same bytes wherever it is made, holds the commit, a
   const [here, there] = [await textOf(`${directory}/here`), await textOf(`${directory}/there`)];
   assert.ok(here === there, "the bundles differ");
   assert.ok(here.includes(`"${commit}"`));
-  for (const trace of [root, `${directory}/`, `${Deno.env.get("HOME") ?? directory}/`, "file://"]) {
+  for (const trace of [root, `${directory}/`, `${Deno.env.get("HOME") ?? directory}/`, "file:///"]) {
     assert.ok(!here.includes(trace), trace); // `/root` itself is among the directories of the system
   }
   await Deno.remove(directory, { recursive: true });
