@@ -1,6 +1,7 @@
 /** Pictures as they are shown: their size, which way up they are, what is stripped, and what is refused before it is decoded. */
 import { PhotonImage } from "@cf-wasm/photon/node";
 import assert from "node:assert/strict";
+import { measurePicture } from "../../src/files/documents/picture_facts.ts";
 import { crc32 } from "node:zlib";
 import { DocumentRefusal } from "../../src/files/documents/document.ts";
 import { scalePicture } from "../../src/files/documents/pictures.ts";
@@ -114,4 +115,17 @@ Deno.test("pictures: text in a PNG is stripped", () => {
   const png = draw(20, 10).get_bytes();
   const shown = scalePicture(new Uint8Array([...png.subarray(0, 33), ...chunk, ...png.subarray(33)]));
   assert.ok(!new TextDecoder("latin1").decode(shown?.bytes).includes("Ignore"));
+});
+
+Deno.test("a picture of very many pieces is looked at in bounded work, on the thread that serves everyone", () => {
+  // each Exif segment leads to the same directory of 65,535 entries, far behind it
+  const segment = [0xff, 0xe1, 0, 16, ...[0x45, 0x78, 0x69, 0x66, 0, 0], ...[0x4d, 0x4d, 0, 42], ...[0, 0x20, 0, 0]];
+  const jpeg = new Uint8Array(4_000_000).fill(0xff);
+  jpeg.set([0xff, 0xd8]);
+  for (let at = 2; at < 1_000_000; at += segment.length) jpeg.set(segment, at);
+  assert.equal(measurePicture(jpeg), null);
+  const png = new Uint8Array(4_000_000);
+  png.set([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 9, 0, 0, 0, 9]);
+  const facts = measurePicture(png);
+  assert.deepEqual([facts?.width, facts?.height, facts?.hasMetadata], [9, 9, true]);
 });

@@ -16,6 +16,15 @@ export function isShownAsItIs({ kind, width, height, hasMetadata }: PictureFacts
     sizeBytes <= maxShownBytes;
 }
 
+/** Chunks or segments of one file that are looked at, on the thread that serves everyone. */
+const maxPieces = 10_000;
+
+/** Whether a file that begins so may be a picture that is measured here. */
+export function mayBePicture(head: Uint8Array): boolean {
+  const start = String.fromCharCode(...head.subarray(0, 4));
+  return /^(?:\x89PNG|GIF8|BM|RIFF|II\*\0|MM\0\*|\xff\xd8)/.test(start);
+}
+
 /** What a picture's head says, or `null` for what is none. */
 export function measurePicture(bytes: Uint8Array): PictureFacts | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -23,8 +32,8 @@ export function measurePicture(bytes: Uint8Array): PictureFacts | null {
   try {
     if (tag(0, 4) === "\x89PNG") {
       let hasMetadata = false;
-      for (let at = 8; at + 8 < bytes.length; at += view.getUint32(at) + 12) {
-        hasMetadata ||= ["eXIf", "tEXt", "zTXt", "iTXt"].includes(tag(at + 4, 4));
+      for (let at = 8, pieces = 0; at + 8 < bytes.length && !hasMetadata; at += view.getUint32(at) + 12) {
+        hasMetadata = ++pieces > maxPieces || ["eXIf", "tEXt", "zTXt", "iTXt"].includes(tag(at + 4, 4));
       }
       return toFacts("png", view.getUint32(16), view.getUint32(20), { hasMetadata });
     }
@@ -54,14 +63,17 @@ function measureWebp(view: DataView, chunk: string): PictureFacts {
 }
 
 function measureJpeg(view: DataView, tag: (at: number, length: number) => string): PictureFacts | null {
-  let orientation = 1;
+  let orientation: number | undefined;
   let hasMetadata = false;
-  for (let at = 2; view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {
+  for (let at = 2, pieces = 0; view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {
+    if (++pieces > maxPieces) return null;
     const marker = view.getUint8(at + 1);
-    if (marker === 0xe1 && tag(at + 4, 4) === "Exif") orientation = toOrientation(readTags(view, at + 10));
+    const isExif = orientation === undefined && marker === 0xe1 && tag(at + 4, 4) === "Exif";
+    if (isExif) orientation = toOrientation(readTags(view, at + 10)); // each may name 65,535 entries: the first counts
     hasMetadata ||= [0xe1, 0xed, 0xfe].includes(marker);
     if (marker < 0xc0 || marker > 0xcf || [0xc4, 0xc8, 0xcc].includes(marker)) continue;
-    return toFacts("jpeg", view.getUint16(at + 7), view.getUint16(at + 5), { orientation, hasMetadata });
+    const turned = { orientation: orientation ?? 1, hasMetadata };
+    return toFacts("jpeg", view.getUint16(at + 7), view.getUint16(at + 5), turned);
   }
   return null;
 }
