@@ -9,7 +9,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Log, LogFields, LogLevel } from "../../lib/log.ts";
 import type { Check } from "../../lib/result.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
-import { type Clock, durationWords, type Timers } from "../../lib/time.ts";
+import { type Clock, createPause, durationWords, type Timers } from "../../lib/time.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import { heldMs } from "../approvals/decisions.ts";
 import { pageOf } from "../approvals/gate.ts";
@@ -59,15 +59,16 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const waiting: { readonly told: Told; readonly at: number; readonly time: number }[] = [];
   /** Until when each is not told again, by `timers`. */
   const recent = boundedMap<string, number>(maxRecent);
-  let isClosed = false;
-  let wake = (): void => {};
+  const closing = new AbortController();
+  const { signal: closed } = closing;
+  const wait = createPause(timers);
   let left = 0; // beyond those that wait
   let isRunning = false;
   let mayBeNoted = true; // that an earlier one was not sent
 
   const tell = (told: Told): void => {
     const now = timers.elapsed();
-    if (isClosed || (recent.get(told.id) ?? 0) > now) return;
+    if (closed.aborted || (recent.get(told.id) ?? 0) > now) return;
     if (told.onceForMs > 0) recent.set(told.id, now + told.onceForMs);
     if (waiting.length < maxWaiting) waiting.push({ told, at: now, time: clock() });
     else left += 1;
@@ -77,7 +78,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const run = async (): Promise<void> => {
     isRunning = true;
     try {
-      while (waiting.length > 0 && !isClosed) {
+      while (waiting.length > 0 && !closed.aborted) {
         const taken = waiting.splice(0, waiting.length > maxSingle ? waiting.length : 1);
         const more = left;
         left = 0;
@@ -87,7 +88,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
         if (first === undefined) continue;
         const isOne = fresh.length + more === 1;
         await deliver(isOne ? await noticeOf(first.told, first.time) : several(fresh, more), first.at);
-        await pause(isOne ? spacingMs : floodMs);
+        await wait(isOne ? spacingMs : floodMs, closed);
       }
     } catch (error) {
       log.write("error", "notices_failed", { error: String(error) });
@@ -107,13 +108,13 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   };
 
   const deliver = async (notice: Notice, at: number): Promise<void> => {
-    for (let wait = firstRetryMs;; wait = Math.min(2 * wait, maxRetryMs)) {
+    for (let retryMs = firstRetryMs;; retryMs = Math.min(2 * retryMs, maxRetryMs)) {
       const sent = await sendNotice(notice, target, { fetch, now: clock() });
       if (sent.ok) return await noteSuccess();
       await noteFailure(sent.problem);
       if (sent.retry === null) return;
-      await pause(Math.max(wait, sent.retry));
-      if (isClosed || !isInTime(at)) return;
+      await wait(Math.max(retryMs, sent.retry), closed);
+      if (closed.aborted || !isInTime(at)) return;
     }
   };
 
@@ -128,15 +129,6 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     const value = { at: clock(), problem };
     await storage.commit({ puts: [{ key: failureKey, value, expiresAt: clock() + failureKeptMs }] }).catch(() => false);
   };
-
-  const pause = (milliseconds: number): Promise<void> =>
-    new Promise((resolve) => {
-      const cancel = timers.after(isClosed ? 0 : milliseconds, resolve);
-      wake = () => {
-        cancel();
-        resolve();
-      };
-    });
 
   const consoleUrl = (place: string): string => hasConsole ? `${serverUrl}/console${place}` : serverUrl;
 
@@ -207,8 +199,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     }),
     close(): void {
       stopLooking();
-      isClosed = true;
-      wake();
+      closing.abort();
     },
   };
 }
