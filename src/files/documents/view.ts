@@ -11,6 +11,8 @@ import { type Documents, maxDocumentBytes } from "./reading.ts";
 /** The file of the document, and what its notice says of it. */
 export interface DocumentFacts {
   readonly sizeBytes: number;
+  /** "PDF", "DOCX". */
+  readonly kind: string;
   /** "PDF, 12 pages, “Contract”; page 3 is without text". */
   readonly words: string;
   /** "PDF, 12 pages": without a word of its text. */
@@ -64,6 +66,7 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
       facts: {
         sizeBytes,
+        kind: document.kind.toUpperCase(),
         words: wordsOf(document, path),
         size: sizeOf(document),
         places,
@@ -190,7 +193,7 @@ function selectCells({ name, text }: DocumentPart, range: string): DocumentPart 
   if (start === -1) return null;
   const wanted = (line: string): string =>
     `|${cellsOf(line).filter((_, at) => at === 0 || inside(letters[at] ?? 0, left, right)).join("|")}|`;
-  const rows = lines.slice(start + 2).filter((line) => inside(Number.parseInt(cellsOf(line)[0] ?? ""), top, bottom));
+  const rows = lines.slice(start + 2).filter((line) => inside(Number.parseInt(line.slice(1)), top, bottom));
   return { name: `${name}!${range}`, text: [...lines.slice(start, start + 2), ...rows].map(wanted).join("\n") };
 }
 

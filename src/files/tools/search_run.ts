@@ -234,13 +234,13 @@ async function search(run: SearchRun) {
         finished = { segments: entry.segments, isDirectory: false };
         continue;
       }
+      const inPart = isDocument ? createPartNames(() => factsOf(file)) : null;
       const searched = await searchFile(isDocument ? view : workspace, file, buffer, {
         pattern,
         counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
         contextLines: show === "lines" ? request.context : 0,
         afterLine: resumed ? cursor?.partial?.line ?? 0 : lines.first - 1,
-        onMatch: (match) =>
-          (isPast = match.line > lines.last) || collector.addMatch(isDocument ? inPart(match, factsOf(file)) : match),
+        onMatch: (match) => (isPast = match.line > lines.last) || collector.addMatch(inPart?.(match) ?? match),
         onUnsure: collector.addUnsure,
         nextTurn,
         isOver: run.isOver,
@@ -271,10 +271,15 @@ async function search(run: SearchRun) {
   return { outcome, state, isWhole: !(canGoOn && next !== null) && cursor === undefined };
 }
 
-/** With the page, slide or sheet before its line. */
-function inPart(match: LineMatch, facts: DocumentFacts | null): LineMatch {
-  const name = facts?.places.findLast(({ line }) => line < match.line)?.name ?? "";
-  return name === "" || name === "text" ? match : { ...match, text: `[${name}] ${match.text}` };
+/** Puts the page, slide or sheet before each match of a document; they come in the order of its lines. */
+function createPartNames(facts: () => DocumentFacts | null): (match: LineMatch) => LineMatch {
+  let at = 0;
+  return (match) => {
+    const { places = [] } = facts() ?? {};
+    while ((places[at + 1]?.line ?? Infinity) < match.line) at++;
+    const { name = "" } = places[at] ?? {};
+    return name === "" || name === "text" ? match : { ...match, text: `[${name}] ${match.text}` };
+  };
 }
 
 /** Where a file lies that is to be searched, or found by its name. */
