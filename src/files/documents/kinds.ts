@@ -5,7 +5,7 @@ const textNames = /\.(?:eml|ipynb|x?html?)$/i;
 /** What tells that. */
 export const headBytes = 1_024;
 
-/** Whether a file of this name may be one; its content decides. Pages of HTML are read as they are unless asked for by ":text". */
+/** Whether a file of this name may be one; its content decides. HTML is read as it is unless ":text" asks for its text. */
 export function mayBeDocument(path: string, part?: string): boolean {
   return part === "source" ? false : names.test(path) || (part !== undefined && textNames.test(path));
 }
@@ -39,5 +39,5 @@ const maxNamedCharacters = 4_096;
 export function documentParts(name: string): readonly { readonly filename: string; readonly part: string }[] {
   const colons = [...name.slice(0, maxNamedCharacters).matchAll(/:(?=[^/]*$)/g)].map(({ index }) => index);
   return colons.map((at) => ({ filename: name.slice(0, at), part: name.slice(at + 1) }))
-    .filter(({ filename, part }) => mayBeDocument(filename, part === "source" ? "" : part) && part !== "");
+    .filter(({ filename, part }) => part !== "" && (names.test(filename) || textNames.test(filename)));
 }

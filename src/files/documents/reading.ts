@@ -154,8 +154,8 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
     /** Whether its text is known, and costs nothing. */
     isKept: (version: string): boolean => kept.has(version),
     /**
-     * The document's text. `version` stands for this file of the caller's as it is: its text is kept by it; `caller` whose share of the queue it
-     * takes. Takes `load`'s bytes away.
+     * The document's text, which is kept under `version`: another one for each caller, path and content. It takes a place
+     * of `caller`'s in the queue, and the bytes that `load` gives.
      */
     async read(
       name: string,

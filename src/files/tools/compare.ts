@@ -71,8 +71,9 @@ async function readSide(
   const { bytes, sha256 } = read.value;
   const facts = factsOf(path);
   const side = sideOf(showName(path.text), bytes);
-  const kind = facts?.size.split(",", 1)[0] ?? "";
-  return success(facts !== null && sha256 !== null ? { ...side, version: toVersion(sha256), kind } : side);
+  return success(
+    facts !== null && sha256 !== null ? { ...side, version: toVersion(sha256), kind: facts.kind } : side,
+  );
 }
 
 function sideOf(name: string, bytes: Uint8Array): Side {

@@ -19,7 +19,9 @@ export function refuseDocument(action: string, { text }: WorkspacePath): Failure
   const beside = showName(text.replace(/\.[^.]*$/, ".md"));
   return refuse(
     action,
-    `documents of this kind are read, not written: write ${beside}, or replace the file by a link (${showName(text)})`,
+    `documents of this kind are read, not written: write ${beside}, or upload the whole file by a link (${
+      showName(text)
+    })`,
     "document",
   );
 }
@@ -115,7 +117,7 @@ const pathRuleWords: Readonly<Record<Exclude<PathRule, "empty">, string>> = {
 const plainWords = {
   not_found: "no such file or directory",
   is_root: "it is the workspace itself",
-  away: "its directory is away, as a disk that is not mounted; try again later, or ask the server's operator",
+  away: "its directory is away, such as a disk that is not mounted; try again later, or ask the server's operator",
   across: "a directory or link cannot be moved into another of the workspace's directories; copy it, then delete it",
   already_exists: "there is something of this name already",
   not_empty: "the directory is not empty; set recursive to delete it with all that is in it",
