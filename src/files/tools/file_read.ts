@@ -352,9 +352,11 @@ async function readContent(
   if (!part.ok && part.error.reason === "not_text" && read.error.sizeBytes <= maxPictureBytes) {
     const head = new Uint8Array(sniffedBytes);
     const start = await workspace.readInto(path, head, 0);
-    const whole = start.ok && mayBePicture(head) ? await readWholeFile(workspace, path, maxPictureBytes) : start;
-    const picture = whole.ok && "bytes" in whole.value ? await pictureRead(path, request, whole.value) : null;
-    if (picture !== null) return picture;
+    if (start.ok && mayBePicture(head)) {
+      const whole = await readWholeFile(workspace, path, maxPictureBytes);
+      const picture = whole.ok ? await pictureRead(path, request, whole.value) : null;
+      if (picture !== null) return picture;
+    }
   }
   return part.ok
     ? textRead(path, part.value, { ...part.value, sha256: null }, numbered, documentFacts())
