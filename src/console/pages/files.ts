@@ -7,7 +7,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Changes } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import { maySee, type OpenedPath, type OwnFiles, sentence } from "./own_files.ts";
+import { createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
 import {
   ago,
   type ConsoleSources,
@@ -63,12 +63,13 @@ interface PastCall extends AuditLine {
 /** The section; `namesOf` gives what clients are called, by id. */
 export function filesSection(
   sources: ConsoleSources,
-  { files, changes, namesOf }: {
-    readonly files: OwnFiles;
+  { changes, namesOf }: {
     readonly changes: Changes;
     namesOf(clientIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   },
 ): Section {
+  const files = createOwnFiles(sources);
+
   /** The pages about the path that the address names. */
   const pagesOf = (visit: Visit) => {
     const { visitor, query } = visit;

@@ -26,16 +26,15 @@ const notKept = "This version is no longer kept.";
 
 /** A path that may be looked at. */
 export type OpenedPath = Extract<Awaited<ReturnType<OwnFiles["open"]>>, { readonly ok: true }>["value"];
-export type OwnFiles = ReturnType<typeof createOwnFiles>;
+type OwnFiles = ReturnType<typeof createOwnFiles>;
 
 /** What refuses does so in words for the page, and before anything is said of what is there. */
 export function createOwnFiles(
   { workspace: source, tools, judge, log }: Pick<ConsoleSources, "workspace" | "tools" | "judge" | "log">,
 ) {
   /**
-   * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets those
-   * through who could approve the call. A rule about what is below a listed directory counts where that is opened: the
-   * listing shows its name.
+   * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
+   * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
    */
   const ruledOut = async (visitor: Visitor, tool: string, path: string): Promise<string | null> => {
     const missing = missingScope(visitor, tool === "file_write" ? "files:write" : "files:read");

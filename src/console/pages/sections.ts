@@ -23,7 +23,7 @@ export function openConsole(sources: ConsoleSources) {
     sources.nameOfClient(id) ?? await sources.readClientName(id) ?? id,
   ];
   const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
-  const [changes, files] = [createChanges(sources), createOwnFiles(sources)];
+  const changes = createChanges(sources);
   const lastChanges = changesPart(day.today, changes.stateOf, (id) => sources.nameOfClient(id) ?? id);
   return createConsole({
     ...sources,
@@ -35,12 +35,12 @@ export function openConsole(sources: ConsoleSources) {
     sections: [
       overviewSection(sources, day, lastChanges),
       activitySection(sources, namesOf),
-      changeSection(changes, files.ruledOut),
+      changeSection(changes, createOwnFiles(sources).ruledOut),
       decisionsSection(decisions, lastChanges),
       connectionsSection(sources, day.usage),
       whySection(sources),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
-      filesSection(sources, { files, changes, namesOf }),
+      filesSection(sources, { changes, namesOf }),
       settingsSection(sources),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       rulesSection(sources, day.today),
