@@ -37,7 +37,6 @@ import {
   limitAttempts,
   limitBodies,
   limitRequests,
-  traceRequests,
 } from "../http/mod.ts";
 import type { createProfiles, McpServer, ServerInfo } from "../mcp/mod.ts";
 import type { LimitName, Metrics } from "../audit/mod.ts";
@@ -86,7 +85,7 @@ interface HttpSideParts extends Parts {
 
 export function createHttpSide(config: Config, parts: HttpSideParts) {
   const { serverUrl, serverInfo, authorizationServer, transfers, mcp, profiles } = parts;
-  const { limits, bounds, clock, log, metrics, telemetry } = parts;
+  const { limits, bounds, clock, log, metrics } = parts;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
@@ -174,10 +173,6 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
     names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
     log,
     arrivals: parts.attempts,
-    observers: [
-      ...(telemetry.tracer.exports ? [traceRequests(telemetry.tracer)] : []),
-      ...(metrics === undefined ? [] : [{ onAnswer: metrics.countAnswer }]),
-    ],
   });
   return {
     fetch,

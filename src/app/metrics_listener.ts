@@ -4,12 +4,11 @@ import { createMetricsEndpoint, knownNames } from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import type { Counts } from "../audit/mod.ts";
-import { expose, expositionType } from "../audit/later.ts";
+import type { Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
 
 interface MetricsListenerOptions {
-  readonly counts: Counts;
+  readonly metrics: Metrics;
   readonly openStreams: () => number;
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
@@ -21,7 +20,7 @@ interface MetricsListenerOptions {
 /** Listens on METRICS_PORT. Throws when it cannot. */
 export function listenForMetrics(
   { host, port }: ListenAddress,
-  { counts, openStreams, startedAt, log, allowedHosts }: MetricsListenerOptions,
+  { metrics, openStreams, startedAt, log, allowedHosts }: MetricsListenerOptions,
 ): PersistentListener {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
   const server = listenPersistently({
@@ -34,16 +33,12 @@ export function listenForMetrics(
   });
   ready.resolve(createMetricsEndpoint({
     names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
-    contentType: expositionType,
     expose: () => {
-      const { rss, heapUsed, heapTotal } = Deno.memoryUsage();
-      return expose(counts, {
+      return metrics.expose({
         version,
         openStreams: openStreams(),
-        residentBytes: rss,
+        residentBytes: Deno.memoryUsage().rss,
         cpuSeconds: cpuSeconds(),
-        heapUsedBytes: heapUsed,
-        heapTotalBytes: heapTotal,
         startedAt: Math.floor(startedAt / 1_000),
       });
     },

@@ -1,5 +1,5 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
-import { loadMetrics, observeStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
+import { loadMetrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createProxyNotice } from "../http/mod.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
@@ -94,7 +94,7 @@ async function openServer(
   opened: OpenedParts,
   close: () => Promise<void>,
 ): Promise<RunningServer> {
-  const { log, clock, preferredPort, storage, telemetry } = options;
+  const { log, clock, preferredPort } = options;
   const { http, server: { shutdownTimeoutSeconds } } = config;
   const ready = Promise.withResolvers<App>();
   const answer: App["fetch"] = (request, peer) =>
@@ -110,16 +110,10 @@ async function openServer(
   const metrics = metricsAddress === undefined
     ? undefined
     : (await loadMetrics()).createMetrics({ methods: methodNames });
-  const observed = metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
-    ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
-    tracer: telemetry.tracer,
-    location: config.storage.database,
-  });
   const app = await buildApp(config, {
     ...options,
     bounds: options.bounds ?? {},
     timers: systemTimers,
-    storage: observed,
     serverUrl,
     ...(metrics === undefined ? {} : { metrics }),
   });
@@ -127,11 +121,17 @@ async function openServer(
   ready.resolve(app);
   if (metricsAddress !== undefined && metrics !== undefined) {
     const { allowedHosts = [] } = http;
-    const counted = { counts: metrics, openStreams: app.openStreams };
     const { listenForMetrics } = await import("./metrics_listener.ts");
     opened.metricsServer = listeningOn(
       { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
-      () => listenForMetrics(metricsAddress, { ...counted, startedAt: clock(), log, allowedHosts }),
+      () =>
+        listenForMetrics(metricsAddress, {
+          metrics,
+          openStreams: app.openStreams,
+          startedAt: clock(),
+          log,
+          allowedHosts,
+        }),
     );
   }
   return {

@@ -11,7 +11,7 @@ import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { serveStdio } from "../mcp/mod.ts";
-import { observeStorage, startTelemetry } from "../audit/mod.ts";
+import { startTelemetry } from "../audit/mod.ts";
 import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
@@ -44,14 +44,9 @@ export async function runStdio(
   const { input, output, stop, log } = dependencies;
   logConfinement(config.workspace, dependencies.kernel, log);
   const telemetry = startTelemetry(config, { version, log });
-  const { tracer } = telemetry;
   const serverUrl = serverUrlFor(config.http, config.http.port);
-  const storage = tracer.exports
-    ? observeStorage(dependencies.storage, { tracer, location: config.storage.database })
-    : dependencies.storage;
   const parts: Parts = {
     ...dependencies,
-    storage,
     serverUrl,
     telemetry,
     timers: systemTimers,

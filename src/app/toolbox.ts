@@ -1,6 +1,5 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.ts";
-import { loadTracedModel } from "../audit/mod.ts";
 import {
   createLocalModel,
   createModelClient,
@@ -34,15 +33,11 @@ import { openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces } from "./workspaces.ts";
 
 /** Wires the local model. */
-async function openModel(
-  config: Config,
-  { telemetry: { tracer, fetch }, bounds }: Parts,
-  clock: Clock,
-): Promise<LocalModel> {
+function openModel(config: Config, { telemetry: { fetch }, bounds }: Parts, clock: Clock): LocalModel {
   const limits = { ...ollamaLimits, ...bounds.ollama };
   const client = createModelClient({ ...config.ollama, fetch, limits });
   const model = createLocalModel({
-    client: tracer.exports ? (await loadTracedModel()).traceModel(client, tracer) : client,
+    client,
     queue: createModelQueue({ clock, limits }),
     totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
     limits,
@@ -84,7 +79,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   const transfers = transferAccess === undefined ? null : openTransfers(workspace, parts, transferAccess);
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
-  const model = await openModel(config, parts, clock);
+  const model = openModel(config, parts, clock);
   const models = { model, models: config.ollama.models };
   const records = servicenow === null ? null : (await loadServicenowTools()).servicenowOffer(servicenow, {
     workspace,

@@ -1,7 +1,6 @@
 /**
- * What modules that are themselves loaded late use of audit: the console's pages, the metrics' listener and a change of
- * the master key. A server's start loads none of it.
+ * What modules that are themselves loaded late use of audit: the console's pages and a change of the master key.
+ * A server's start loads none of it.
  */
 export { resealAuditChains } from "./chain.ts";
-export { expose, expositionType } from "./metrics.ts";
 export { searchAudit } from "./search.ts";

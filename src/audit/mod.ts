@@ -11,16 +11,13 @@
 
 export { type AuditParts, readCallsOfDay, trimAudit } from "./chain.ts";
 export { type AuditLine, callEvent, emptyLine, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
-export type { Counts, LimitName, Metrics } from "./metrics.ts";
-export { observeStorage } from "./observed_storage.ts";
+export type { LimitName, Metrics } from "./metrics.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
 export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
 
 /** Counters and their text form: loaded where `METRICS_PORT` is set. */
 export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");
-/** A model client that makes a span for each call: loaded where traces are exported. */
-export const loadTracedModel = (): Promise<typeof import("./traced_model.ts")> => import("./traced_model.ts");
 /** `verifyAudit` and the chain's head: loaded for `portcullis audit`. */
 export const loadVerify = (): Promise<typeof import("./verify.ts")> => import("./verify.ts");
 /** The search of stored lines: loaded for the console's pages and `portcullis audit`. */

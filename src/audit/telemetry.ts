@@ -7,7 +7,7 @@ import type { Log } from "../lib/log.ts";
 import { type AsyncContext, createAsyncContext } from "../lib/program.ts";
 import { portOf } from "../lib/network.ts";
 import { UnusableError } from "../lib/result.ts";
-import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
+import { errorType, inSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 
 // The used part of Deno's OpenTelemetry, typed. It exports by the runtime's own connections, past the
 // permissions of this isolate, to where the variables OTEL_... of the process say.
@@ -30,11 +30,7 @@ interface DenoTelemetry {
     getTracer(name: string, version: string): {
       startSpan(
         name: string,
-        options: {
-          readonly kind: number;
-          readonly attributes: object;
-          readonly links: readonly { readonly context: SpanContext }[];
-        },
+        options: { readonly kind: number; readonly attributes: object },
         context: { getValue(key: symbol): unknown },
       ): ParentSpan & {
         setAttribute(name: string, value: unknown): void;
@@ -125,12 +121,8 @@ function exportingTracer(
 ): Tracer {
   const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {
     const current = active.current();
-    // SEP-414: the trace that came with the message is the parent, and the HTTP request that carried it is linked. What
-    // came by header is the parent of the HTTP request already.
-    const adopts = parent !== undefined && (parent.inMessage || current?.span === undefined);
-    const above = adopts ? remoteSpan(parent) : current?.span;
-    const links = adopts && current?.span !== undefined ? [{ context: current.span.spanContext() }] : [];
-    const span = source.startSpan(name, { kind: kinds[kind], attributes, links }, {
+    const above = parent === undefined ? current?.span : remoteSpan(parent);
+    const span = source.startSpan(name, { kind: kinds[kind], attributes }, {
       getValue: (key) => key === spanKey ? above : undefined,
     });
     const { traceId, spanId, traceFlags } = span.spanContext();
@@ -170,19 +162,11 @@ function tracedFetch(tracer: Tracer, active: AsyncContext<Active>): typeof globa
     return fetch(input, { ...init, headers });
   };
   if (!tracer.exports) return send;
-  return async (input, init) => {
+  return (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     const method = init?.method ?? "GET";
-    const span = tracer.begin({
-      name: method,
-      kind: "client",
-      attributes: {
-        "http.request.method": method,
-        "server.address": url.hostname,
-        "server.port": portOf(url),
-      },
-    });
-    const exchange = () => send(input, init);
-    return span === null ? await exchange() : await inHttpSpan(span, 400, exchange);
+    const attributes = { "http.request.method": method, "server.address": url.hostname, "server.port": portOf(url) };
+    const failureOf = ({ status }: Response) => status < 400 ? null : String(status);
+    return inSpan(tracer, { name: method, kind: "client", attributes }, () => send(input, init), errorType, failureOf);
   };
 }

@@ -89,10 +89,10 @@ export function createStorageProbe(
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
 export function createMetricsEndpoint(options: {
   readonly names: KnownNames;
-  readonly contentType: string;
   readonly expose: () => string;
 }): Endpoint {
-  const { names, contentType, expose } = options;
+  const { names, expose } = options;
+  const contentType = "text/plain; version=0.0.4; charset=utf-8";
   const answer = onGet(() =>
     new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } })
   );

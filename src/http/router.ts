@@ -7,7 +7,6 @@ import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
 import { notFoundPage } from "./home.ts";
-import { inHttpSpan, traceContextOf, type Tracer } from "../lib/tracer.ts";
 import { whenReady } from "../lib/join_next.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
@@ -21,7 +20,7 @@ interface Arrivals {
 
 /** Builds the one request handler of the server. */
 export function createRouter(
-  { mcp: mcpEndpoint, mcpPage, routes, base = "", names, log, observers = [], arrivals }: {
+  { mcp: mcpEndpoint, mcpPage, routes, base = "", names, log, arrivals }: {
     readonly mcp: Endpoint;
     /** What a browser is shown at the address for agents. */
     readonly mcpPage: Endpoint;
@@ -30,7 +29,6 @@ export function createRouter(
     readonly base?: string;
     readonly names: KnownNames;
     readonly log: Log;
-    readonly observers?: readonly RouteObserver[];
     readonly arrivals?: Arrivals;
   },
 ): Endpoint {
@@ -102,8 +100,7 @@ export function createRouter(
     const onward = (as: Peer): Response | Promise<Response> => app.fetch(request, as);
     return arrivals === undefined ? onward(peer) : arrivals.around(request, peer, onward);
   };
-  const observed = observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
-  return base === "" ? observed : (request, peer) => observed(withoutBase(request, base), peer);
+  return base === "" ? answer : (request, peer) => answer(withoutBase(request, base), peer);
 }
 
 /**
@@ -300,61 +297,4 @@ function brokenPage(): Response {
       <p>The fault is on this server, and its log has the details. Start again from the application.</p>
     `,
   });
-}
-
-/** What is done beside answering; `null` is a path that is no route. */
-interface RouteObserver {
-  /** Answers by calling `answer`, for instance within a span. */
-  around?(request: Request, route: string | null, answer: () => Promise<Response>): Promise<Response>;
-  onAnswer?(route: string | null, status: number): void;
-}
-
-/** The endpoint, observed; the same one without an observer. */
-function observeRoutes(
-  endpoint: Endpoint,
-  routes: ReadonlySet<string>,
-  observers: readonly RouteObserver[],
-): Endpoint {
-  if (observers.length === 0) return endpoint;
-  return async (request, peer) => {
-    const pathname = URL.parse(request.url)?.pathname; // none where the target is no URL: the endpoint refuses it
-    const route = pathname !== undefined && routes.has(pathname) ? pathname : null;
-    let answer = async (): Promise<Response> => await endpoint(request, peer);
-    for (const { around } of observers) {
-      if (around === undefined) continue;
-      const inner = answer;
-      answer = () => around(request, route, inner);
-    }
-    const response = await answer();
-    for (const observer of observers) observer.onAnswer?.(route, response.status);
-    return response;
-  };
-}
-
-// A span for each HTTP request, by OpenTelemetry's conventions: named by its route, never by its path or query.
-
-/** RFC 9110 §9, RFC 5789. Of what a caller makes up, no text is exported. */
-const knownMethods: ReadonlySet<string> = new Set(
-  ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"],
-);
-
-/** Continues the trace of the request's headers. The span ends with the head of the answer. */
-export function traceRequests(tracer: Tracer): RouteObserver {
-  return {
-    async around(request, route, answer) {
-      const parent = traceContextOf(undefined, (name) => request.headers.get(name));
-      const isKnown = knownMethods.has(request.method);
-      const name = isKnown ? request.method : "HTTP";
-      const span = tracer.begin({
-        name: route === null ? name : `${name} ${route}`,
-        kind: "server",
-        attributes: {
-          "http.request.method": isKnown ? request.method : "_OTHER",
-          ...(route === null ? {} : { "http.route": route }),
-        },
-        ...(parent === undefined ? {} : { parent }),
-      });
-      return span === null ? await answer() : await inHttpSpan(span, 500, answer);
-    },
-  };
 }

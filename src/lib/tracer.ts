@@ -11,8 +11,6 @@ export interface TraceContext {
   /** The header as it came; a later version may say more than the parts above. */
   readonly traceparent: string;
   readonly tracestate?: string;
-  /** Whether it came with the message itself, and not with the HTTP request that carried it. */
-  readonly inMessage: boolean;
 }
 
 /** What a span says: names and counts. Never contents, secrets, paths or what else a person typed. */
@@ -63,42 +61,22 @@ export async function inSpan<T>(
 ): Promise<T> {
   const span = tracer.exports ? tracer.begin(start) : null;
   if (span === null) return await work();
-  return await runIn(span, work, typeOf, (result) => {
-    const failed = failureOf(result);
-    if (failed !== null) span.fail(failed);
-  });
+  const note = (type: string | null): void => type === null ? undefined : span.fail(type);
+  try {
+    const result = await span.run(work);
+    note(failureOf(result));
+    return result;
+  } catch (error) {
+    note(typeOf(error));
+    throw error;
+  } finally {
+    span.end();
+  }
 }
 
 /** `error.type` of what was thrown. */
 export function errorType(error: unknown): string {
   return error instanceof Error ? error.name : "_OTHER";
-}
-
-/** Sends a request, or answers one, in a span that has its status; a status from `failsFrom` on fails the span. */
-export function inHttpSpan(span: Span, failsFrom: number, exchange: () => Promise<Response>): Promise<Response> {
-  return runIn(span, exchange, errorType, ({ status }) => {
-    span.set({ "http.response.status_code": status });
-    if (status >= failsFrom) span.fail(String(status));
-  });
-}
-
-async function runIn<T>(
-  span: Span,
-  work: () => T | Promise<T>,
-  typeOf: (error: unknown) => string | null,
-  note: (result: T) => void,
-): Promise<T> {
-  try {
-    const result = await span.run(work);
-    note(result);
-    return result;
-  } catch (error) {
-    const type = typeOf(error);
-    if (type !== null) span.fail(type);
-    throw error;
-  } finally {
-    span.end();
-  }
 }
 
 // W3C Trace Context: which distributed trace a request belongs to.
@@ -115,17 +93,17 @@ export function traceContextOf(
   header: (name: string) => string | null,
 ): TraceContext | undefined {
   const inHeader = header("traceparent");
-  return parseTraceContext(meta?.["traceparent"], meta?.["tracestate"], true) ??
-    (inHeader === null ? undefined : parseTraceContext(inHeader, header("tracestate"), false));
+  return parseTraceContext(meta?.["traceparent"], meta?.["tracestate"]) ??
+    (inHeader === null ? undefined : parseTraceContext(inHeader, header("tracestate")));
 }
 
-function parseTraceContext(text: unknown, state: unknown, inMessage: boolean): TraceContext | undefined {
+function parseTraceContext(text: unknown, state: unknown): TraceContext | undefined {
   const found = typeof text !== "string" || text.length > maxTraceParentLength ? null : traceParent.exec(text);
   if (found === null) return undefined;
   const [, version, traceId = "", spanId = "", flags = "", more] = found;
   if (version === "00" && more !== undefined) return undefined; // later versions may say more, this one may not
   if (more !== undefined && !/^[\x21-\x7e]*$/.test(more)) return undefined; // it goes into a header of other requests
-  const context = { traceId, spanId, flags, traceparent: found[0], inMessage };
+  const context = { traceId, spanId, flags, traceparent: found[0] };
   return typeof state === "string" && isTraceState(state) ? { ...context, tracestate: state } : context;
 }
 

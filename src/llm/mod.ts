@@ -11,11 +11,4 @@
  */
 export { describeModels, llmModelsResource, llmTools } from "./llm_models.ts";
 export { createLocalModel, createModelClient, createModelQueue, type LocalModel } from "./local_model.ts";
-export {
-  type ModelClient,
-  type ModelCompletion,
-  type ModelDelta,
-  type ModelFailed,
-  type OllamaLimits,
-  ollamaLimits,
-} from "./port.ts";
+export { type OllamaLimits, ollamaLimits } from "./port.ts";

@@ -19,7 +19,6 @@ export {
   readDataDirectory,
   requirePrivate,
 } from "./data_directory.ts";
-export type { PostgresLocation } from "./database_url.ts";
 export {
   bindMasterKey,
   boundMark,

@@ -76,7 +76,7 @@ function assertAbsent(text: string, words: readonly string[]): void {
 }
 
 exporting(
-  "OTEL_DENO=true: one trace over request, tool, model, upstream and storage, without a word of contents",
+  "OTEL_DENO=true: one trace over request, tool and upstream, without a word of contents",
   async () => {
     await using collector = startCollector();
     await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "ANSWER-TEXT" }] });
@@ -95,23 +95,14 @@ exporting(
     assert.equal((await server.stop()).code, 0);
 
     const paths = pathsOf(collector, traceId);
-    const toolPath = (name: string): string => `caller > POST /mcp > tools/call ${name} > execute_tool ${name}`;
+    const toolPath = (name: string): string => `caller > tools/call ${name} > execute_tool ${name}`;
     for (
       const path of [
-        "caller > POST /mcp",
-        "caller > POST /mcp > get operator_token",
-        `${toolPath("llm_generate")} > text_completion tinyllama`,
-        `${toolPath("llm_generate")} > text_completion tinyllama > POST`,
+        `${toolPath("llm_generate")} > POST`,
         `${toolPath("file_write")}`,
       ]
     ) assert.ok(paths.has(path), `${path} is not among\n${[...paths].join("\n")}`);
-    const stored = [...paths].filter((path) => path.startsWith(`${toolPath("file_write")} > commit`));
-    assert.ok(stored.length > 0, `no write of the storage below the tool:\n${[...paths].join("\n")}`);
 
-    const [model] = spansNamed(collector, "text_completion tinyllama");
-    assert.equal(model?.kind, "client");
-    assert.equal(model?.attributes["gen_ai.provider.name"], "ollama");
-    assert.equal(model?.attributes["gen_ai.usage.output_tokens"], 1);
     const [tool] = spansNamed(collector, "tools/call llm_generate");
     assert.deepEqual([tool?.kind, tool?.attributes["mcp.method.name"], tool?.attributes["gen_ai.tool.name"]], [
       "server",
@@ -123,15 +114,14 @@ exporting(
     );
     assert.equal(audited[0]?.traceId, traceId);
     assert.equal(tool?.attributes["portcullis.request.id"], audited[0]?.requestId, "the span leads to the audit line");
-    const [upstream] = spansNamed(collector, "POST").filter(({ parentSpanId }) => parentSpanId === model?.spanId);
+    const [running] = spansNamed(collector, "execute_tool llm_generate");
+    const [upstream] = spansNamed(collector, "POST").filter(({ parentSpanId }) => parentSpanId === running?.spanId);
+    assert.equal(upstream?.kind, "client");
     const asked = ollama.requests.find(({ path }) => path === "/api/generate")?.headers;
     assert.equal(asked?.get("traceparent"), `00-${traceId}-${upstream?.spanId}-01`, "once, with the child's span");
     assert.equal(asked?.get("tracestate"), tracestate);
     assert.equal(asked?.get("baggage"), undefined);
 
-    const [post] = spansNamed(collector, "POST /mcp");
-    assert.deepEqual([post?.attributes["http.route"], post?.attributes["http.response.status_code"]], ["/mcp", 200]);
-    assert.equal(spansNamed(collector, "GET /setup").length, 1);
     assert.ok(collector.spans.every(({ scope }) => scope === "portcullis"), "the runtime exports no spans of its own");
     assertAbsent(collector.text(), [
       ...["PROMPT-TEXT", "ANSWER-TEXT", "FILE-NAME", "FILE-TEXT", "BAGGAGE-TEXT", token],
@@ -143,7 +133,7 @@ exporting(
 );
 
 exporting(
-  "OTEL_DENO=true: what came in _meta is the parent, the HTTP request is linked (SEP-414), and failures are errors",
+  "OTEL_DENO=true: what came in _meta is the parent (SEP-414), and failures are errors",
   async () => {
     await using collector = startCollector();
     await using place = await makeServerPlace();
@@ -162,18 +152,13 @@ exporting(
     assert.equal((await server.stop()).code, 0);
 
     const [request] = spansNamed(collector, "tools/call file_read");
-    const [post] = spansNamed(collector, "POST /mcp").filter((span) => span.parentSpanId === callerSpan);
-    assert.deepEqual([request?.traceId, request?.parentSpanId, request?.links], [traceId, inMeta, [post?.spanId]]);
+    assert.deepEqual([request?.traceId, request?.parentSpanId], [traceId, inMeta]);
     const errors = (name: string): unknown[] =>
       spansNamed(collector, name).map(({ isError, attributes }) => [isError, attributes["error.type"]]);
     assert.deepEqual(errors("tools/call file_read"), [[true, "tool_error"]]);
     assert.deepEqual(errors("execute_tool file_read"), [[true, "not_found"]]);
     assert.deepEqual(errors("tools/call llm_generate"), [[true, "tool_error"]]);
-    const models = errors("text_completion tinyllama");
-    assert.ok(
-      models.length > 0 && models.every((found) => String(found) === "true,ollama_unreachable"),
-      String(models),
-    );
+    assert.deepEqual(errors("execute_tool llm_generate"), [[true, "ollama_unreachable"]]);
     assert.deepEqual(errors("tools/call file_write"), [[true, "insufficient_scope"]]);
     assert.deepEqual(errors("_OTHER"), [[true, "-32601"]]);
     const [generate] = spansNamed(collector, "tools/call llm_generate");
@@ -214,7 +199,7 @@ exporting(
     await client.close();
     assert.equal((await server.stop()).code, 0);
 
-    const path = "caller > POST /mcp > tools/call servicenow_search > execute_tool servicenow_search";
+    const path = "caller > tools/call servicenow_search > execute_tool servicenow_search";
     const paths = pathsOf(collector, traceId);
     assert.ok(paths.has(`${path} > GET`), [...paths].join("\n"));
     const searched = instance.requests.filter(({ query }) => String(query).includes("SEARCH-TEXT"));
@@ -223,7 +208,6 @@ exporting(
       assert.match(headers["traceparent"] ?? "", new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`));
       assert.equal(headers["tracestate"], tracestate);
     }
-    assert.equal(spansNamed(collector, "GET /servicenow/callback").length, 1);
     const bearer = searched[0]?.headers["authorization"]?.replace("Bearer ", "") ?? "";
     const failed = collector.spans.filter(({ name, isError }) => name === "GET" && isError);
     assert.ok(failed.length > 0 && failed.every(({ attributes }) => attributes["error.type"] === "TypeError"));
@@ -291,9 +275,7 @@ exporting(
     await (await fetch(`${server.url}/mcp?token=${token}`, { method: "MADEUP" })).body?.cancel();
     assert.equal((await server.stop()).code, 0);
 
-    for (const name of ["GET /oauth/authorize", "POST /oauth/token", "POST /mcp", "tools/call file_list"]) {
-      assert.ok(spansNamed(collector, name).length > 0, `${name} is not exported`);
-    }
+    assert.ok(spansNamed(collector, "tools/call file_list").length > 0);
     assertAbsent(collector.text(), [
       ...[code, verifier, challenge, state, secret, ownerPassphrase],
       ...[first, second].flatMap((tokens) => [tokens["access_token"] ?? "", tokens["refresh_token"] ?? ""]),

@@ -38,10 +38,9 @@ Deno.test("traceContextOf() prefers what came with the message, and takes traces
     spanId,
     flags: "00",
     traceparent,
-    inMessage: true,
   });
   const fromHeader = contextOf({ traceparent: "no", tracestate: "b=2" }, { traceparent: other, tracestate: "a=1" });
-  assert.deepEqual([fromHeader?.traceparent, fromHeader?.tracestate, fromHeader?.inMessage], [other, "a=1", false]);
+  assert.deepEqual([fromHeader?.traceparent, fromHeader?.tracestate], [other, "a=1"]);
   assert.equal(contextOf({ tracestate: "a=1" }, { tracestate: "a=1" }), undefined);
 });
 
