@@ -75,7 +75,7 @@ const maxFileCallsAtOnce = 4;
 export async function createToolbox(config: Config, parts: ToolboxParts) {
   const { servicenow, gateResources, judge, transferAccess } = parts;
   const opened = await openWorkspaces(config.workspace, parts);
-  const { source: workspace, watches, tidy, isThere: isWorkspaceThere } = opened;
+  const { source: workspace, tidy, isThere: isWorkspaceThere } = opened;
   const transfers = transferAccess === undefined ? null : openTransfers(workspace, parts, transferAccess);
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
@@ -106,7 +106,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
   const resources: readonly ResourceFamily[] = [
-    gateResources(workspaceFilesResource(workspace, watches)),
+    gateResources(workspaceFilesResource(workspace)),
     gateResources(llmModelsResource(models)),
     ...(records === null ? [] : [records.resources]),
   ];

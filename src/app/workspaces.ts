@@ -1,29 +1,23 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import {
   type AccessPatterns,
-  createDiskWatch,
   createUserWorkspaces,
-  createWorkspaceWatches,
   defaultWorkspaceLimits,
   type JoinedDirectory,
-  joinWatches,
   joinWorkspaces,
   type KernelAccess,
   type KernelRoots,
   loadStoreWorkspace,
-  loadWatch,
   maxTrashBytes,
   openDiskWorkspace,
   rootPath,
   userDirectoryName,
   type Workspace,
   type WorkspaceSource,
-  type WorkspaceWatches,
 } from "../files/mod.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import type { Config } from "./config/config.ts";
 import type { WorkspaceDirectory } from "./config/directories.ts";
-import type { Principal } from "../lib/principal.ts";
 import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
 import type { Parts } from "./installation.ts";
@@ -43,10 +37,8 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
     if (directories === undefined) return workspace;
     return workspace.only?.(directories) ?? joinWorkspaces([], { limits: workspace.limits, clock: parts.clock });
   };
-  const watches = await watchWorkspaces(settings, parts);
   return {
     source,
-    watches,
     /** Whether the shared workspace, or of those for each user any that is open, can be reached. */
     async isThere(): Promise<boolean> {
       for (const workspace of opened()) if (await isThere(workspace)) return true;
@@ -56,10 +48,7 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
     async tidy(now: number): Promise<void> {
       for (const { trash } of opened()) await trash?.tidy(now);
     },
-    async close(): Promise<void> {
-      await watches.close();
-      await (shared ?? users).close();
-    },
+    close: (): Promise<void> => (shared ?? users).close(),
   };
 }
 
@@ -168,39 +157,6 @@ export function keepsChanges({ trashKeepMs }: WorkspaceSettings): boolean {
 /** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
 function storeNameOf(directory: string | null): string {
   return directory === null ? "shared" : `user:${directory}`;
-}
-
-/** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
-async function watchWorkspaces(
-  settings: WorkspaceSettings,
-  { storage, clock, log, kernel }: Parts,
-): Promise<WorkspaceWatches> {
-  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
-  const userOf = ({ subject }: Principal): string | null =>
-    settings.sharing === "shared" ? null : userDirectoryName(subject);
-  const access = accessOf(settings);
-  const { createStoreWatch } = settings.store === "storage" ? await loadWatch() : {};
-  const watchOf = (directory: WorkspaceDirectory, user: string | null) => {
-    if (createStoreWatch !== undefined) {
-      return createStoreWatch({ access, storage, clock, log, name: storeNameOf(user) });
-    }
-    const patterns = { ...access, below: directory.name };
-    return createDiskWatch({ access: patterns, onFailure, root: rootOf(directory, user), ...kernelOf(kernel) });
-  };
-  return createWorkspaceWatches({
-    nameOf: (principal) => [userOf(principal), ...principal.directories ?? ["*"]].join("/"),
-    open(_name, principal) {
-      const user = userOf(principal);
-      const isOpen = ({ name }: WorkspaceDirectory): boolean => principal.directories?.includes(name) ?? true;
-      const watched = settings.directories.filter(isOpen).map((directory) => ({
-        name: directory.name,
-        identity: () => identityOf(rootOf(directory, user)),
-        watch: watchOf(directory, user),
-      }));
-      return joinWatches(watched, onFailure);
-    },
-    onFailure,
-  });
 }
 
 function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelRoots } {

@@ -6,12 +6,10 @@
  *   infrastructure. On Linux the kernel resolves every name below the directory (`loadKernel`).
  * - `app` opens one for all users or one for each (`createUserWorkspaces`), and registers the tools, the resource and
  *   the links that carry files past the model (`loadTransfers`).
- * - `file_undo` and the console can undo every change made through `beginChange` while the trash keeps it. Watches
- *   (`createWorkspaceWatches`) report changed paths after a short delay.
+ * - `file_undo` and the console can undo every change made through `beginChange` while the trash keeps it.
  */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDocuments } from "./documents/reading.ts";
-export { createDiskWatch } from "./disk/watch.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
 export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
 export { decodeText } from "./text/detect.ts";
@@ -64,7 +62,6 @@ export {
   type WorkspaceSource,
 } from "./workspace/port.ts";
 export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
-export { createWorkspaceWatches, joinWatches, type WorkspaceWatches } from "./workspace/watch.ts";
 /** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
 /** How a file is sent: loaded with the first download from the console. */
@@ -72,5 +69,3 @@ export const loadDownload = (): Promise<typeof import("./transfer/download.ts")>
 /** The workspace in a database: loaded with `WORKSPACE_STORE=storage`. */
 export const loadStoreWorkspace = (): Promise<typeof import("./store/store_workspace.ts")> =>
   import("./store/store_workspace.ts");
-/** The watch of a workspace in a database. */
-export const loadWatch = (): Promise<typeof import("./store/watch.ts")> => import("./store/watch.ts");

@@ -14,7 +14,7 @@ import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions }
 import type { ResultType, Revision, ServerInfo } from "./revision.ts";
 import type { ChangeHub, ScopeNotices } from "./notices.ts";
 import type { ToolRegistry } from "./registry.ts";
-import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
+import type { createResourceWatch, PromptRegistry, ResourceRegistry } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject } from "../lib/json.ts";
@@ -140,6 +140,7 @@ export interface Runtime extends ServerParts, Services {
   readonly features: ServerFeatures;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;
+  readonly watchResources: ReturnType<typeof createResourceWatch>;
   readonly sessions: Sessions;
   readonly changes: ChangeHub;
   readonly scopeNotices: ScopeNotices;

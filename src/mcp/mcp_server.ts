@@ -12,7 +12,7 @@ import { type McpLimits, mcpLimits, type Services } from "./limits.ts";
 import { createMessageHandler, createRequestObserver } from "./message_handler.ts";
 import { createMethodTable } from "./methods.ts";
 import { createPendingQuestions } from "./question.ts";
-import { createPromptRegistry, createResourceRegistry } from "./resource.ts";
+import { createPromptRegistry, createResourceRegistry, createResourceWatch } from "./resource.ts";
 import { createModernRevision } from "./revision.ts";
 import { createSessionStreams } from "./notice_streams.ts";
 import { createSessions } from "./session.ts";
@@ -65,6 +65,7 @@ export function createMcpServer(options: McpServerOptions) {
     },
     prompts,
     resources,
+    watchResources: createResourceWatch(resources, services),
     sessions,
     changes,
     scopeNotices: createScopeNotices(),

@@ -9,7 +9,7 @@ import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
-import { canonicalUri, familyOf, noticesOf } from "./resource.ts";
+import { areWatchable, canonicalUri, familyOf } from "./resource.ts";
 import type { Prompt, PromptOutcome, ResourceFamily, ResourceOutcome } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { runInContext } from "./run_in_context.ts";
@@ -77,12 +77,11 @@ function encodeServerCapabilities(
   { features: { prompts, resources: hasResources }, resources }: Runtime,
   announces: boolean,
 ): Readonly<Record<string, unknown>> {
-  const { ofLists, ofResources } = noticesOf(resources);
   return {
     tools: { listChanged: announces },
     logging: {},
     ...(prompts ? { prompts: { listChanged: announces } } : {}),
-    ...(hasResources ? { resources: { listChanged: announces && ofLists, subscribe: announces && ofResources } } : {}),
+    ...(hasResources ? { resources: { listChanged: announces, subscribe: announces && areWatchable(resources) } } : {}),
     ...(prompts || hasResources ? { completions: {} } : {}),
   };
 }
@@ -228,11 +227,11 @@ async function watchResource(call: Call, wanted: boolean, follow: (session: Sess
   const family = familyOf(resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-  if (wanted && !noticesOf(resources).ofResources) {
+  if (wanted && !areWatchable(resources)) {
     // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
     return answerError(call, rpcErrorCode.methodNotFound, "This server gives no notices of changes to resources");
   }
-  if (wanted && family.watch === undefined) {
+  if (wanted && family.stamp === undefined) {
     return answerInvalid(call, "There are no notices of changes to this resource", { uri });
   }
   const refusal = await refuseRate(call);

@@ -9,7 +9,7 @@ import type { Call, Exchange, McpAnswer, Runtime } from "./call.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import { canonicalUri, mayWatch, noticesOf, watchFamilies } from "./resource.ts";
+import { canonicalUri, mayWatch } from "./resource.ts";
 import type { Session } from "./session.ts";
 import type { TaskView } from "./task_store.ts";
 
@@ -30,7 +30,7 @@ interface Notices {
 
 /** Opens the stream; `null` when there are too many. It ends with its token or session, and when the server drains. */
 function openNotices(runtime: Runtime, { principal, session, lists, tasks = [], _meta, last, onClosed }: Notices) {
-  const { streams, changes, scopeNotices, resources, callWatch, enders } = runtime;
+  const { streams, changes, scopeNotices, watchResources, callWatch, enders } = runtime;
   let stopWatching = (): void => {};
   const end = (): void => {
     if (last !== undefined) stream?.push(last, false);
@@ -74,7 +74,7 @@ function openNotices(runtime: Runtime, { principal, session, lists, tasks = [], 
     /** Tells of these resources from here on, and of the resources that come and go if `coming`. */
     watch(uris: Iterable<string>, coming: boolean) {
       const stopBefore = stopWatching;
-      stopWatching = watchFamilies(resources, principal, { uris, lists: coming }, {
+      stopWatching = watchResources(principal, { uris, lists: coming }, {
         onChange: (uri) => tellOfResource("notifications/resources/updated", { _meta, uri }),
         onList: () => tellOfResource("notifications/resources/list_changed", _meta && { _meta }),
       });
@@ -109,13 +109,12 @@ const eventId = /^([\w-]+)\.(\d{1,15})$/;
 
 /** Serves GET and DELETE. */
 export function createSessionStreams(runtime: Runtime) {
-  const { sessions, streams, features, resources, admit } = runtime;
+  const { sessions, streams, features, admit } = runtime;
   const open = new Map<string, NonNullable<ReturnType<typeof openNotices>>>();
   const lists = listNames.filter((list) => list === "tools" || features[list]);
 
   /** Tells the session's stream, if there is one, of the resources that it watches now. */
-  const follow = ({ key, subscriptions }: Session): void =>
-    open.get(key)?.watch(subscriptions, noticesOf(resources).ofLists);
+  const follow = ({ key, subscriptions }: Session): void => open.get(key)?.watch(subscriptions, true);
 
   /** Opens the session's own stream in place of any before it. */
   const openOwn = (session: Session, principal: Principal): McpAnswer => {
@@ -241,7 +240,7 @@ async function honouredFilter(
   const filter: Filter = {};
   if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
-  if (wanted["resourcesListChanged"] === true && features.resources && noticesOf(resources).ofLists) {
+  if (wanted["resourcesListChanged"] === true && features.resources) {
     filter.resourcesListChanged = true;
   }
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, limits.maxSubscriptions);

@@ -1,5 +1,8 @@
 /** Resources: families of addresses that are listed, described by templates, and read. Prompts, which are like tools. */
-import { hasScopes, type Principal } from "../lib/principal.ts";
+import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
+import { crashText } from "../lib/system_fault.ts";
+import { hashSecret } from "../lib/secrets.ts";
+import type { Services } from "./limits.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ContentBlock, ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./registry.ts";
@@ -42,18 +45,6 @@ export type ResourceOutcome =
   | { readonly refusal: string }
   | null;
 
-/** Changes of a family's resources that happened within a short time. */
-interface ResourceChange {
-  /** Says which addresses may be meant. */
-  readonly touches: (uri: string) => boolean | Promise<boolean>;
-  /** Addresses that changed, where they are known: files, and directories with all that is in them. */
-  readonly changed?: readonly string[];
-  /** Whether resources may have appeared or disappeared. */
-  readonly isListChanged: boolean;
-}
-
-type ResourceListener = (change: ResourceChange) => void;
-
 /**
  * Resources that are served alike, such as the files of a workspace. What a family owns, no other is asked about;
  * scopes are required before it is asked for anything.
@@ -80,12 +71,10 @@ export interface ResourceFamily {
   read(uri: string, context: ToolContext): ResourceOutcome | Promise<ResourceOutcome>;
   /** How long a client may keep what it read. */
   readonly cacheHint: CacheHint;
-  /** Whether resources come and go while the server runs; only `watch` reports that. */
-  readonly hasVaryingList?: boolean;
   /** Whether rules let this principal watch the resource; absent: they do. It depends on no file. */
   readonly mayWatch?: (uri: string, principal: Principal) => Promise<boolean>;
-  /** Reports changes to what this principal may read, until the returned function is called. */
-  readonly watch?: (principal: Principal, listener: ResourceListener) => () => void;
+  /** Differs whenever the resource does; a family without it cannot be watched. */
+  readonly stamp?: (uri: string, principal: Principal) => Promise<string>;
   /** Suggests values for a template's variable. */
   readonly complete?: (
     uriTemplate: string,
@@ -116,17 +105,26 @@ export function canonicalUri(resources: ResourceRegistry, uri: string): string {
 /** Whether the principal may read what the address names, if anything, and be notified of its changes. */
 export async function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): Promise<boolean> {
   const family = familyOf(resources, uri);
-  return family?.watch !== undefined && hasScopes(principal, family.scopes) &&
+  return family?.stamp !== undefined && hasScopes(principal, family.scopes) &&
     (await family.mayWatch?.(uri, principal) ?? true);
 }
 
-/** Of what the families that there are now can give notice: a list only if all that may change it tell so. */
-export function noticesOf(resources: ResourceRegistry): { readonly ofResources: boolean; readonly ofLists: boolean } {
-  const families = resources.all();
-  return {
-    ofResources: families.some(({ watch }) => watch !== undefined),
-    ofLists: families.every(({ watch, hasVaryingList }) => watch !== undefined || hasVaryingList !== true),
-  };
+/** Whether some resources can be watched. */
+export function areWatchable(resources: ResourceRegistry): boolean {
+  return resources.all().some(({ stamp }) => stamp !== undefined);
+}
+
+/** How long after one look at what is watched the next follows. */
+const lookMs = 2_000;
+/** Resources and lists that one look is at; the others come next. */
+const maxLooks = 200;
+
+/** A resource, or the first page of a list, that streams watch. */
+interface Watched {
+  readonly stamp: () => Promise<string>;
+  readonly listeners: Set<() => void>;
+  /** What the last look gave; `null` before the first. */
+  last: string | null;
 }
 
 /** What a stream watches. */
@@ -136,27 +134,81 @@ interface WatchedResources {
   readonly lists: boolean;
 }
 
-/**
- * Tells which of the wanted resources may have changed, and that resources appear or disappear, until the returned
- * function is called. Listens to the families of what is wanted, and to no other.
- */
-export function watchFamilies(
+/** Watches resources by looking at them from time to time, as long as a stream wants to know. */
+export function createResourceWatch(
   resources: ResourceRegistry,
-  principal: Principal,
-  { uris, lists }: WatchedResources,
-  { onChange, onList }: { readonly onChange: (uri: string) => void; readonly onList: () => void },
-): () => void {
-  const families = new Set<ResourceFamily | undefined>(Array.from(uris, (uri) => familyOf(resources, uri)));
-  if (lists) { for (const family of resources.all()) if (family.hasVaryingList === true) families.add(family); }
-  const listener: ResourceListener = ({ touches, isListChanged }) => {
-    for (const uri of uris) void Promise.resolve(touches(uri)).then((isTouched) => isTouched && onChange(uri));
-    if (isListChanged && lists) onList();
+  { timers, log, limits: { pageSize } }: Pick<Services, "timers" | "log" | "limits">,
+) {
+  const watched = new Map<string, Watched>();
+  let stopTimer: (() => void) | null = null;
+  let isLooking = false;
+
+  const look = async (some: Iterable<Watched>): Promise<void> => {
+    let fault: unknown;
+    for (const each of some) {
+      try {
+        const stamp = await each.stamp();
+        const isChanged = each.last !== null && each.last !== stamp;
+        each.last = stamp;
+        if (isChanged) { for (const tell of [...each.listeners]) tell(); }
+      } catch (error) {
+        fault = error; // it is looked at again
+      }
+    }
+    if (fault !== undefined) log.write("error", "look_failed", { error: crashText(fault) });
   };
-  const stops = [...families].map((family) =>
-    family !== undefined && hasScopes(principal, family.scopes) ? family.watch?.(principal, listener) : undefined
-  );
-  return () => {
-    for (const stop of stops) stop?.();
+  const lookInTurn = async (): Promise<void> => {
+    if (isLooking) return;
+    const turn = [...watched].slice(0, maxLooks);
+    for (const [key, each] of turn) {
+      watched.delete(key);
+      watched.set(key, each); // behind those that had no turn
+    }
+    isLooking = true;
+    await look(turn.map(([, each]) => each));
+    isLooking = false;
+  };
+  const listen = (key: string, stamp: Watched["stamp"], tell: () => void): () => void => {
+    const known = watched.get(key);
+    const each: Watched = known ?? { stamp, listeners: new Set(), last: null };
+    const own = (): void => tell(); // the same function may listen twice
+    each.listeners.add(own);
+    watched.set(key, each);
+    if (known === undefined) void look([each]);
+    stopTimer ??= timers.every(lookMs, () => void lookInTurn());
+    return () => {
+      if (!each.listeners.delete(own) || each.listeners.size > 0) return;
+      watched.delete(key);
+      if (watched.size > 0) return;
+      stopTimer?.();
+      stopTimer = null;
+    };
+  };
+
+  /** Reports which of the wanted resources have changed, and that lists have, until the returned function is called. */
+  return (
+    principal: Principal,
+    { uris, lists }: WatchedResources,
+    { onChange, onList }: { readonly onChange: (uri: string) => void; readonly onList: () => void },
+  ): () => void => {
+    const stops: (() => void)[] = [];
+    for (const uri of uris) {
+      const { stamp, scopes = [] } = familyOf(resources, uri) ?? {};
+      if (stamp === undefined || !hasScopes(principal, scopes)) continue;
+      const tell = async (): Promise<void> => {
+        if (await mayWatch(resources, principal, uri)) onChange(uri);
+      };
+      stops.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), () => void tell()));
+    }
+    for (const { name, listPage, scopes } of lists ? resources.all() : []) {
+      if (listPage === undefined || !hasScopes(principal, scopes)) continue;
+      const stamp = async (): Promise<string> => {
+        const page = await listPage(principal, undefined, pageSize);
+        return hashSecret(JSON.stringify(page?.resources.map(({ uri }) => uri)));
+      };
+      stops.push(listen(`${shareKey(principal)} ${name}`, stamp, onList));
+    }
+    return () => stops.forEach((stop) => stop());
   };
 }
 

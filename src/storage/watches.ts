@@ -22,7 +22,6 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "mcp_session",
   "mcp_task",
   "mcp_task_inbox",
-  "workspace_change",
 ]);
 
 /**

@@ -3,41 +3,51 @@ import assert from "node:assert/strict";
 import { placeOfResource } from "../../src/app/approval.ts";
 import { gateResources } from "../../src/console/approvals/gate_resources.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
-import { workspaceFilesResource } from "../../src/files/tools/workspace_files.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
-import type { WorkspaceChange, WorkspaceWatches } from "../../src/files/workspace/watch.ts";
+import { mcpLimits } from "../../src/mcp/limits.ts";
+import { createResourceRegistry, createResourceWatch, type ResourceFamily } from "../../src/mcp/resource.ts";
+import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { principalOf } from "../servicenow/principal.ts";
 
-Deno.test("that files come and go where a rule asks or refuses is no news, in company of open ones it is", async () => {
-  let tell: (change: WorkspaceChange) => void = () => assert.fail("nothing listens");
-  const watches: WorkspaceWatches = {
-    watch(_principal, listener) {
-      tell = listener;
-      return () => {};
-    },
-    close: () => Promise.resolve(),
-  };
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
+Deno.test("that files change, come and go where a rule asks or refuses is no news, in company of open ones it is", async () => {
   for (const verdict of ["ask", "deny"]) {
     for (
-      const [names, isPartial, isTold] of [
-        [["secret/new.txt"], false, false],
-        [["secret", "secret/a", "secret/b"], false, false],
-        [["secret/new.txt", "open/new.txt"], false, true],
-        [["open/new.txt"], false, true],
-        [[], true, true], // unknown what
+      const [names, told] of [
+        [["secret/new.txt"], []],
+        [["secret", "secret/a", "secret/b"], []],
+        [["secret/new.txt", "open/new.txt"], ["list", "workspace:///open/new.txt"]],
+        [["open/new.txt"], ["list", "workspace:///open/new.txt"]],
       ] as const
     ) {
+      const files = new Map<string, number>();
+      const family: ResourceFamily = {
+        ...{ name: "files", scopes: [], owns: () => true, list: () => [], templates: [], read: () => null },
+        cacheHint: { ttlMs: 0, cacheScope: "private" },
+        listPage: () => Promise.resolve({ resources: [...files.keys()].map((uri) => ({ uri, name: uri })) }),
+        stamp: (uri) => Promise.resolve(`${files.get(uri)}`),
+      };
       const rules = { current: [{ id: "r", verdict, place: "secret" }] } as unknown as RuleStore;
-      const gated = gateResources(workspaceFilesResource({} as Workspace, watches), {
+      const gated = gateResources(family, {
         ...{ rules, clock: Date.now, pageUrl: null, tool: "file_read", placeOf: placeOfResource },
         isPath: () => true,
         findTrueNames: () => Promise.resolve([]),
       });
-      const heard = Promise.withResolvers<boolean>();
-      gated.watch?.(principalOf("ada"), ({ isListChanged }) => heard.resolve(isListChanged));
-      const paths = names.map((text) => ({ text, segments: text.split("/") }));
-      tell({ paths, isPartial, isListChanged: true });
-      assert.equal(await heard.promise, isTold, `${verdict} ${names}`);
+      const timers = virtualTimers();
+      const log = { write() {}, flush() {} };
+      const watch = createResourceWatch(createResourceRegistry([gated]), { timers, log, limits: mcpLimits });
+      const heard: string[] = [];
+      const uris = names.map((name) => `workspace:///${name}`);
+      const stop = watch(principalOf("ada"), { uris, lists: true }, {
+        onChange: (uri) => heard.push(uri),
+        onList: () => heard.push("list"),
+      });
+      await settle();
+      for (const uri of uris) files.set(uri, 1);
+      timers.advance(2_000);
+      await settle();
+      assert.deepEqual(heard.sort(), told, `${verdict} ${names}`);
+      stop();
     }
   }
 });

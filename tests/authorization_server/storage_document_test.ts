@@ -24,7 +24,6 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_answer",
     "mcp_cancel",
     "transfer_link",
-    "workspace_change",
     "workspace",
     "audit_chain",
     "audit",

@@ -19,7 +19,7 @@ export const testResources: ResourceFamily = {
     description: "Data by id",
     mimeType: "application/json",
   }],
-  watch: () => () => {}, // they never change
+  stamp: () => Promise.resolve(""), // they never change
   cacheHint: { ttlMs: 1_000, cacheScope: "private" },
   read(uri) {
     switch (uri) {

@@ -121,39 +121,6 @@ test("a position or a purpose that is an object does not close a file on the way
   assert.throws(() => file.tryOpen("x", closing as "read"), { code: "EBADF" });
 });
 
-/** Replaces what makes a buffer by what makes a short one, and tells what was written beyond its end. */
-function shortBuffers(kind: "Uint8Array" | "Int32Array"): { readonly overflown: () => number } & Disposable {
-  const Original = globalThis[kind];
-  const beyond: Uint8Array[] = [];
-  const short = function (): ArrayBufferView {
-    const whole = new ArrayBuffer(1_000_000);
-    beyond.push(new Uint8Array(whole, 16));
-    return new Original(whole, 0, 1);
-  };
-  Reflect.set(globalThis, kind, short);
-  return {
-    overflown: () => beyond.reduce((sum, bytes) => sum + bytes.filter((byte) => byte !== 0).length, 0),
-    [Symbol.dispose]: () => void Reflect.set(globalThis, kind, Original),
-  };
-}
-
-test("code that replaces what makes buffers has no call write beyond one", async (root, path) => {
-  assert.ok(kernel.available);
-  const directory = root.open(".", "list");
-  const changes: unknown[] = [];
-  const { watched, overflown } = (() => {
-    using words = shortBuffers("Int32Array");
-    using bytes = shortBuffers("Uint8Array");
-    const end = directory.watch((changed) => void changes.push(changed));
-    return { watched: end, overflown: () => words.overflown() + bytes.overflown() };
-  })();
-  for (let n = 0; n < 50; n++) Deno.writeTextFileSync(`${path}/${"long".repeat(20)}-${n}`, "");
-  await until("the changes", () => changes.length >= 50);
-  watched();
-  directory.close();
-  assert.equal(overflown(), 0);
-});
-
 test("what other code can import of the binding are functions, and tables that nothing can change", async () => {
   for (const { name } of Deno.readDirSync(new URL("../../src/files/kernel", import.meta.url))) {
     const exported: Record<string, unknown> = await import(`../../src/files/kernel/${name}`);

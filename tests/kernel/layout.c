@@ -9,20 +9,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
 #include <sys/syscall.h>
 #define N(name) printf("%s %ld\n", #name, (long)(name));
 #define S(member) printf("%s %ld\n", #member, (long)offsetof(struct statx, member));
-#define I(member) printf("%s %ld\n", #member, (long)offsetof(struct inotify_event, member));
 #define D(member) printf("%s %ld\n", #member, (long)offsetof(struct dirent64, member));
 int main(void) {
   N(O_WRONLY) N(O_CREAT) N(O_EXCL) N(O_APPEND) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
   N(SYS_openat2) N(RESOLVE_NO_XDEV) N(RESOLVE_NO_MAGICLINKS) N(RESOLVE_NO_SYMLINKS) N(RESOLVE_BENEATH)
   printf("openHowBytes %ld\n", (long)sizeof(struct open_how));
-  printf("bytes %ld\n", (long)sizeof(struct inotify_event));
-  I(wd) I(mask) I(len)
-  N(IN_CLOEXEC) N(IN_MODIFY) N(IN_ATTRIB) N(IN_CLOSE_WRITE) N(IN_MOVED_FROM) N(IN_MOVED_TO) N(IN_CREATE) N(IN_DELETE)
-  N(IN_Q_OVERFLOW) N(IN_IGNORED) N(IN_ONLYDIR)
   N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE) N(RENAME_EXCHANGE)
   N(LOCK_EX) N(LOCK_NB) N(LOCK_UN) N(STATX_BASIC_STATS) N(STATX_BTIME) N(STATX_MNT_ID)
   N(S_IFMT) N(S_IFDIR) N(S_IFREG) N(S_IFLNK) N(DT_UNKNOWN) N(DT_DIR) N(DT_REG) N(DT_LNK)

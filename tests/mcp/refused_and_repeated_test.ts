@@ -24,7 +24,7 @@ const resources = createResourceRegistry([{
   templates: [{ uriTemplate: "notes://{name}", name: "note", description: "A note" }],
   read: (uri) => ({ contents: [{ uri, text: "a" }] }),
   cacheHint: { ttlMs: 0, cacheScope: "private" },
-  watch: () => () => {},
+  stamp: () => Promise.resolve(""),
 }]);
 
 /** Asks a question first. */

@@ -193,7 +193,7 @@ Deno.test("what a session stores counts like a call: its subscriptions, its log 
     templates: [],
     read: () => null,
     cacheHint: { ttlMs: 0, cacheScope: "private" },
-    watch: () => () => {},
+    stamp: () => Promise.resolve(""),
   }]);
   let isAdmitted = true;
   const admit = () => isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
@@ -224,7 +224,7 @@ function anyResource() {
     templates: [],
     read: () => null,
     cacheHint: { ttlMs: 0, cacheScope: "private" },
-    watch: () => () => {},
+    stamp: () => Promise.resolve(""),
   }]);
 }
 

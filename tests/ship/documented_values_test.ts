@@ -98,7 +98,6 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "maxConcurrentHashes = 2",
   ],
   ["operations", "30 a minute for each address", "app/rate_limits.ts", "healthChecksPerMinute = 30"],
-  ["storage", "the last 20 changes of a workspace", "files/store/watch.ts", "keptChanges = 20"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/content.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],

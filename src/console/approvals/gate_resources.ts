@@ -42,11 +42,7 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     return open;
   };
   const uriOf = ({ uri }: Resource): string => uri;
-  const isAnyOpen = async (principal: Principal, uris: readonly string[]): Promise<boolean> => {
-    for (const uri of uris) if (await isOpen(principal, uri)) return true;
-    return false;
-  };
-  const { listPage, complete, watch } = family;
+  const { listPage, complete } = family;
   return {
     ...family,
     async list(principal) {
@@ -77,15 +73,6 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
       },
     },
     mayWatch: (uri, principal) => isOpen(principal, uri),
-    ...watch === undefined ? {} : {
-      watch: (principal, listener) =>
-        watch(principal, async ({ touches, isListChanged, changed }) => {
-          listener({
-            touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
-            isListChanged: isListChanged && (changed === undefined || await isAnyOpen(principal, changed)),
-          });
-        }),
-    },
     async read(uri, context) {
       const rule = await stopping(context.principal, uri);
       if (rule === null) return await family.read(uri, context);

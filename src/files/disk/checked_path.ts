@@ -86,10 +86,6 @@ class CheckedPath implements Handle {
     for await (const entry of Deno.readDir(this.#path)) yield [toListed(entry)];
   }
 
-  watch(): never {
-    throw coded("ENOSYS");
-  }
-
   makeDirectory(name: string, mode: number): void {
     Deno.mkdirSync(this.#at(name), { mode });
   }

@@ -7,7 +7,6 @@
 import { failure, type Result } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
-import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import { denied, type Outcome, type WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
@@ -92,11 +91,6 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
       if (listing === null || !isForeign(first, listing.info)) return listing;
       listing[Symbol.dispose]();
       return null;
-    },
-    /** Reports changes in a directory until the returned function is called; ENOSYS where the system has no such call. */
-    watch(relative: string, onChange: OnEntryChange): () => void {
-      if (!isThere()) throw coded("ESTALE");
-      return withOpened(handle.open(relative, "directory"), (directory) => directory.watch(onChange));
     },
     close: (): void => handle.close(),
   };

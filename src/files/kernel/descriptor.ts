@@ -3,7 +3,6 @@
  * the kernel refuses what leads out of there (openat2(2)). Names are single or paths without `..`; links are never
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
-import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
 import { type EntryStatus, statusAt, statusOfOpen, statusOfPath } from "./entry_status.ts";
 import { type Architecture, dirent, errorOf, file, KernelError, type Libc, openat2, openFlags } from "./libc.ts";
 import {
@@ -45,8 +44,6 @@ export interface Descriptor<Status = EntryStatus> {
   readLink(name: string): string | null;
   /** The next entries of this directory, opened to `list`; none at the end. */
   readEntries(): readonly ListedName[];
-  /** Reports changes in this directory until the returned function is called, also after it is closed. */
-  watch(onChange: OnEntryChange): () => void;
   makeDirectory(name: string, mode: number): void;
   removeFile(name: string): void;
   removeDirectory(name: string): void;
@@ -98,7 +95,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   const { hows, rootHow } = createOpenHows(architecture);
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
-  const watchDirectory = createDirectoryWatch(libc);
   const maker = Symbol("the right to make a descriptor");
 
   const must = (result: number): number => {
@@ -163,10 +159,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
         addListedNames(found, entries, length, statusOf);
       }
       return found;
-    }
-
-    watch(onChange: OnEntryChange): () => void {
-      return watchDirectory(this.#open(), onChange);
     }
 
     makeDirectory(name: string, mode: number): void {

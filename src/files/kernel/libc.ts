@@ -55,27 +55,6 @@ export const file = freeze(
   } as const,
 );
 
-/** From sys/inotify.h: flags, and `struct inotify_event` with offsets in bytes; the name is filled up with zero bytes. */
-export const inotify = freeze(
-  {
-    bytes: 16,
-    wd: 0,
-    mask: 4,
-    len: 12,
-    IN_CLOEXEC: 0o2000000,
-    IN_MODIFY: 0x2,
-    IN_ATTRIB: 0x4,
-    IN_CLOSE_WRITE: 0x8,
-    IN_MOVED_FROM: 0x40,
-    IN_MOVED_TO: 0x80,
-    IN_CREATE: 0x100,
-    IN_DELETE: 0x200,
-    IN_Q_OVERFLOW: 0x4000,
-    IN_IGNORED: 0x8000,
-    IN_ONLYDIR: 0x1000000,
-  } as const,
-);
-
 /** From linux/stat.h: flags, and `struct statx` with offsets in bytes. */
 export const statx = freeze(
   {
@@ -162,10 +141,6 @@ const functions = {
   fchown: { parameters: ["i32", "u32", "u32"], result: "i32" },
   flock: { parameters: ["i32", "i32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
-  inotifyInit: { name: "inotify_init1", parameters: ["i32"], result: "i32" },
-  inotifyAdd: { name: "inotify_add_watch", parameters: ["i32", "buffer", "u32"], result: "i32" },
-  inotifyRemove: { name: "inotify_rm_watch", parameters: ["i32", "i32"], result: "i32" },
-  readLater: { name: "read", parameters: ["i32", "buffer", "usize"], result: "i32", nonblocking: true },
   errnoLocation: { name: "__errno_location", parameters: [], result: "pointer" },
   memcpy: { parameters: ["buffer", "pointer", "usize"], result: "void" },
   trimLater: { name: "malloc_trim", parameters: ["usize"], result: "i32", nonblocking: true, optional: true },

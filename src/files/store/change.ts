@@ -13,7 +13,6 @@ import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
 import { dropGeneration } from "./content.ts";
 import { type EntryRecord, parseEntry, type RecordedChange, type Store, type StorePlace } from "./store.ts";
-import { announceChange } from "./watch.ts";
 
 /** A change that is ready to be applied; one without a step has nothing to do. */
 export interface StoreChange<T> {
@@ -25,7 +24,7 @@ export interface StoreChange<T> {
   readonly addedEntries?: number;
   /** What nothing in the tree points to any more after the change. */
   readonly gone?: EntryRecord | null;
-  /** What watchers are told of, and what the change's record is to say; it may keep what is gone. */
+  /** What the change's record is to say; it may keep what is gone. */
   readonly step?: ChangeStep;
   readonly value: T;
 }
@@ -48,7 +47,7 @@ export async function applyChange<T>(
       if (step === undefined) return success(value);
       const isKept = recorded !== null && "kept" in step && step.kept !== null;
       const swept = gone === null || isKept ? null : goneOf(gone);
-      const batch = await toBatch(store, planned.value, step, usage);
+      const batch = toBatch(store, planned.value, usage);
       if (!batch.ok) return batch;
       const { puts } = batch.value;
       if (swept !== null) puts.push({ key: store.keys.gone(swept[0]), value: swept[1] });
@@ -80,12 +79,11 @@ function recordOf(
   return [...isStored ? [] : [record], { key: keys.step(id, step.number), value: step }];
 }
 
-async function toBatch<T>(
+function toBatch<T>(
   store: Store,
   { checks = [], puts = [], deletes = [], addedBytes = 0, addedEntries = 0 }: StoreChange<T>,
-  step: ChangeStep,
   usage: StoredEntry | null,
-): Promise<Outcome<Batch & { readonly puts: Put[] }>> {
+): Outcome<Batch & { readonly puts: Put[] }> {
   const { keys, limits } = store;
   const used = usageOf(usage);
   const after = { bytes: used.bytes + addedBytes, entries: used.entries + addedEntries };
@@ -96,7 +94,7 @@ async function toBatch<T>(
   }
   return success({
     checks: [...checks, { key: keys.usage, version: usage?.version ?? null }],
-    puts: [...puts, { key: keys.usage, value: after }, await announceChange({ ...store, now: store.clock() }, step)],
+    puts: [...puts, { key: keys.usage, value: after }],
     deletes,
   });
 }

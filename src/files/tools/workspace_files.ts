@@ -24,13 +24,12 @@ import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mo
 import { toResourceContents } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
-import type { WorkspaceChange, WorkspaceWatches } from "../workspace/watch.ts";
 
 const scope = "files:read";
 const maxSuggestions = 1_000;
 
-/** The resource family that `app` registers: each file as `workspace:///PATH`. Without `watches`, changes are not announced. */
-export function workspaceFilesResource(source: WorkspaceSource, watches?: WorkspaceWatches): ResourceFamily {
+/** The resource family that `app` registers: each file as `workspace:///PATH`. */
+export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily {
   return {
     name: "workspace_files",
     scopes: [scope],
@@ -40,7 +39,6 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
       return path === null ? uri : toFileUri(path);
     },
     list: () => [],
-    hasVaryingList: true,
     listPage: (principal, position, limit) =>
       principal.scopes.has(scope)
         ? listWorkspaceFiles(workspaceOf(source, principal), position, limit)
@@ -60,15 +58,11 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
     cacheHint: { ttlMs: 0, cacheScope: "private" },
     complete: async (_template, variable, value, _others, principal) =>
       variable === "path" ? await completePath(workspaceOf(source, principal), value, maxSuggestions) : [],
-    ...watches === undefined ? {} : {
-      watch(principal, listener) {
-        workspaceOf(source, principal); // makes the directory that is to be watched, if this user has none yet
-        return watches.watch(principal, (change) => {
-          const { paths, isPartial, isListChanged } = change;
-          const changed = isPartial ? undefined : paths.map(toFileUri);
-          listener({ touches: touchedBy(change), isListChanged, ...changed === undefined ? {} : { changed } });
-        });
-      },
+    async stamp(uri, principal) {
+      const path = parseFileUri(uri);
+      if (path === null) return "";
+      const read = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
+      return read.ok ? read.value.version : read.error.reason;
     },
   };
 }
@@ -82,17 +76,6 @@ function toOutcome(refusal: WorkspaceRefusal): ResourceOutcome {
     return { refusal: words };
   }
   return refusal.reason === "io" ? { refusal: `Failed to read: ${fileSystemFaultWords(refusal.code)}` } : null;
-}
-
-/** A file is touched by what happens to it, and to a directory that it is in. */
-function touchedBy({ paths, isPartial }: WorkspaceChange): (uri: string) => boolean {
-  const changed = new Set(paths.map(({ text }) => text));
-  return (uri) => {
-    const { segments } = parseFileUri(uri) ?? {};
-    if (segments === undefined) return false;
-    return isPartial ||
-      segments.some((_, depth) => changed.has(segments.slice(0, depth + 1).join("/")));
-  };
 }
 
 /** Values for the template that begin with what was typed; those of directories end in a slash. */
