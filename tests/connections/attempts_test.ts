@@ -56,8 +56,8 @@ Deno.test("an attempt is judged ten seconds after its last request, not before",
 });
 
 const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs: number, cause: string])[] = [
-  ["the person closed the page", upToPage, 11 * minute, "person_away"],
-  ["the person signed in and left", [...upToPage, [20 * second, signedIn]], 11 * minute, "decision_missing"],
+  ["the person closed the page", upToPage, 11 * minute, "person_slow"],
+  ["the person signed in and left", [...upToPage, [20 * second, signedIn]], 11 * minute, "decision_open"],
   [
     "the code came late",
     [
@@ -65,7 +65,7 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
       [3 * minute, { ...gotToken, outcome: "refused", reason: "expired_code" }],
     ],
     minute,
-    "code_late",
+    "code_unknown",
   ],
   [
     "the access expired and was not renewed",
@@ -128,7 +128,7 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
       [26 * second, { ...gotToken, outcome: "refused", reason: "expired_client_secret" }],
     ],
     minute,
-    "client_secret_expired",
+    "client_secret",
   ],
   [
     "the client's document cannot be fetched",
@@ -282,7 +282,7 @@ Deno.test("each token of the command line has an attempt of its own", async () =
     [30, { kind: "call", outcome: "refused", reason: "rate_limited", ...ofToken("c") }],
   );
   const causes = (await attemptsOf(steps)).map((attempt) => diagnose(attempt, attempt.lastAt + minute).causes[0]?.id);
-  assert.deepEqual(causes, ["wrong_content_type", "calls_limited"]);
+  assert.deepEqual(causes, ["wrong_content_type", "rate_limited"]);
 });
 
 Deno.test("what expired while the clock stood is no fault of the clock, and what it jumped over is", async () => {
@@ -364,7 +364,7 @@ Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_UR
     const [issuer, asked, status, id, words] of [
       [root, "/gate/mcp", 404, "wrong_path", /begins with \/gate\. .*https:\/\/mcp\.example\.com\/gate[:.]/],
       [root, "/tools/gate/oauth/token", 404, "wrong_path", /begins with \/tools\/gate\./],
-      [root, "/.well-known/oauth-protected-resource/gate/mcp", 404, "path_rule", /below \/gate\..*SERVER_URL/],
+      [root, "/.well-known/oauth-protected-resource/gate/mcp", 404, "path_rule", /begins with \/gate\..*SERVER_URL/],
       [root, "/.well-known/oauth-protected-resource/mcp", 404, "path_rule", /documents/],
       [root, "/sse", 404, "wrong_path", /old HTTP/],
       [below, "/other/mcp", 404, "wrong_path", /begins with \/other\./],

@@ -30,7 +30,6 @@ export const culprits: Readonly<Record<string, readonly [culprit: RegExp, remedy
   wrong_resource: [/another resource than this server/, /address that ends in \/mcp/],
   authorization_refused: [/client's request for access was refused/, /Update the client/],
   prompt_none: [/wants access without a page/, /opens the page/],
-  client_document_private: [/document that is not public: on a private network/, /public https address/],
   client_document_unreachable: [/the server could not fetch it/, /Try the address/],
   person_slow: [/waits for the person/, /Sign in/],
   decision_open: [/person signed in and has not decided/, /Allow or Deny/],

@@ -659,7 +659,7 @@ export const clientFaults: readonly Fault[] = [
   },
   {
     name: "document-at-a-private-address",
-    cause: "client_document_private",
+    cause: "client_document_unreachable",
     step: /forbidden url/,
     async run(client) {
       await client.discover();

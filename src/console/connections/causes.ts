@@ -6,8 +6,6 @@ export interface Facts {
   /** The step that the attempt stopped at. */
   readonly step: Step;
   readonly steps: readonly Step[];
-  /** Milliseconds since the last step. */
-  readonly silentMs: number;
   /** No proxy is in front of the server. */
   readonly isDirect: boolean;
   /** The path of SERVER_URL, where the server shares its host by one. */
@@ -18,8 +16,6 @@ export interface Facts {
   readonly redirectHost: string | null;
 }
 
-/** How long the sign-in page stays open. */
-const pageOpenMs = 600_000;
 /** A token that is refused this soon after it was issued has not simply expired. */
 const freshTokenMs = 10_000;
 
@@ -32,7 +28,7 @@ const had = (kind: StepKind, outcome: Step["outcome"], ...reasons: readonly (str
 /** Signs beside the step and its reason, by the names that the table gives them. */
 const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   agent_is_claude_code: isOf(/^claude-code/i),
-  agent_of_the_cloud: isOf(/^(claude|python-httpx|chatgpt|openai)/i),
+  agent_of_the_cloud: (facts) => !facts.isDirect && isOf(/^(claude|python-httpx|chatgpt|openai)/i)(facts),
   came_by_other_host: cameBy("other_host"),
   came_by_other_scheme: cameBy("other_scheme"),
   clock_jumped({ step, steps }) {
@@ -51,7 +47,6 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   issuer_is_named: ({ step }) => step.host !== null,
   no_proxy: ({ isDirect }) => isDirect,
   only_streams_were_asked_for: ({ steps }) => steps.every(({ kind, path }) => kind !== "reached" || path === "GET"),
-  page_is_open: ({ silentMs }) => silentMs < pageOpenMs,
   path_of_old_transport: ({ step }) => /\/(sse|messages?)\/?$/.test(step.path ?? ""),
   prefix_is_twice: ({ base, prefix }) => prefix !== null && prefix === base,
   query_is_missing: ({ step }) => step.sign === "no_query",
@@ -70,8 +65,7 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
  *
  * - `refused`: the reasons of the refusal, `*` for any other; without it, the step went well and nothing followed,
  * - `if`: a further condition,
- * - `no fault`: nothing is wrong, a person decides, or has decided,
- * - `by proxy`: only a proxy can cause it.
+ * - `no fault`: nothing is wrong, a person decides, or has decided.
  *
  * After the heads, one line names the culprit, or all possible ones if the steps do not show which, and one the remedy,
  * if there is something to do. Indented lines go on with the one above. Text in brackets is about proxies, and left out
@@ -100,13 +94,11 @@ refresh_replayed: token refresh refused_token; refused reused_refresh_token revo
 The client used an old refresh token again, so its access was revoked: a copy of it may have been stolen.
 Connect again. Do not run two copies of a client with the same stored tokens.
 
-code_late: token; refused expired_code
-The client brought its code too late.
-Connect again without a pause. If the code is pasted by hand, paste it within a minute.
-
-code_unknown: token; refused unknown_code code_of_another_client missing_code
-The client brought a code that is not its own, or that was never issued or was removed long ago.
-Connect again. If it stays, remove the connection in the client and add it again.
+code_unknown: token refresh; refused expired_code unknown_code code_of_another_client missing_code
+  refresh_token_of_another_client
+The client brought a code that is not its own, was never issued or came too late, or the refresh token of another
+  client: that of its earlier registration.
+Connect again without a pause. If it stays, remove the connection in the client, with its stored data, and add it again.
 
 pkce_wrong: token; refused wrong_code_verifier missing_code_verifier
 The client's PKCE verifier does not fit: it is missing, or belongs to another attempt of the same client.
@@ -120,23 +112,19 @@ client_assertion: token refresh; refused invalid_client_assertion replayed_clien
 The client's signed proof of itself is not valid: its clock is wrong, or its key has changed or expired.
 Set the clocks of both machines (NTP), and check the keys that the client has published.
 
-client_secret_expired: token refresh; refused expired_client_secret
-The client's secret has expired.
-Make a new client with \`portcullis clients create\` and enter its id and secret.
-
-client_secret: token refresh; refused client_id_mismatch wrong_client_secret wrong_authentication_method
-  malformed_basic_credentials several_authentication_methods
-The client did not prove itself as it was registered: its secret is wrong, or it sent it in another way.
-Enter the client's secret again, or remove the connection in the client and add it again.
+client_secret: token refresh; refused client_id_mismatch expired_client_secret wrong_client_secret
+  wrong_authentication_method malformed_basic_credentials several_authentication_methods
+The client did not prove itself as it was registered: its secret is wrong or has expired, or it sent it in another way.
+Enter the client's secret again. If it has expired, make a new client with \`portcullis clients create\`.
 
 unknown_scope: token refresh; refused scope_exceeds_client scope_exceeds_grant
 The client asked for a scope that is unknown here, or for more than it was allowed.
 Remove the scope from the client's configuration, or connect again and tick it on the page.
 
-user_not_active: token refresh; refused user_not_active
-The person's account was disabled, or its passphrase changed, since the person allowed access; or the company's
-  identity provider does not confirm the person any more.
-Enable the account on the People page if it is disabled, then connect again.
+account_disabled: sign_in token refresh refused_token; refused disabled_user user_not_active
+The person's account is disabled, was reset since the person allowed access, or is not confirmed any more by the
+  company's identity provider.
+Enable the account on the People page or with \`portcullis users enable\` if it is disabled, then connect again.
 
 provider_ended: refused_token; refused ended_by_provider
 The company's identity provider ended the person's access: it refused them, they signed out there, or lost the group.
@@ -147,10 +135,6 @@ The company's identity provider has not confirmed the person for longer than is 
 Sign in again. If people have to do so each time, have the provider issue refresh tokens (offline_access);
   \`portcullis doctor\` examines the provider.
 
-provider_down: token; refused provider_unavailable
-The company's identity provider does not answer, so what it signed cannot be checked.
-\`portcullis doctor\` examines the provider: its discovery, keys and clock.
-
 assertion_invalid: token; refused invalid_identity_assertion replayed_identity_assertion missing_assertion
 The assertion of the company's identity provider does not fit: it is for another server or client, expired, or was used
   before. The audit says which.
@@ -160,27 +144,16 @@ assertion_of_stranger: token; refused person_not_admitted
 The company's identity provider vouches for a person who may not use this server, or does not say the person's groups.
 Check OIDC_ALLOW, and have the provider put groups into the assertion; or let the person sign in here once.
 
-refresh_of_another_client: token refresh; refused refresh_token_of_another_client
-The client registered again but still uses the refresh token of its earlier registration.
-Remove the connection in the client, with its stored data, and add it again.
-
 refresh_expired: token refresh; refused expired_refresh_token unknown_refresh_token
 The client's access has ended: it was not used for a long time, or someone ended it.
 Connect again from the client.
 
-token_refused: token refresh; refused unsupported_grant_type grant_type_not_registered
-The client's request for a token was refused: it asked in a way (grant type) that is not open to it.
-Update the client, or choose Authorization Code in it.
-
-token_refused: token refresh; refused missing_grant_type missing_refresh_token repeated_parameter
-The client's request for a token was refused: it lacks a parameter, or has one twice; the last step says so.
-Update the client.
-
 token_refused: token refresh; refused *
-The client's request for a token was refused; the last step says why.
-Update the client, or remove the connection in it and add it again.
+The client's request for a token was refused: it lacks a parameter, has one twice, or asks in a way (grant type) that
+  is not open to it; the last step says which.
+Update the client, choose Authorization Code in it, or remove the connection in it and add it again.
 
-edge_blocks_agent: token; if agent_of_the_cloud; by proxy
+edge_blocks_agent: token; if agent_of_the_cloud
 The client got its token and sent nothing more: a firewall or CDN refuses the agent at /mcp, or the client stopped.
 Let your CDN or firewall pass AI agents to /mcp. \`portcullis doctor\` tries it as Claude-User.
 
@@ -203,14 +176,10 @@ wrong_audience: refused_token; refused wrong_audience wrong_issuer
 The token is for another server or another address: SERVER_URL has changed, or the client mixed up servers.
 Remove the connection in the client and add it again. Keep SERVER_URL the same.
 
-token_of_other_server: refused_token; refused token_of_other_server
+token_of_other_server: refused_token; refused token_of_other_server token_of_other_kind
 key_unknown: refused_token; refused unknown_signing_key; if issuer_is_named
-The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.
-Remove that token from the client's configuration so that it signs in here, or use \`portcullis token create\`.
-
-token_of_other_server: refused_token; refused token_of_other_kind
-The token is none of this server's: it is another server's, the key of an API, or a placeholder.
-Remove it from the client's configuration so that it signs in, or use a token of \`portcullis token create\`.
+The token is none of this server's: it was issued by another server, or is the key of an API or a placeholder.
+Remove it from the client's configuration so that it signs in here, or use a token of \`portcullis token create\`.
 
 key_unknown: refused_token; refused unknown_signing_key bad_signature
 The token was signed with a key that this server does not have: keys were rotated, or the data is another's.
@@ -238,9 +207,10 @@ scope_missing: call; refused status_403 insufficient_scope
 The client may not do what it tried: its person did not tick that scope.
 Connect again from the client and tick the scope, or use a token with it.
 
-wrong_content_type: call; refused status_415
-The client's request does not have the Content-Type application/json[, or a proxy removes it].
-Update the client[, or let the proxy pass Content-Type unchanged].
+wrong_content_type: call; refused status_415 encoded_body
+The client's request does not have the Content-Type application/json, or the client compresses its requests
+  (Content-Encoding)[, or a proxy changes these headers].
+Update the client[, or let the proxy pass Content-Type and Content-Encoding unchanged].
 
 streams_given_up: stream; refused given_up
 The client opened its stream several times and left it each time, without a call: it cannot use it[, or a proxy holds
@@ -266,21 +236,11 @@ call_awaits_approval: call; refused approval_pending denied_by_rule denied_by_pe
 The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.
 The Approvals page of the console has what waits, the Rules page what is refused.
 
-body_refused: call; refused status_400
-The server could not read the client's request: it is no MCP message, or of an unknown version.
-Update the client.[ Behind a proxy, let it pass bodies and the Mcp- headers unchanged.]
-
-body_too_large: call; refused status_413
-The client's request is too large for the server to read.
-Let the agent send less at once, or upload large files by a link.
-
-body_slow: call; refused status_408
-The client's request did not arrive whole in time: its connection is slow[, or a proxy holds it back].
-Try again over a better connection.[ Let the proxy pass bodies as they come.]
-
-body_encoded: call; refused encoded_body
-The client[, or a proxy,] compresses its requests (Content-Encoding), which the server does not read.
-Switch that off in the client[ or the proxy], or update the client.
+body_refused: call; refused status_400 status_408 status_413
+The server could not read the client's request: it is no MCP message, of an unknown version, too large, or did not
+  arrive whole in time[, or a proxy holds it back].
+Update the client, and upload large files by a link.[ Behind a proxy, let it pass bodies and the Mcp- headers as they
+  come.]
 
 wrong_method: call; refused wrong_method
 The client calls /mcp by another HTTP method than POST, by which calls are sent.
@@ -308,49 +268,29 @@ connected: call stream; no fault
 The client is connected and has not read the list of tools yet.
 Ask the agent for something. If it sees no tools, restart the client.
 
-unknown_host: stray; refused unknown_host
-The client called the server by a name that the server does not know.
-Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.
+unknown_host: stray; refused unknown_host malformed_address
+The client called the server by a name that the server does not know, or by two names at once.
+Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.[ Let the proxy pass Host as the
+  client sent it.]
 
 unknown_origin: stray; refused unknown_origin
 A web page of another origin called the server, which refuses that[, or a proxy sets the Origin header].
 If you know the page, add its origin to ALLOWED_ORIGINS.[ Let a proxy pass Origin as the client sent it.]
-
-malformed_address: stray; refused malformed_address
-The Host header and the request's target do not name one address: the client sends them so[, or a proxy rewrites one
-  of them].
-Update the client.[ Let the proxy pass Host as the client sent it.]
-
-path_rule: resource_metadata server_metadata; refused status_404; if has_prefix
-The client looks for the server's documents where they are not, below /PATH.
-Enter the address that ends in /mcp, and update the client. To serve it below /PATH, set SERVER_URL to the address
-  that clients type, such as https://mcp.example.com/PATH[: the proxy may keep /PATH or remove it].
-
-path_rule: resource_metadata server_metadata; refused status_404
-The client looks for the server's documents where they are not, and gave up.
-Enter the address that ends in /mcp, and update the client.[ Let a proxy pass /.well-known/ as it is, without adding
-  or removing a prefix.]
 
 disk_full: any; refused disk_full
 The disk of the server's database is full.
 Free some space: the server then continues.
 
 database_lost: any; refused status_503 unavailable
-The server could not use its database at that moment.
-Run \`portcullis doctor\`: it says whether the database can be reached, the disk is full, or a file is damaged.
-
 server_fault: any; refused status_500 internal_error
-The server failed: its disk may be full, or this is a bug.
-Run \`portcullis doctor\`, and look for request_failed in the log.
+The server failed: it could not use its database at that moment, or this is a bug.
+Run \`portcullis doctor\`: it says whether the database can be reached, the disk is full, or a file is damaged. If it
+  finds nothing, look for request_failed in the log.
 
-calls_limited: call stream; refused status_429 rate_limited
-The client sends more calls than MCP_RATE_LIMIT allows in a minute, and was told to wait.
-Wait a minute. If the agent needs more calls, raise MCP_RATE_LIMIT.
-
-rate_limited: any but stream call; refused status_429 rate_limited
+rate_limited: any; refused status_429 rate_limited too_many_unused_clients too_many_held_clients
 The client, or others at its address, sent too many requests, and was told to wait.
-Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address, so that each has its
-  own limit.]
+Wait a minute; ten, if clients register again and again. For more calls, raise MCP_RATE_LIMIT.[ If all clients come
+  from one address, set TRUST_PROXY to your proxy's address, so that each has its own limit.]
 
 token_in_url: reached; refused token_in_url
 The client sent a token or a key in the address, where logs keep it. The server takes none there.
@@ -398,9 +338,15 @@ Use the address that ends in /mcp. Let the proxy remove /PATH once, or pass it a
   http://127.0.0.1:3000;\`.
 
 wrong_path: stray; refused status_404 status_405; if has_prefix
+path_rule: resource_metadata server_metadata; refused status_404; if has_prefix
 The client asks for a path that is not the server's: it begins with /PATH.
 Use the address that ends in /mcp, as \`portcullis connect\` prints it. To serve it below /PATH, set SERVER_URL to the
   address that clients type, such as https://mcp.example.com/PATH[: the proxy may keep /PATH or remove it].
+
+path_rule: resource_metadata server_metadata; refused status_404
+The client looks for the server's documents where they are not, and gave up.
+Enter the address that ends in /mcp, and update the client.[ Let a proxy pass /.well-known/ as it is, without adding
+  or removing a prefix.]
 
 wrong_path: stray; refused *
 The client asks for a path that is not the server's[, or a proxy changes the path].
@@ -409,10 +355,9 @@ Use the address that ends in /mcp, as \`portcullis connect\` prints it.[ Let the
 documents_not_reached: reached; if host_is_shared
 The client was told to sign in, and did not go on: it waits until you ask it to, or the proxy passes /PATH/ and not
   the documents, whose addresses end in it.
-Start the sign-in in the client (Claude Code: /mcp). If that fails, let the proxy pass the documents too, beside
-  location /PATH/: \`location ^~ /.well-known/oauth-protected-resource/PATH/ { proxy_pass http://127.0.0.1:3000; }\` and
-  \`location ^~ /.well-known/oauth-authorization-server/PATH { proxy_pass http://127.0.0.1:3000; }\` (nginx;
-  docs/operations.md has Caddy).
+Start the sign-in in the client (Claude Code: /mcp). If that fails, let the proxy pass the documents too, as in nginx:
+  \`location ^~ /.well-known/oauth-protected-resource/PATH/ { proxy_pass http://127.0.0.1:3000; }\` and the same for
+  \`/.well-known/oauth-authorization-server/PATH\` (docs/operations.md).
 
 documents_not_reached: reached
 The client was told to sign in and did not continue: it waits until you ask it to[, or a proxy passes /mcp alone].
@@ -429,8 +374,9 @@ The client read which server to ask, and did not ask it: it waits until you ask 
 Start the sign-in in the client (Claude Code: /mcp). SERVER_URL must be the address that the client uses, to the
   letter[: open it from the client's machine].
 
+registration_off: registration; refused registration_off
 no_way_to_register: server_metadata; if registration_is_closed
-The client read the server's documents and found no way to register.
+The client found no way to register: REGISTRATION is off, or needs a token.
 Make it by hand with \`portcullis clients create\` and enter its id in the client, or set REGISTRATION=open.
 
 waits_for_person: server_metadata; if no_proxy; no fault
@@ -444,22 +390,9 @@ The client read the server's documents and stopped there: it waits until you ask
 Start the sign-in in the client. If that fails, let the proxy pass /oauth/ as it is, without adding or removing a
   prefix.
 
-pop_up_blocked_known: server_metadata
-Or it is registered already, and its browser window was blocked or was never opened.
-Allow pop-ups for the client, or open the address that it shows in a browser by hand.
-
 client_held: registration token; refused held client_held; no fault
 The client asks for access in its own name (client credentials), and waits for the owner to approve it.
 Approve it on the Connections page, or with \`portcullis clients approve\`.
-
-metadata_refused: registration; refused client_credentials_need_token
-The client described itself in a way that the server cannot accept: for access in its own name (client credentials) it
-  needs the registration token.
-Update the client, choose Authorization Code in it, or give it DCR_AUTH_TOKEN and approve it then.
-
-registration_off: registration; refused registration_off
-The client tried to register, and REGISTRATION is off.
-Make it by hand with \`portcullis clients create\` and enter its id in the client, or set REGISTRATION=open.
 
 registration_token: registration; refused wrong_registration_token
 The client tried to register without the registration token, or with a wrong one.
@@ -471,26 +404,15 @@ None of the addresses that the client wants to be sent back to is allowed here.
 The address must be https, http on the client's own machine, or on a known application's scheme. For another scheme,
   make the client with \`portcullis clients create --redirect-uri\`.
 
-too_many_clients: registration; refused too_many_unused_clients too_many_held_clients
-Too many clients registered without being used.
-Wait ten minutes. A client that registers again and again needs an update.
-
 metadata_refused: registration; refused *
 The client described itself in a way that the server cannot accept; the last step says what.
-Update the client, or make it by hand with \`portcullis clients create\` and enter its id.
+Update the client, choose Authorization Code in it, or make it by hand with \`portcullis clients create\` and enter its
+  id. Access in its own name (client credentials) needs the registration token, DCR_AUTH_TOKEN.
 
 pop_up_blocked: registration
 The client registered, and no one has opened its sign-in page: a pop-up was blocked, there is no browser, or it waits
-  for you.
-Open the address that the client shows in a browser, and allow pop-ups for the client.
-
-authorize_path_blocked: registration; by proxy
-Or a firewall or proxy blocks the person's browser at /oauth/authorize.
-Open the address that the client shows, and let the proxy pass /oauth/.
-
-registration_answer_refused: registration
-Or the client did not understand the answer to its registration.
-Update the client, or make it by hand with \`portcullis clients create\` and enter its id.
+  for you[, or a firewall or proxy blocks /oauth/authorize].
+Open the address that the client shows in a browser, and allow pop-ups for the client.[ Let the proxy pass /oauth/.]
 
 query_missing: authorization; refused unknown_client nothing_asked; if query_is_missing
 The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].
@@ -503,10 +425,6 @@ Remove the connection in the client, with its stored data, and add it again.
 wrong_resource: authorization token refresh; refused foreign_resource resource_mismatch
 The client asked for another resource than this server.
 Enter the address that ends in /mcp in the client, as \`portcullis connect\` prints it, and check SERVER_URL.
-
-account_disabled: sign_in refused_token; refused disabled_user
-The person's account is disabled on this server.
-Enable it on the People page or with \`portcullis users enable\`, then connect again.
 
 client_id_missing: authorization token refresh; refused nothing_asked missing_client; if query_is_there
 The client sent a request without its id (client_id).
@@ -532,14 +450,10 @@ client_documents_off: authorization; refused client_documents_off
 The client's id is the address of a document, and this server does not fetch such documents.
 Set CLIENT_METADATA_DOCUMENTS=on, or let the client register itself (REGISTRATION=open).
 
-client_document_private: authorization; refused forbidden_address forbidden_url
-The client's id is the address of a document that is not public: on a private network, or not at a plain https
-  address.
-Publish the document at a public https address, or let the client register itself (REGISTRATION=open).
-
-client_document_unreachable: authorization; refused connection_failed host_unavailable timed_out unexpected_status
-  unresolvable_host
-The client's id is the address of a document, and the server could not fetch it; the last step says why.
+client_document_unreachable: authorization; refused forbidden_address forbidden_url connection_failed host_unavailable
+  timed_out unexpected_status unresolvable_host
+The client's id is the address of a document, and the server could not fetch it: it is not at a public https address,
+  or did not answer; the last step says which.
 Try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and
   CLIENT_METADATA_DOCUMENTS=off.
 
@@ -573,6 +487,7 @@ person_not_let_in: sign_in; refused not_allowed
 The company's identity provider signed the person in, and no rule of OIDC_ALLOW fits them.
 Have the person put into a group that OIDC_ALLOW names, or name them there.
 
+provider_away: token; refused provider_unavailable
 provider_away: sign_in; refused unreachable timed_out server_error unexpected_status not_json too_large
   malformed_answer other_issuer
 The company's identity provider, where people sign in, did not give an answer that can be used.
@@ -582,51 +497,35 @@ provider_clock: sign_in; refused expired not_yet_valid
 The clocks of this server and of the company's identity provider are more than a minute apart.
 Set this machine's clock (NTP), on every instance, and start again from the client.
 
-provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out
-The company's identity provider refused this server, or left out what is needed of the person.
-Check the application at the provider: its secret, its redirect address and the claims of its ID tokens.
+provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out malformed_token
+  symmetric_or_unsigned wrong_type bad_signature wrong_issuer wrong_audience wrong_nonce wrong_at_hash other_subject
+  other_issuer_answered
+The company's identity provider refused this server, or what came from it does not fit this sign-in.
+Check the application at the provider (its secret, its redirect address, the claims of its ID tokens), OIDC_ISSUER and
+  OIDC_CLIENT_ID: the log has the reason.
 
-provider_untrusted: sign_in; refused malformed_token symmetric_or_unsigned wrong_type bad_signature wrong_issuer
-  wrong_audience wrong_nonce wrong_at_hash other_subject other_issuer_answered
-What the browser or the company's identity provider brought is not from the provider, or not for this sign-in.
-Start again from the client. If it stays, check OIDC_ISSUER and OIDC_CLIENT_ID: the log has the reason.
-
-servicenow_refused: sign_in; refused denied code_refused
+servicenow_refused: sign_in; refused denied code_refused unavailable
 The system where people sign in (ServiceNow, or the company's identity provider) did not sign the person in: they
-  declined, may not use the application there, or it is misconfigured.
-Check the application there: its secret, its redirect address and who may use it.
-
-servicenow_away: sign_in; refused unavailable
-The ServiceNow instance, where people sign in, did not answer.
-Open the instance in a browser: one for developers sleeps until then. Start again from the client.
+  declined, may not use the application there, it is misconfigured, or it did not answer.
+Open it in a browser: an instance for developers sleeps until then. Check the application there: its secret, its
+  redirect address and who may use it.
 
 wrong_passphrase: sign_in; refused wrong_passphrase unknown_user
 The person could not sign in: the name or the passphrase was wrong.
 Try again. The owner can reset a passphrase on the People page or with \`portcullis users\`.
 
-sign_in_refused: sign_in; refused *
-The person could not sign in; the last step says why.
+sign_in_refused: sign_in consent; refused *
+The page could not take the person's answer; the last step says why.
 Start again from the client. Where people sign in at ServiceNow, run \`portcullis doctor\`.
 
-consent_refused: consent; refused *
-The page could not take the decision.
-Start again from the client.
+person_slow: authorization; no fault
+The sign-in page was opened and waits for the person.
+Sign in on the page that the client opened. After ten minutes, start again from the client.
 
-person_slow: authorization; if page_is_open; no fault
-The sign-in page is open and waits for the person.
-Sign in on the page that the client opened.
-
-person_away: authorization; no fault
-The sign-in page was shown and no one signed in: the person closed it or never came.
-Start again from the client.
-
-decision_open: sign_in; if page_is_open; no fault
-The person signed in and has not decided yet.
-Choose Allow or Deny on the page.[ If that shows an error, a proxy does not pass /oauth/consent.]
-
-decision_missing: sign_in; no fault
-The person signed in and closed the page without deciding.
-Start again from the client.[ If the decision shows an error, a proxy does not pass /oauth/consent.]
+decision_open: sign_in; no fault
+The person signed in and has not decided.
+Choose Allow or Deny on the page. After ten minutes, start again from the client.[ If the decision shows an error, a
+  proxy does not pass /oauth/consent.]
 
 person_denied: consent; refused denied; no fault
 The person chose Deny.
@@ -634,34 +533,25 @@ If that was a mistake, connect again from the client and choose Allow.
 
 loopback_not_reached: consent; if redirect_is_loopback
 The person allowed access, and the client did not fetch its token: the client has ended, or the browser is on another
-  machine.
+  machine[, or a firewall or proxy blocks /oauth/token].
 Start again from the client and keep it open. Use a browser on its machine, or forward its port (ssh -L).
 
 callback_failed: consent
-The person allowed access, and the client did not fetch its token: its own return page failed.
-Try again, also in another browser. If it stays, update the client.
-
-token_path_blocked: consent; by proxy
-Or a firewall or proxy blocks the client at /oauth/token.
-Let it pass /oauth/ from the client's network, not only from the person's.
-
-window_lost: consent
-Or the browser kept the window from returning to the client.
-Switch off extensions that block redirects, and keep the client's window open.
+The person allowed access, and the client did not fetch its token: its own return page failed, or an extension kept the
+  window from it[, or a firewall or proxy blocks the client at /oauth/token].
+Try again, also in another browser. If it stays, update the client.[ Let the proxy pass /oauth/ from the client's
+  network, not only from the person's.]
 `;
 
-const headPattern =
-  /^([a-z_]+): (any but |any|)([^;]*)(?:; refused ([^;]+))?(?:; if (\w+))?(; no fault)?(; by proxy)?$/;
+const headPattern = /^([a-z_]+): ([^;]+)(?:; refused ([^;]+))?(?:; if (\w+))?(; no fault)?$/;
 
 function parseHead(head: string) {
-  const [, id, any, names = "", refused, sign, noFault, byProxy] = headPattern.exec(head) ?? [];
+  const [, id, names = "", refused, sign, noFault] = headPattern.exec(head) ?? [];
   const when = sign === undefined ? () => true : conditions[sign];
-  const named = names.split(" ").filter((name) => name !== "");
-  const isKnown = named.every((name) => (stepKinds as readonly string[]).includes(name));
+  const at: readonly string[] = names === "any" ? stepKinds : names.split(" ");
+  const isKnown = at.every((name) => (stepKinds as readonly string[]).includes(name));
   if (id === undefined || when === undefined || !isKnown) throw new TypeError(`Not the head of a cause: ${head}`);
-  const at: readonly string[] = any === "" ? named : stepKinds.filter((kind) => !named.includes(kind));
-  const reasons = refused?.split(" ") ?? null;
-  return { id, at, reasons, when, isNoFault: noFault !== undefined, needsProxy: byProxy !== undefined };
+  return { id, at, reasons: refused?.split(" ") ?? null, when, isNoFault: noFault !== undefined };
 }
 
 /** The rows of the table, one for each head. */

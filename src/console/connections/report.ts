@@ -236,11 +236,11 @@ export function diagnose(attempt: Attempt, now: number) {
   const isDirect = steps.some(({ sign }) => sign === "direct");
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
-  const facts: Facts = { base, prefix, step, steps, silentMs, isDirect, redirectHost: redirectHostOf(steps) };
+  const facts: Facts = { base, prefix, step, steps, isDirect, redirectHost: redirectHostOf(steps) };
   const isExpected = (reasons: readonly string[] | null): boolean =>
     step.outcome === "ok" ? reasons === null : reasons?.some((each) => each === "*" || each === step.reason) === true;
-  const fitting = allCauses.filter(({ at, reasons, when, needsProxy }) =>
-    at.includes(step.kind) && isExpected(reasons) && when(facts) && !(isDirect && needsProxy)
+  const fitting = allCauses.filter(({ at, reasons, when }) =>
+    at.includes(step.kind) && isExpected(reasons) && when(facts)
   );
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
   // A refusal has its reason; where a client stopped without one, several causes are likely.
