@@ -61,11 +61,6 @@ function listLines(records: readonly ShownRecord[]): readonly string[] {
   });
 }
 
-/** A record for the client's view. */
-function shownRecord({ name, link, fields }: ShownRecord) {
-  return { name, link, fields: fields.map((field) => ({ ...field, value: cut(field.value, maxListedCharacters) })) };
-}
-
 /** A line for each field. */
 function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
   return fields.map(({ name, value }) => {
@@ -126,7 +121,6 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
     description: `Reads a record, or several by their numbers; ${contentWarning}.`,
-    hasView: true,
     ...reading,
     aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
@@ -152,12 +146,7 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       return joinOutcomes(
         ids,
         found.map((each, at) =>
-          each.ok
-            ? {
-              ...toTextOutcome(viewLines(each.value, max, at === first)),
-              view: () => ({ records: [shownRecord(each.value.record)] }),
-            }
-            : toFailureOutcome(servicenow, each.error)
+          each.ok ? toTextOutcome(viewLines(each.value, max, at === first)) : toFailureOutcome(servicenow, each.error)
         ),
       );
     },
@@ -244,7 +233,6 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "Finds records with the user's own rights: incident, problem, change_request, change_task, sc_request, " +
       "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
       "sys_user, sys_user_group…",
-    hasView: true,
     ...reading,
     aliases: otherNames({
       ...foundNames,
@@ -293,7 +281,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
           ...listLines(records),
           ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
         ];
-        return { ...toTextOutcome(lines), view: () => ({ records: records.map(shownRecord) }) };
+        return toTextOutcome(lines);
       });
     },
   });
