@@ -210,17 +210,13 @@ function toCart(cart: Readonly<Record<string, unknown>>) {
   };
 }
 
-// The cost of an order, in the currency and format of the instance's prices for the person.
+// The cost of an order, as a sum of prices as the instance shows them to the person.
 
 const maxPricedChoices = 1_000;
 /** Of a label in which a price is looked for. */
 const maxPricedCharacters = 200;
-/** A sum too large to be exact to the cent is shown as a formula. */
-const maxAmount = 1e13;
 /** What an option adds, in the words of its label: `32 GB (+ CHF 150)`, `32 GB [add $150.00]`. */
 const addedPrice = /(?:\+|\badd\b)\s*([^)\]]*\d[^)\]]*)/i;
-/** Currencies with three digits behind the decimal separator (ISO 4217); of any other, three digits are a group. */
-const threeDecimals = /\b(BHD|IQD|JOD|KWD|LYD|OMR|TND)\b/;
 
 interface PlannedOrder {
   readonly item: CatalogItem;
@@ -233,8 +229,8 @@ async function costOf(parts: DeskParts, order: PlannedOrder): Promise<string> {
   const { item, quantity } = order;
   if (item.price === "") return "price NOT known: ServiceNow does not show it";
   const options = await pricesOfOptions(parts, order);
-  const once = total(item.price, options.map((each) => each.once), quantity);
-  const recurring = total(item.recurringPrice, options.map((each) => each.recurring), quantity);
+  const once = sumOf([item.price, ...options.map((each) => each.once)], quantity);
+  const recurring = sumOf([item.recurringPrice, ...options.map((each) => each.recurring)], quantity);
   const often = recurring === "" ? "" : await frequencyOf(parts, item);
   const isWhole = options.every(({ isKnown }) => isKnown);
   return [
@@ -280,48 +276,12 @@ export function shownPrice(row: RecordFields | undefined, name: string): string 
   return row === undefined || Number(storedValue(row, name)) === 0 ? "" : shownValue(row, name);
 }
 
-/** `CHF 5,100.00 (CHF 2,550.00 each)`; empty where it is nothing; as a sum where its numbers cannot be read. */
-function total(base: string, extras: readonly string[], quantity: number): string {
-  const shown = [base, ...extras].filter((each) => each !== "" && amountOf(each) !== 0);
-  const form = shown.find((each) => decimalsOf(each) !== null) ?? shown[0];
-  if (form === undefined) return "";
-  const amounts = shown.map(amountOf);
-  const currencies = new Set(shown.map((each) => each.replace(digits, "").trim()).filter((each) => each !== ""));
-  if (currencies.size > 1 || amounts.some((amount) => amount === null)) {
-    const sum = shown.join(" + ");
-    return quantity === 1 ? sum : `${quantity} × (${sum})`;
-  }
-  const each = amounts.reduce<number>((sum, amount) => sum + (amount ?? 0), 0);
-  return quantity === 1 ? inFormOf(form, each) : `${inFormOf(form, each * quantity)} (${inFormOf(form, each)} each)`;
-}
-
-/** The digits of a price, with what separates them. */
-const digits = /\d(?:[\d.,'’\s]*\d)?/;
-
-/** Where the decimals of a price begin; `null` where it has none. */
-function decimalsOf(price: string): string | null {
-  const [, separator = "", decimals = ""] = /([.,])(\d+)$/.exec(digits.exec(price)?.[0] ?? "") ?? [];
-  return decimals.length === 2 || (decimals.length === 3 && threeDecimals.test(price)) ? separator + decimals : null;
-}
-
-/** The number of a price; `null` where none can be read. */
-function amountOf(price: string): number | null {
-  const [text] = digits.exec(price) ?? [];
-  if (text === undefined) return null;
-  const decimals = decimalsOf(price) ?? "";
-  const whole = text.slice(0, text.length - decimals.length).replace(/\D/g, "");
-  const amount = Number(`${whole}.${decimals.slice(1)}`);
-  return amount < maxAmount ? amount : null;
-}
-
-/** An amount as the instance writes that price: its currency, its separators, its decimals. */
-function inFormOf(price: string, amount: number): string {
-  const [text = ""] = digits.exec(price) ?? [];
-  const decimals = decimalsOf(price);
-  const [, group] = /^\d{1,3}([.,'’\s])\d{3}(?!\d)/.exec(text) ?? [];
-  const [whole = "", rest = ""] = amount.toFixed(decimals === null ? 0 : decimals.length - 1).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, group ?? (decimals?.startsWith(",") === true ? "." : ","));
-  return price.replace(text, () => decimals === null ? grouped : `${grouped}${decimals[0]}${rest}`);
+/** `2 × (CHF 2,400.00 + CHF 150.00)`; empty where it costs nothing. */
+function sumOf(prices: readonly string[], quantity: number): string {
+  const charged = prices.filter((each) => each !== "" && !/^[^1-9]*0[^1-9]*$/.test(each));
+  const sum = charged.join(" + ");
+  if (sum === "" || quantity === 1) return sum;
+  return `${quantity} × ${charged.length > 1 ? `(${sum})` : sum}`;
 }
 
 /** How often the recurring price is paid, such as `monthly`. */

@@ -253,7 +253,7 @@ function orderLines(report: OrderReport, reader: Reader): readonly string[] {
   ];
 }
 
-/** `2 × Mobile phone for Petra Wolf (petra), $800.00 ($400.00 each)`. */
+/** `2 × Mobile phone for Petra Wolf (petra), 2 × $400.00`. */
 function orderWords({ item, quantity, requestedFor, cost }: OrderReport): string {
   const name = oneLine(item?.name ?? "");
   const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
