@@ -1,5 +1,4 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
-import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { DeskParts } from "./table_api.ts";
@@ -8,7 +7,6 @@ import { type RecordFields, storedValue } from "./field_values.ts";
 import { datesOf, wallClock } from "./dates.ts";
 import { readSelection, type RecordsWanted, select, shownValue, withConditions } from "./search.ts";
 import { findColumn, findColumns } from "./columns.ts";
-import { askJson } from "./calls.ts";
 
 /** A mean over the records that have both dates. */
 export interface MeanTime {
@@ -18,7 +16,6 @@ export interface MeanTime {
 
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
-const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().nonnegative() }) });
 
 /** Which records to count, and by which fields. */
 interface RecordCountRequest extends RecordsWanted {
@@ -51,7 +48,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
     ...{ wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest },
   });
   if (!read.ok) return read;
-  const { rows, next, query, understood } = read.value;
+  const { rows, next, total, understood } = read.value;
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, RecordFields[]>();
   for (const row of group === null ? [] : rows) {
@@ -68,7 +65,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
     /** Whether all were counted. */
     isWhole,
     /** The instance's own count where not all were counted. It may include records that the person may not see. */
-    instanceCount: isWhole ? null : await statisticsOf(parts, { table, query }),
+    instanceCount: isWhole ? null : total,
     mean: meanOf(rows, between),
     groups: group === null
       ? null
@@ -110,14 +107,4 @@ function groupName(row: RecordFields, group: GroupField | null, zone: string): s
   const at = new Date(`${day}T00:00:00Z`);
   at.setUTCDate(at.getUTCDate() - (at.getUTCDay() + 6) % 7);
   return `week of ${at.toISOString().slice(0, 10)}`;
-}
-
-/** The Aggregate API's count, for more records than are counted one by one; `null` where it gives none. */
-async function statisticsOf(
-  { callAs, person }: DeskParts,
-  { table, query }: { readonly table: string; readonly query: string },
-): Promise<number | null> {
-  const request = { path: `/api/now/stats/${table}`, query: { sysparm_count: "true", sysparm_query: query } };
-  const parsed = await askJson(callAs, person, request, statistics);
-  return parsed.ok ? parsed.value.stats.count : null;
 }

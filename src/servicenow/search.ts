@@ -108,7 +108,7 @@ export async function readSelection(
   const hidden = checked.find(({ path, isFilled }) =>
     !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
   );
-  return rows.length === 0 || hidden === undefined ? success({ ...read.value, query, understood }) : invalidInput(
+  return rows.length === 0 || hidden === undefined ? success({ ...read.value, understood }) : invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );
 }

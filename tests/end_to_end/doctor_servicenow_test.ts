@@ -65,13 +65,13 @@ Deno.test("doctor --servicenow asks each API and table as a person who has linke
     const sent = await owner.submit(page, { action: "link" }, 'value="link"');
     await owner.open(await instance.approve(sent.headers.get("refresh")?.split("url=")[1] ?? "", "ada"));
     instance.oauth.endAccessTokens();
-    instance.habits.closedApis = ["now/stats"];
+    instance.habits.closedApis = ["sn_km_api/knowledge"];
     const asked = await ward.doctor();
     assert.match(asked, /^ok +ServiceNow tables: open to ada: .*incident/m);
     assert.match(asked, /^warn +ServiceNow tables: no_such_table: answers 400 as ada\n +hint: .*SERVICENOW_TABLES/m);
     assert.match(asked, /^note +ServiceNow tables: 1 of SERVICENOW_TABLES are beginnings/m);
-    assert.match(asked, /^warn +ServiceNow API: Aggregate API: answers 403 as ada.*\n +hint: .*REST API ACLs/m);
-    assert.match(asked, /^ok +ServiceNow API: open to ada: Attachment API, Service Catalog API, Knowledge API$/m);
+    assert.match(asked, /^warn +ServiceNow API: Knowledge API: answers 403 as ada.*\n +hint: .*REST API ACLs/m);
+    assert.match(asked, /^ok +ServiceNow API: open to ada: Attachment API, Service Catalog API$/m);
   }
 });
 
