@@ -184,38 +184,22 @@ const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describ
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
 
-const comparedNames = [
-  "number",
-  "state",
-  "priority",
-  "category",
-  "assigned_to",
-  "assignment_group",
-  "caller",
-  "cmdb_ci",
-] as const;
 /** Understood and not listed; each stands for a line of `where`. */
-const conditionParameters = {
-  ...unlistedTexts([...comparedNames, "updated_after", "updated_before"]),
-  active: z.boolean().optional().meta({ unlisted: true }),
-};
-
-type Conditions = { readonly where?: string | undefined } & z.output<z.ZodObject<typeof conditionParameters>>;
+const conditionNames = [
+  ...["number", "state", "priority", "category", "assigned_to"] as const,
+  ...["assignment_group", "caller", "cmdb_ci", "active"] as const,
+];
+const conditionParameters = unlistedTexts(conditionNames);
 
 /** All conditions as lines. */
-function whereOf({ where, active, ...input }: Conditions): string | undefined {
-  const line = (name: keyof typeof input, start: string): readonly string[] => {
+function whereOf(
+  input: { readonly where?: string | undefined } & z.output<z.ZodObject<typeof conditionParameters>>,
+): string | undefined {
+  const lines = conditionNames.flatMap((name) => {
     const value = given(input[name])?.replaceAll(/\s+/g, " ");
-    return value === undefined ? [] : [`${start} ${value}`];
-  };
-  const lines = [
-    ...given(where) === undefined ? [] : [where],
-    ...comparedNames.flatMap((name) => line(name, `${name} =`)),
-    ...active === undefined ? [] : [`active = ${active}`],
-    ...line("updated_after", "sys_updated_on >="),
-    ...line("updated_before", "sys_updated_on <="),
-  ];
-  return lines.length === 0 ? undefined : lines.join("\n");
+    return value === undefined ? [] : [`${name} = ${value}`];
+  });
+  return given([input.where ?? "", ...lines].join("\n"));
 }
 
 const defaultLimit = 10;
@@ -239,7 +223,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       fields: "columns field_names sysparm_fields",
       order_by: "sort sort_by",
       limit: "max_results max top page_size sysparm_limit",
-      offset: "sysparm_offset",
+      cursor: "offset sysparm_offset",
     }),
     input: z.object({
       table: z.string(),
@@ -248,28 +232,24 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
       order_by: z.string().optional().describe('Field; "-field" descends'),
       limit: z.int().min(1).max(maxSearchResults).default(defaultLimit).meta(clamped),
-      cursor: z.string().optional().describe("From the page before"),
+      cursor: z.string().optional().describe("From the page before").meta({ written: "text" }),
       ...conditionParameters,
-      offset: z.int().min(0).max(1_000_000).optional().meta({ unlisted: true }),
-      descending: z.boolean().optional().meta({ unlisted: true }),
     }),
     async run(input, context) {
-      const { limit, offset, descending } = input;
-      const order = given(input.order_by);
       const search = {
         table: input.table,
-        limit,
+        limit: input.limit,
         words: given(input.words),
         where: whereOf(input),
         fields: listOf(input.fields),
-        orderBy: order === undefined || descending !== true ? order : `-${order}`,
-        cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
+        orderBy: given(input.order_by),
+        cursor: given(input.cursor),
       };
       return await answerWith(servicenow, servicenow.desk.search(search, callerOf(context)), (page) => {
         const { table, records, understood, cursor, total, hint } = page;
         const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
         const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
-        const part = given(input.cursor) === undefined ? "the first " : "further ";
+        const part = Number(input.cursor ?? "") === 0 ? "the first " : "further ";
         const count = records.length === 0
           ? "none that the user may see"
           : cursor === null

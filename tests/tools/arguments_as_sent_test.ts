@@ -430,7 +430,7 @@ Deno.test("what is unlike a text is read as one where its form is certain", () =
     [
       "servicenow_search",
       { table: "t", sysparm_query: "active=true", sysparm_limit: "2", sysparm_fields: "a,b", sysparm_offset: 3 },
-      { table: "t", where: "active=true", limit: 2, fields: "a,b", offset: 3 },
+      { table: "t", where: "active=true", limit: 2, fields: "a,b", cursor: "3" },
     ],
   ];
   for (const [name, sent, same] of meant) assertSame(name, sent, same);

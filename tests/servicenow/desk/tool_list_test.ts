@@ -42,7 +42,7 @@ Deno.test("tools that write are offered only when the operator turned writing on
 
 Deno.test("a search takes the parameters of each table's fields, and a table by another name", async () => {
   await using desk = await openDesk();
-  const search = { table: "incident", text: "email", state: "2", active: true, limit: 4, offset: 0, descending: true };
+  const search = { table: "incident", text: "email", state: "2", active: true, limit: 4, offset: 0 };
   assert.match(await desk.text("servicenow_search", search), /INC0010001/);
   assert.match(await desk.text("servicenow_search", { table: "catalog", text: "laptop" }), /Standard Laptop/);
 });

@@ -32,7 +32,7 @@ const values: readonly Place[] = [
   [search, (text) => ({ ...incident, where: `active=${text}` })],
   [search, (text) => ({ ...incident, where: `reopen_count<=${text}` })],
   [search, (text) => ({ ...incident, number: text })],
-  [search, (text) => ({ ...incident, updated_after: text })],
+  [search, (text) => ({ ...incident, assigned_to: text })],
   [search, (text) => ({ ...incident, cursor: text })],
   ["servicenow_count", (text) => ({ ...incident, words: text })],
   ["servicenow_count", (text) => ({ ...incident, where: `assignment_group=${text}` })],
