@@ -2,190 +2,159 @@
 import { type Answer, invalidInput } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
-import { boundedMap } from "../lib/bounded_map.ts";
 import { success } from "../lib/result.ts";
 
-/** From the first moment to the last, in UTC as the instance stores it. */
+/** From the first moment to the last, both included. */
 interface Span {
-  readonly from: string;
-  readonly until: string;
+  readonly start: Temporal.ZonedDateTime;
+  readonly end: Temporal.ZonedDateTime;
   /** Whether it is a time of day as the person's clock shows it. */
   readonly isLocal?: boolean;
 }
 
-/** A span, and the days of it on the person's calendar. */
-interface DatedSpan extends Span {
-  readonly firstDay: string;
-  readonly lastDay: string;
-  readonly zone: string;
-}
+/** Days of a calendar: the first, and how long they last. */
+type Days = readonly [first: Temporal.PlainDate, length: Temporal.DurationLike];
 
-const dayMs = 86_400_000;
-const hourMs = 3_600_000;
-const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: hourMs, day: dayMs, week: 7 * dayMs };
-const weekdays = ["sun", "mon", "tues", "wednes", "thurs", "fri", "satur"];
-const maxUnits = 10_000;
-
-const maxZones = 100;
-/** By time zone: to make one takes longer than to read it, and a count by day reads thousands. */
-const clockFaces = boundedMap<string, Intl.DateTimeFormat>(maxZones);
-
-/** Throws for a zone that the platform does not know. */
-function clockFaceOf(timeZone: string): Intl.DateTimeFormat {
-  const numeric = "numeric";
-  const known = clockFaces.get(timeZone);
-  if (known !== undefined) return known;
-  const face = new Intl.DateTimeFormat("en-US", {
-    ...{ timeZone, hourCycle: "h23" },
-    ...{ year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric, second: numeric },
-  });
-  clockFaces.set(timeZone, face);
-  return face;
-}
+const oneDay = { days: 1 };
+const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** Whether the platform knows a time zone of this name. */
 function isTimeZone(zone: string): boolean {
   try {
-    clockFaceOf(zone);
-    return zone !== "";
+    return Temporal.Now.zonedDateTimeISO(zone) !== undefined;
   } catch {
     return false;
   }
 }
 
-/** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
-function offsetMs(at: number, zone: string): number {
-  if (!isTimeZone(zone)) return 0;
-  const parts = clockFaceOf(zone).formatToParts(at);
-  const part = (type: string): number => Number(parts.find((each) => each.type === type)?.value ?? "0");
-  const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
-  return local - Math.floor(at / 1_000) * 1_000;
-}
-
-/** The moment at which clocks in the zone show `local` (UTC milliseconds of what they show); the later one beside where they skip it. */
-function momentOf(local: number, zone: string): number {
-  const near = local - offsetMs(local, zone);
-  const moment = local - offsetMs(near, zone);
-  return moment + offsetMs(moment, zone) === local ? moment : Math.max(near, moment);
-}
-
-function stamp(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace("T", " ");
-}
-
-/** From the day that begins at `first` to before the one that begins at `end`, as clocks in the zone show them. */
-function daySpan(first: number, zone: string, end = first + dayMs): Span {
-  return { from: stamp(momentOf(first, zone)), until: stamp(momentOf(end, zone) - 1_000) };
-}
-
-const absolute = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{1,3})?\s*(Z|UTC|[+-]\d\d:?\d\d)?)?$/i;
-
-/** The span that `text` means; `null` when it is no date. Times without a zone are UTC, days are the person's own. */
-export function parseDates(text: string, now: number, zone: string): DatedSpan | null {
-  const span = parseSpan(text, now, zone);
-  if (span === null) return null;
-  const day = (stored: string): string => wallClock(stored, zone).slice(0, 10);
-  return { ...span, firstDay: day(span.from), lastDay: day(span.until), zone };
+/** As the instance stores moments: UTC, to the second. */
+function stamp(moment: Temporal.ZonedDateTime): string {
+  return moment.toInstant().toString().slice(0, 19).replace("T", " ");
 }
 
 /** What a clock in the zone shows at a stored moment. */
 export function wallClock(stored: string, zone: string): string {
   const at = Date.parse(`${stored.replace(" ", "T")}Z`);
-  return stamp(at + offsetMs(at, zone));
+  if (Number.isNaN(at)) return stored;
+  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime();
+  return local.toString({ smallestUnit: "second" }).replace("T", " ");
 }
 
-const germanDay = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})$/;
-const timeOfDay = /^(?:(.+?),?\s+(?:at\s+)?)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?$/i;
-
-/** `yesterday 14:00`, `26.11.2026 9:30`, `today at 8 am`: as the person's clock shows it. */
-function localSpan(text: string, now: number, zone: string): Span | null {
-  const [, named = "today", hour = "", minute, half] = timeOfDay.exec(text) ?? [];
-  const hours = half === undefined ? Number(hour) : Number(hour) % 12 + (half.toLowerCase() === "pm" ? 12 : 0);
-  if (hour === "" || (minute ?? half) === undefined || hours > 23 || Number(minute ?? "0") > 59) return null;
-  const day = parseSpan(named, now, zone);
-  const [first, last] = [day?.from ?? "", day?.until ?? ""].map((each) => each && wallClock(each, zone));
-  if (first === undefined || first === "" || !first.endsWith("00:00:00") || last?.slice(0, 10) !== first.slice(0, 10)) {
-    return null;
-  }
-  const at = momentOf(
-    Date.parse(`${first.slice(0, 10)}T00:00:00Z`) + hours * hourMs + Number(minute ?? "0") * 60_000,
-    zone,
-  );
-  return { from: stamp(at), until: stamp(at + 59_000), isLocal: true };
+/**
+ * The span that `text` means, in UTC as the instance stores it, and its days on the person's calendar; `null` when it is
+ * no date. Times without a zone are UTC, days are the person's own.
+ */
+export function parseDates(text: string, now: number, zone: string) {
+  const span = parseSpan(text, Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone));
+  if (span === null) return null;
+  const { start, end, isLocal } = span;
+  const [firstDay, lastDay] = [start.toPlainDate().toString(), end.toPlainDate().toString()];
+  return { from: stamp(start), until: stamp(end), firstDay, lastDay, zone, isLocal };
 }
 
-function parseSpan(text: string, now: number, zone: string): Span | null {
+function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
   const word = text.trim().toLowerCase().replaceAll(/\s+/g, " ");
-  const [, dayOfMonth = "", monthOfYear = "", inYear] = germanDay.exec(text.trim()) ?? [];
-  const iso = inYear === undefined
-    ? text.trim()
-    : `${inYear}-${monthOfYear.padStart(2, "0")}-${dayOfMonth.padStart(2, "0")}`;
-  const written = absolute.exec(iso);
-  if (written !== null) return writtenSpan(written, zone);
-  const today = Math.floor((now + offsetMs(now, zone)) / dayMs) * dayMs;
-  const date = new Date(today);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  const monday = today - ((date.getUTCDay() + 6) % 7) * dayMs;
-  const nearDay = ["yesterday", "today", "tomorrow"].indexOf(word) - 1;
-  if (nearDay >= -1) return daySpan(today + nearDay * dayMs, zone);
-  const [, named = "", calendar] = /^(last|this|next) (week|month|year)$/.exec(word) ?? [];
-  const step = ["last", "this", "next"].indexOf(named) - 1;
-  if (calendar === "week") return daySpan(monday + 7 * step * dayMs, zone, monday + 7 * (step + 1) * dayMs);
-  if (calendar === "month") return daySpan(Date.UTC(year, month + step, 1), zone, Date.UTC(year, month + step + 1, 1));
-  if (calendar === "year") return daySpan(Date.UTC(year + step, 0, 1), zone, Date.UTC(year + step + 1, 0, 1));
-  if (word === "now") return { from: stamp(now), until: stamp(now) };
-  const [, which = "", weekday = ""] = /^(last|next) (sun|mon|tues|wednes|thurs|fri|satur)day$/.exec(word) ?? [];
-  if (weekday !== "") {
-    const ahead = (weekdays.indexOf(weekday) - date.getUTCDay() + 7) % 7 || 7;
-    return daySpan(today + (which === "next" ? ahead : ahead % 7 - 7) * dayMs, zone);
+  if (word === "now") return { start: now, end: now };
+  const days = parseDays(word, now.toPlainDate());
+  if (days !== null) {
+    const [first, length] = days;
+    const end = first.add(length).toZonedDateTime(now.timeZoneId).subtract({ seconds: 1 });
+    return { start: first.toZonedDateTime(now.timeZoneId), end };
   }
-  const [, direction = "", count = "1", unit = ""] =
-    /^(last|past|next) (?:(\d{1,5}) )?(minute|hour|day|week)s?$/.exec(word) ?? [];
-  const length = Math.min(Number(count), maxUnits) * (unitMs[unit] ?? 0);
-  if (length > 0) {
-    return direction === "next"
-      ? { from: stamp(now), until: stamp(now + length) }
-      : { from: stamp(now - length), until: stamp(now) };
+  const [, direction, count = "1", unit] = /^(last|past|next) (?:(\d{1,4}) )?(minute|hour|day|week)s?$/.exec(word) ??
+    [];
+  if (direction !== undefined) {
+    const length = { [`${unit}s`]: Number(count) };
+    return direction === "next" ? { start: now, end: now.add(length) } : { start: now.subtract(length), end: now };
   }
-  const [, ahead = "", steps = "0", stepUnit = "", ago = ""] =
-    /^(in )?(\d{1,5}) (minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
-  if ((ahead === "") === (ago === "")) return localSpan(word, now, zone);
-  const distance = Math.min(Number(steps), maxUnits) * (unitMs[stepUnit] ?? 0) * (ago === "" ? 1 : -1);
-  if (stepUnit === "day" || stepUnit === "week") return daySpan(today + distance, zone);
-  return { from: stamp(now + distance), until: stamp(now + distance) };
+  const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (minute|hour)s?( ago)?$/.exec(word) ?? [];
+  if (step !== undefined && (ahead === undefined) !== (ago === undefined)) {
+    const moment = now.add({ [`${step}s`]: Number(steps) * (ago === undefined ? 1 : -1) });
+    return { start: moment, end: moment };
+  }
+  return writtenMoment(word, now) ?? timeOfDay(word, now);
 }
 
-function writtenSpan(match: RegExpExecArray, zone: string): Span | null {
-  const [, year = "", month = "", day = "", hour, minute = "0", second, offset = "Z"] = match;
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  if (stamp(date).slice(0, 10) !== `${year}-${month}-${day}`) return null;
-  if (hour === undefined) return daySpan(date, zone);
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second ?? "0") > 59) return null;
-  const at = date + Number(hour) * hourMs + Number(minute) * 60_000 + Number(second ?? "0") * 1_000;
-  const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? [];
-  const shift = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === "-" ? -1 : 1);
-  return { from: stamp(at - shift), until: stamp(at - shift + (second === undefined ? 59_000 : 0)) };
+/** Whole days: `2026-11-26`, `26.11.2026`, `yesterday`, `last month`, `next friday`, `3 days ago`. */
+function parseDays(word: string, today: Temporal.PlainDate): Days | null {
+  const written = writtenDay(word);
+  if (written !== null) return [written, oneDay];
+  const near = ["yesterday", "today", "tomorrow"].indexOf(word);
+  if (near >= 0) return [today.add({ days: near - 1 }), oneDay];
+  const [, which = "", unit = ""] = /^(last|this|next) (\w+)$/.exec(word) ?? [];
+  const beginnings: Readonly<Record<string, Temporal.PlainDate>> = {
+    week: today.subtract({ days: today.dayOfWeek - 1 }),
+    month: today.with({ day: 1 }),
+    year: today.with({ month: 1, day: 1 }),
+  };
+  const beginning = beginnings[unit];
+  if (beginning !== undefined) {
+    const step = ["last", "this", "next"].indexOf(which) - 1;
+    return [beginning.add({ [`${unit}s`]: step }), { [`${unit}s`]: 1 }];
+  }
+  const weekday = weekdays.indexOf(unit);
+  if (weekday >= 0 && which !== "this") {
+    const ahead = (weekday + 7 - today.dayOfWeek) % 7 + 1; // from tomorrow on
+    return [today.add({ days: which === "next" ? ahead : ahead % 7 - 7 }), oneDay];
+  }
+  const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (day|week)s?( ago)?$/.exec(word) ?? [];
+  if (step === undefined || (ahead === undefined) === (ago === undefined)) return null;
+  return [today.add({ [`${step}s`]: Number(steps) * (ago === undefined ? 1 : -1) }), oneDay];
+}
+
+function writtenDay(word: string): Temporal.PlainDate | null {
+  const [, year, month, day] = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(word) ?? [];
+  const [, germanDay, germanMonth, germanYear] = /^(\d{1,2})\. ?(0?[1-9]|1[0-2])\. ?(\d{4})$/.exec(word) ?? [];
+  if (year === undefined && germanYear === undefined) return null;
+  const numbers = {
+    year: Number(year ?? germanYear),
+    month: Number(month ?? germanMonth),
+    day: Number(day ?? germanDay),
+  };
+  const date = numbers.day === 0 ? null : Temporal.PlainDate.from(numbers); // 31 February becomes the 28th
+  return date?.day === numbers.day ? date : null;
+}
+
+/** `2026-03-01 08:00`, `2026-03-01T08:00:00+02:00`: in UTC where no zone is given. */
+function writtenMoment(word: string, now: Temporal.ZonedDateTime): Span | null {
+  const [, day = "", minute = "", second, offset = "z"] =
+    /^(\S{10})[t ]((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d)?(?:\.\d{1,3})? ?(z|utc|[+-](?:0\d|1[0-4]):?[0-5]\d)?$/.exec(
+      word,
+    ) ??
+      [];
+  if (writtenDay(day) === null || !day.includes("-")) return null;
+  const instant = Temporal.Instant.from(`${day}t${minute}${second ?? ":00"}${offset === "utc" ? "z" : offset}`);
+  const start = instant.toZonedDateTimeISO(now.timeZoneId);
+  return { start, end: second === undefined ? start.add({ seconds: 59 }) : start };
+}
+
+/** `yesterday 14:00`, `26.11.2026 9:30`, `today at 8:00`: as the person's clock shows it. */
+function timeOfDay(word: string, now: Temporal.ZonedDateTime): Span | null {
+  const [, named = "today", hour = "", minute] = /^(?:(.+?),? (?:at )?)?(\d|[01]\d|2[0-3]):([0-5]\d)$/.exec(word) ?? [];
+  const days = hour === "" ? null : parseDays(named, now.toPlainDate());
+  if (days === null || days[1] !== oneDay) return null;
+  const plainTime = { hour: Number(hour), minute: Number(minute) };
+  const start = days[0].toZonedDateTime({ timeZone: now.timeZoneId, plainTime });
+  return { start, end: start.add({ seconds: 59 }), isLocal: true };
 }
 
 const minutesOfDay = 1_440;
-/** Zones lie between twelve hours behind UTC and fourteen ahead. */
-const [minOffsetMinutes, maxOffsetMinutes] = [-720, 840];
+const minMinutesAhead = -600;
 
 /** The person's time zone, and when their own record was changed last. */
 async function clockOf({ tableApi, remember, person }: DeskParts) {
   const own = await remember(["time zone"], async () => {
-    const fields = ["time_zone", "sys_updated_on"];
-    const own = await tableApi.row("sys_user", person.account.sysId, fields);
+    const own = await tableApi.row("sys_user", person.account.sysId, ["time_zone", "sys_updated_on"]);
     if (!own.ok) return own;
     const zone = storedValue(own.value, "time_zone");
     const changed = storedValue(own.value, "sys_updated_on");
-    return success({ zone: isTimeZone(zone) ? zone : shownZone(own.value) ?? "UTC", changed });
+    return success({ zone: isTimeZone(zone) ? zone : shownZone(own.value), changed });
   });
   return own.ok ? own.value : { zone: "UTC", changed: "" };
 }
 
 /** The span that a text means to the person; `null` where it is no date. */
-export async function datesOf(parts: DeskParts, text: string): Promise<DatedSpan | null> {
+export async function datesOf(parts: DeskParts, text: string) {
   return parseDates(text, parts.clock(), (await clockOf(parts)).zone);
 }
 
@@ -218,23 +187,15 @@ export async function queryMoment(parts: DeskParts, stored: string): Promise<str
 }
 
 /** People without a time zone use the instance's, which shows in how a stored moment is displayed. */
-function shownZone(record: RecordFields): string | null {
-  const [, day = "", hour = "", minute = ""] = /^\d{4}-\d\d-(\d\d) (\d\d):(\d\d)/.exec(
-    storedValue(record, "sys_updated_on"),
-  ) ?? [];
-  const [, date = "", shownHour = "", shownMinute = "", half = ""] =
-    /^(\S+)\s+(\d{1,2})[:.](\d\d)(?:[:.]\d\d)?\s*([ap]m)?$/i.exec(displayValue(record, "sys_updated_on")) ?? [];
-  if (day === "" || date === "") return null;
-  const shown = half === "" ? Number(shownHour) : Number(shownHour) % 12 + (half.toLowerCase() === "pm" ? 12 : 0);
-  const between = shown * 60 + Number(shownMinute) - Number(hour) * 60 - Number(minute);
-  // Of the same time on the day before and after, a zone can have two at most: then the day decides.
-  const isSameDay = date.split(/\D+/).includes(day);
-  const offsets = [between, between + minutesOfDay, between - minutesOfDay]
-    .filter((minutes) => minutes >= minOffsetMinutes && minutes <= maxOffsetMinutes);
-  const offset = isSameDay ? offsets[0] : offsets.find((minutes) => minutes !== between) ?? offsets[0];
-  if (offset === undefined || (offset === between && !isSameDay)) return null;
-  const size = Math.abs(offset);
-  const two = (number: number): string => String(number).padStart(2, "0");
-  const name = `${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
-  return isTimeZone(name) ? name : null;
+function shownZone(record: RecordFields): string {
+  const [, hour, minute] = / (\d\d):(\d\d)/.exec(storedValue(record, "sys_updated_on")) ?? [];
+  const [, shownHour, shownMinute, half] =
+    /^\S*\d\S*\s+(\d{1,2})[:.](\d\d)(?:[:.]\d\d)?\s*([ap]m)?$/i.exec(displayValue(record, "sys_updated_on")) ?? [];
+  if (hour === undefined || shownHour === undefined) return "UTC";
+  const shown = half === undefined ? Number(shownHour) : Number(shownHour) % 12 + (/p/i.test(half) ? 12 : 0);
+  const between = (shown - Number(hour)) * 60 + Number(shownMinute) - Number(minute);
+  // People live from ten hours behind UTC to less than fourteen ahead of it; of the day before or after, too.
+  const ahead = (between + 2 * minutesOfDay - minMinutesAhead) % minutesOfDay + minMinutesAhead;
+  const size = Temporal.PlainTime.from("00:00").add({ minutes: Math.abs(ahead) });
+  return `${ahead < 0 ? "-" : "+"}${size.toString({ smallestUnit: "minute" })}`;
 }
