@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 
 /** How callers write each operator: by signs, by words, and in encoded queries, there first as this server does. */
 const operators = [
-  ["=", "= ==", "is|in|on", "=|IN|ON|DYNAMIC"],
+  ["=", "= ==", "is|in|on", "=|IN"],
   ["!=", "!= <>", "is not|not in", "!=|NOT IN"],
   [">", ">", "after", ">"],
   [">=", ">=", "since", ">="],
@@ -208,11 +208,12 @@ const firstTerm = new RegExp(
   String.raw`^(?:ORDERBY[a-zD]|[a-z][a-z0-9_.]*(?:${encodedWords}|(?:[<>]=?|!?=)\s*javascript:\s*gs\.))`,
 );
 
-/** What the base system names by an id (product documentation "Dynamic filter options"). */
-const dynamicValues: Readonly<Record<string, string>> = {
-  "90d1921e5f510100a9ad2572f2b477fe": "me",
-  d6435e965f510100a9ad2572f2b47744: "my groups",
-};
+/** Scripts that name the person or their groups, in our own words; every other is refused. */
+const scripts: ReadonlyMap<string, string> = new Map([
+  ["gs.getUserID()", "me"],
+  ["getMyGroups()", "my groups"],
+  ["gs.getUser().getMyGroups()", "my groups"],
+]);
 
 function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
@@ -232,12 +233,9 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     const [, field = "", sign = "", text = ""] = encodedTerm.exec(isAlternative ? part.slice(2) : part) ?? [];
     const operator = encodedOperators.get(sign);
     const given = text.replaceAll("\0", "^").trim();
-    const [period = ""] = given.split("@"); // ON has the name of its period before its bounds
-    const value = plainValue(
-      operator,
-      sign === "ON" ? period : sign === "DYNAMIC" ? dynamicValues[given] ?? "" : given,
-    );
-    if (operator === undefined || value === null || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
+    const [, script] = /^javascript:\s*([^]*?);?$/i.exec(given) ?? [];
+    const value = script === undefined ? given : scripts.get(script);
+    if (operator === undefined || value === undefined || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       return failure(
         `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +
           "such as state=In Progress, opened_at>=last week",
@@ -253,19 +251,4 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     });
   }
   return success({ conditions, order });
-}
-
-/** Scripts that name the person, their groups or a day, in our own words; `null` for every other. */
-function plainValue(operator: string | undefined, text: string): string | null {
-  const [, script] = /^javascript:\s*([^]*?);?$/i.exec(text) ?? [];
-  if (script === undefined) return text;
-  if (/^gs\.getUserID\(\)$/.test(script)) return "me";
-  if (/^(gs\.getUser\(\)\.)?getMyGroups\(\)$/.test(script)) return "my groups";
-  const [, edge, which, unit] = /^gs\.(beginning|end)Of(This|Last|Next)?(Today|Yesterday|Week|Month|Year)\(\)$/
-    .exec(script) ?? [];
-  const isInside = edge === "beginning" ? operator === ">=" || operator === "<" : operator === "<=" || operator === ">";
-  if (unit !== undefined) return isInside ? [which, unit].join(" ").trim().toLowerCase() : null;
-  const [, units = "", start, count] = /^gs\.(days|hours|minutes)Ago(Start)?\((\d{1,4})\)$/.exec(script) ?? [];
-  if (count === undefined) return null;
-  return units === "days" && start === undefined ? `${Number(count) * 24} hours ago` : `${count} ${units} ago`;
 }

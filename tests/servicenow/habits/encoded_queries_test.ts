@@ -5,8 +5,7 @@ import { openDesk } from "../desk/desk_place.ts";
 const pairs: readonly (readonly [encoded: string, lines: string])[] = [
   ["active=true^priority=1", "active=true\npriority=1"],
   ["active=true^assigned_to=javascript:gs.getUserID()", "active=true\nassigned_to=me"],
-  ["assigned_toDYNAMIC90d1921e5f510100a9ad2572f2b477fe", "assigned_to=me"],
-  ["assignment_groupDYNAMICd6435e965f510100a9ad2572f2b47744^state=1", "assignment_group=my groups\nstate=New"],
+  ["assignment_group=javascript:gs.getUser().getMyGroups()^state=1", "assignment_group=my groups\nstate=New"],
   ["priorityIN1,2^stateNOT IN6,7", "priority=1|2\nstate!=Resolved|Closed"],
   [
     "short_descriptionLIKEvpn^ORdescriptionLIKEwireless",
@@ -16,9 +15,6 @@ const pairs: readonly (readonly [encoded: string, lines: string])[] = [
   ["assigned_toISEMPTY^stateISNOTEMPTY", "assigned_to is empty\nstate is not empty"],
   ["numberSTARTSWITHINC00100", "number starts with INC00100"],
   ["caller_id.user_name=ben", "caller_id.user_name=ben"],
-  ["opened_at>=javascript:gs.beginningOfLastMonth()", "opened_at>=last month"],
-  ["opened_atONLast week@javascript:gs.beginningOfLastWeek()@javascript:gs.endOfLastWeek()", "opened_at=last week"],
-  ["opened_at>=javascript:gs.daysAgoStart(20)", "opened_at>=20 days ago"],
 ];
 
 Deno.test("an encoded query finds and counts what the same conditions do, in where, query, filter and words", async () => {
@@ -58,6 +54,8 @@ Deno.test("words with signs stay words, and what cannot be understood of an enco
       "active=true^NQpriority=1",
       "priority=javascript:deleteAll()",
       "opened_at>javascript:gs.endOfLastWeek() + 1",
+      "opened_at>=javascript:gs.beginningOfLastMonth()",
+      "opened_atONLast week@javascript:gs.beginningOfLastWeek()@javascript:gs.endOfLastWeek()",
       "short_descriptionSAMEASdescription^active=true",
     ]
   ) assert.match(await search({ where }), /^refused/, where);
