@@ -160,9 +160,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     watch: watches.watch,
     async close() {
       watches.close();
-      reads.close();
-      writes.close();
-      await Promise.resolve(); // what that settled is answered before
+      await Promise.all([reads.close(), writes.close()]);
       database.close();
     },
   };
@@ -257,62 +255,46 @@ const maxWaitingSteps = 1_000;
 const firstRetryMs = 1;
 const maxRetryMs = 20;
 
-interface Waiting {
-  /** `false` while the lock is held and there is time left. */
-  readonly attempt: (isLast: boolean) => boolean;
-  readonly endsAt: number;
-}
-
 /**
  * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up to
  * `timeoutMs`. SQLite's own waiting would block the one thread that serves all callers.
  */
 function createLockQueue(timeoutMs: number) {
-  const waiting: Waiting[] = [];
-  let stopTimer: (() => void) | null = null;
-  let delay = firstRetryMs;
+  const closing = new AbortController();
+  let waiting = 0;
+  let last: Promise<void> = Promise.resolve();
 
-  const lookLater = (milliseconds: number): void => {
-    stopTimer = systemTimers.after(milliseconds, look);
-  };
-  const look = (): void => {
-    stopTimer = null;
-    for (let head = waiting[0]; head !== undefined; head = waiting[0]) {
-      const isLast = systemTimers.elapsed() >= head.endsAt;
-      if (!head.attempt(isLast)) {
-        lookLater(delay);
-        delay = Math.min(2 * delay, maxRetryMs);
-        return;
+  const retry = async <T>(step: () => T, endsAt: number): Promise<T> => {
+    for (let delay = firstRetryMs;; delay = Math.min(2 * delay, maxRetryMs)) {
+      try {
+        return step();
+      } catch (error) {
+        if (!isBusy(error) || closing.signal.aborted || systemTimers.elapsed() >= endsAt) throw error;
       }
-      waiting.shift();
-      if (isLast) continue;
-      delay = firstRetryMs;
-      if (waiting.length > 0) return lookLater(0); // between two commits, others have their turn
+      await pause(delay, closing.signal);
     }
   };
+  const others = (): Promise<void> => pause(0, closing.signal); // between two commits, others have their turn
   return {
     /** Runs the step, in this turn of the event loop if the queue is empty. Rejects with what it throws last. */
     run<T>(step: () => T): Promise<T> {
-      const { promise, resolve, reject } = Promise.withResolvers<T>();
-      const attempt = (isLast: boolean): boolean => {
+      if (waiting === 0 || waiting >= maxWaitingSteps) {
         try {
-          resolve(step());
+          return Promise.resolve(step());
         } catch (error) {
-          if (isBusy(error) && !isLast) return false;
-          reject(error);
+          if (!isBusy(error) || waiting > 0) return Promise.reject(error);
         }
-        return true;
-      };
-      const isFull = waiting.length >= maxWaitingSteps;
-      if ((waiting.length === 0 || isFull) && attempt(isFull)) return promise;
-      waiting.push({ attempt, endsAt: systemTimers.elapsed() + timeoutMs });
-      if (stopTimer === null) lookLater(delay = firstRetryMs);
-      return promise;
+      }
+      waiting += 1;
+      const endsAt = systemTimers.elapsed() + timeoutMs;
+      const done = last.then(() => retry(step, endsAt)).finally(() => waiting -= 1);
+      last = done.then(others, others);
+      return done;
     },
     /** Runs each step that still waits once more, for better or worse. */
-    close(): void {
-      stopTimer?.();
-      for (const { attempt } of waiting.splice(0)) attempt(true);
+    async close(): Promise<void> {
+      closing.abort();
+      await last;
     },
   };
 }
