@@ -1,5 +1,5 @@
 /** Opens the storage that the settings ask for. */
-import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
+import { atMost, type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
 import type { Log } from "../lib/log.ts";
@@ -29,9 +29,6 @@ export interface StorageBounds {
   readonly postgres?: Partial<PostgresLimits>;
 }
 
-/** A network database that has not answered for this long is probed. */
-const hangMs = 1_000;
-
 /** Loads a driver on demand: an installation needs one. Throws {@link UnusableError}. */
 export async function openStorage(options: OpenStorageOptions): Promise<Storage> {
   const { location, clock, log, bounds: { postgres = {} } = {} } = options;
@@ -40,7 +37,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
   const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
   const describe = (error: unknown): Problem => describePostgresFailure(error, location);
-  return guardStorage(storage, { describe, log, hangMs });
+  return guardStorage(storage, { describe, log });
 }
 
 /** With a log the caller is a server: the database is checked for damage, and its files are watched. */
@@ -83,8 +80,6 @@ interface GuardOptions {
   readonly findLoss?: (() => Problem | null) | undefined;
   readonly log?: Log | undefined;
   readonly timers?: Timers;
-  /** See `CircuitOptions`. */
-  readonly hangMs?: number;
 }
 
 /**
@@ -93,47 +88,43 @@ interface GuardOptions {
  * says once that the database is unavailable, why, and what to do, and once that it is back.
  */
 export function guardStorage(storage: Storage, options: GuardOptions): Storage {
-  const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
+  const { describe, findLoss, log, timers = systemTimers } = options;
   const toFailure = (error: unknown): StorageUnavailableError => {
     const { problem, remedy } = describe(error);
     return new StorageUnavailableError(problem, { remedy, cause: error });
   };
+  const tell = (operations: "reads" | "writes", { message, remedy }: StorageUnavailableError): void =>
+    log?.write("error", "storage_unavailable", { operations, problem: message, remedy });
   const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>) =>
     createCircuit({
       probe,
       toFailure,
       timers,
-      ...(hangMs === undefined ? {} : { hangMs }),
-      onOpen: ({ message, remedy }) =>
-        log?.write("error", "storage_unavailable", { operations, problem: message, remedy }),
+      onOpen: (failure) => tell(operations, failure),
       onClose: () => log?.write("info", "storage_available", { operations }),
     });
   const reads = circuit("reads", () => storage.get(probeKey));
   const writes = circuit("writes", () => storage.commit({ puts: [{ key: probeKey, value: true }] }));
-  /** Once found, every later write is refused. */
-  const lookForLoss = (): StorageUnavailableError | null => {
-    const loss = findLoss?.() ?? null;
-    if (loss === null) return null;
-    const failure = new StorageUnavailableError(loss.problem, {
-      remedy: loss.remedy,
-      retryAfterSeconds: lostRetryAfterSeconds,
-    });
-    writes.breakForGood(failure);
+  /** Once found, every later write is refused: no probe can tell that this was repaired. */
+  let lost: StorageUnavailableError | null = null;
+  const lookForLoss = (): void => {
+    const loss = lost === null ? findLoss?.() ?? null : null;
+    if (loss === null) return;
+    lost = new StorageUnavailableError(loss.problem, { remedy: loss.remedy, retryAfterSeconds: lostRetryAfterSeconds });
+    tell("writes", lost);
     stopLooking();
-    return failure;
   };
   const requireKept = (): void => {
-    const failure = lookForLoss();
-    if (failure !== null) throw failure;
+    lookForLoss();
+    if (lost !== null) throw lost;
   };
-  const write = <T>(step: () => Promise<T>): Promise<T> =>
-    writes.run(async () => {
-      requireKept();
-      const written = await step();
-      requireKept();
-      return written;
-    });
-  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, () => void lookForLoss());
+  const write = async <T>(step: () => Promise<T>): Promise<T> => {
+    requireKept();
+    const written = await writes.run(step);
+    requireKept();
+    return written;
+  };
+  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, lookForLoss);
   return {
     get: (key) => reads.run(() => storage.get(key)),
     list: (prefix, listOptions) => reads.run(() => storage.list(prefix, listOptions)),
@@ -169,8 +160,6 @@ interface CircuitOptions {
   /** The error that replaces the driver's. */
   readonly toFailure: (error: unknown) => StorageUnavailableError;
   readonly timers: Timers;
-  /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
-  readonly hangMs?: number;
   readonly onOpen: (failure: StorageUnavailableError) => void;
   readonly onClose: () => void;
 }
@@ -180,67 +169,26 @@ interface CircuitOptions {
  * The first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller
  * after the recovery, and nothing runs without calls.
  */
-function createCircuit(options: CircuitOptions) {
-  const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
-  const now = timers.elapsed;
+function createCircuit({ probe, toFailure, timers, onOpen, onClose }: CircuitOptions) {
+  const { elapsed } = timers;
   const pause = createPause(timers);
-  const unanswered = new Set<(failure: StorageUnavailableError) => void>();
   let failure: StorageUnavailableError | null = null;
-  let isBroken = false;
   let trial: { readonly since: number; readonly ended: Promise<void> } | null = null;
   let nextTrialAt = -Infinity;
 
-  const open = (found: StorageUnavailableError): StorageUnavailableError => {
-    if (isBroken) return failure ?? found;
-    if (failure === null) onOpen(found);
+  const note = (found: StorageUnavailableError | null): void => {
+    const before = failure;
     failure = found;
-    return found;
+    if (found !== null && before === null) onOpen(found);
+    if (found === null && before !== null) onClose();
   };
-  const close = (): void => {
-    if (failure === null || isBroken) return;
-    failure = null;
-    onClose();
-  };
-  const startTrial = (): void => {
+  const startTrial = (): NonNullable<typeof trial> => {
     const end = (found: StorageUnavailableError | null): void => {
       trial = null;
-      nextTrialAt = now() + probePauseMs;
-      if (found === null) close();
-      else open(found);
+      nextTrialAt = elapsed() + probePauseMs;
+      note(found);
     };
-    trial = { since: now(), ended: probe().then(() => end(null), (error) => end(toFailure(error))) };
-  };
-  /** Waits for the present probe, or a new one, for as long as is fair; `false` when it has no answer yet. */
-  const tried = async (): Promise<boolean> => {
-    if (trial === null) startTrial();
-    if (trial === null) return true;
-    const { since, ended } = trial;
-    const left = since + probeMs - now();
-    if (left <= 0) return false;
-    const answered = new AbortController();
-    const settled = ended.then(() => answered.abort());
-    await Promise.race([settled, pause(left, answered.signal)]);
-    return answered.signal.aborted;
-  };
-  const failIfOpen = async (): Promise<void> => {
-    if (!isBroken && (trial !== null || now() >= nextTrialAt)) await tried();
-    if (failure !== null) throw failure;
-  };
-  const suspectHang = async (): Promise<void> => {
-    if (failure !== null || await tried() || trial === null) return;
-    const found = open(toFailure(new Error("the database does not answer")));
-    for (const reject of [...unanswered]) reject(found);
-  };
-  /** Like `step`, but rejects when the database hangs. */
-  const unlessHanging = <T>(step: () => Promise<T>, milliseconds: number): Promise<T> => {
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const stopTimer = timers.every(milliseconds, () => void suspectHang());
-    unanswered.add(reject);
-    step().then(resolve, reject);
-    return promise.finally(() => {
-      stopTimer();
-      unanswered.delete(reject);
-    });
+    return { since: elapsed(), ended: probe().then(() => end(null), (error) => end(toFailure(error))) };
   };
   return {
     /** Whether the last known outcome is a failure. */
@@ -249,20 +197,20 @@ function createCircuit(options: CircuitOptions) {
     },
     /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) is passed on unchanged. */
     async run<T>(step: () => Promise<T>): Promise<T> {
-      if (failure !== null) await failIfOpen();
+      if (failure !== null && (trial !== null || elapsed() >= nextTrialAt)) {
+        trial ??= startTrial();
+        const left = trial.since + probeMs - elapsed();
+        if (left > 0) await atMost(left, trial.ended, null, pause);
+      }
+      if (failure !== null) throw failure;
       try {
-        return await (hangMs === undefined ? step() : unlessHanging(step, hangMs));
+        return await step();
       } catch (error) {
         if (isCallersMistake(error) || isUnreadable(error)) throw error;
-        throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
+        const found = error instanceof StorageUnavailableError ? error : toFailure(error);
+        note(found);
+        throw found;
       }
-    },
-    /** Fails every later call: no probe can tell that this was repaired. */
-    breakForGood(found: StorageUnavailableError): void {
-      if (isBroken) return;
-      onOpen(found);
-      failure = found;
-      isBroken = true;
     },
   };
 }

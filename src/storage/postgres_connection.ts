@@ -67,7 +67,7 @@ export const postgresLimits = {
   connections: 10,
   connectTimeoutSeconds: 5,
   /** Statement timeout, waiting for locks included. */
-  statementTimeoutMs: 10_000,
+  statementTimeoutMs: 5_000,
   /** How long a start waits for the server. */
   startTimeoutMs: 5_000,
   /** How long a request waits for a lost server before it is rejected. */
