@@ -1,16 +1,20 @@
 /** Examines a storage for `doctor`, without creating or changing anything. */
 import { lstatSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
+import { systemClock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { markKey, type SoundStorage } from "./open_storage.ts";
-import { encodeKey, type StorageKey } from "./port.ts";
-import { describeSqliteFailure, requireOwn, requireSound } from "./sqlite_database.ts";
+import { guardStorage, markKey, type SoundStorage } from "./open_storage.ts";
+import type { Storage, StorageKey } from "./port.ts";
+import { describeSqliteFailure } from "./sqlite_database.ts";
+import { openSqliteStorage } from "./sqlite_storage.ts";
+
+/** How long the trial waits for another process's write. */
+const busyTimeoutMs = 1_000;
 
 /**
- * Opens an existing storage, looks for damage and for one entry, and tries a write where it can be rolled back. `null`
- * where there is none yet: the first start creates it. Throws {@link UnusableError}.
+ * Opens an existing storage, looks for damage and for one entry, and tries a write that changes nothing. `null` where
+ * there is none yet: the first start creates it. Throws {@link UnusableError}.
  */
 export async function examineStorage(
   { location, sqlitePath, lookFor }: {
@@ -19,14 +23,27 @@ export async function examineStorage(
     readonly lookFor: StorageKey;
   },
 ): Promise<SoundStorage | null> {
-  if (location !== undefined) return await examinePostgres(location, lookFor);
-  return exists(sqlitePath) ? examineSqlite(sqlitePath, lookFor) : null;
+  const storage = location === undefined ? openExistingSqlite(sqlitePath) : await openExistingPostgres(location);
+  if (storage === null) return null;
+  try {
+    const [mark, found] = await Promise.all([storage.get(markKey), storage.get(lookFor)]);
+    await storage.commit({ checks: [{ key: markKey, version: "none has this" }] });
+    return { mark: mark?.value ?? null, isFound: found !== null };
+  } finally {
+    await storage.close();
+  }
+}
+
+function openExistingSqlite(path: string): Storage | null {
+  if (!holdsDatabase(path)) return null;
+  const storage = openSqliteStorage({ path, clock: systemClock, busyTimeoutMs, checkedBytes: Infinity });
+  return guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path) });
 }
 
 /** An unreachable path is not a missing file: the start would not create it. */
-function exists(path: string): boolean {
+function holdsDatabase(path: string): boolean {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
   } catch (error) {
     throw new UnusableError(
       `${path} cannot be used: ${faultWords(error)}`,
@@ -36,56 +53,10 @@ function exists(path: string): boolean {
   }
 }
 
-/** How long the trial waits for another process's write. */
-const busyTimeoutMs = 1_000;
-
-/** Of a database that may be in use. Throws {@link UnusableError} for one that cannot be read, is damaged, or cannot be written. */
-function examineSqlite(path: string, lookFor: StorageKey): SoundStorage | null {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path);
-    database.prepare(`PRAGMA busy_timeout = ${busyTimeoutMs}`).get();
-    requireOwn(database, path);
-    requireSound(database, path, Infinity);
-    const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
-    if (count === 0) return null;
-    const find = database.prepare("SELECT value FROM entry WHERE key = ?");
-    const row = find.get(encodeKey(markKey));
-    const isFound = find.get(encodeKey(lookFor)) !== undefined;
-    database.prepare("BEGIN IMMEDIATE").run();
-    database.prepare("ROLLBACK").run();
-    return { mark: row === undefined ? null : JSON.parse(String(row["value"])), isFound };
-  } catch (error) {
-    if (error instanceof UnusableError) throw error;
-    const { problem, remedy } = describeSqliteFailure(error, path);
-    throw new UnusableError(problem, remedy, { cause: error });
-  } finally {
-    database?.close();
-  }
-}
-
-/** Loads the driver, which SQLite does without. Rejects with {@link UnusableError} when the server or the schema cannot be used. */
-async function examinePostgres(location: PostgresLocation, lookFor: StorageKey): Promise<SoundStorage | null> {
-  const [{ connectPostgres, postgresLimits }, driver] = await Promise.all([
-    import("./postgres_connection.ts"),
-    import("./postgres_storage.ts"),
-  ]);
-  const connection = connectPostgres(location, { ...postgresLimits, connections: 1 });
-  try {
-    return await connection.whenReachable(async () => {
-      const { sql } = connection;
-      await driver.requireUsableServer(sql);
-      if (!await driver.hasSchema(sql, driver.defaultSchema)) return null;
-      const find = async (key: StorageKey): Promise<{ readonly value: string } | undefined> => {
-        const select = `SELECT value FROM ${driver.defaultSchema}.entry WHERE key = $1`;
-        return (await sql.unsafe<{ value: string }[]>(select, [encodeKey(key)]))[0];
-      };
-      const [row, found] = await Promise.all([find(markKey), find(lookFor)]);
-      return { mark: row === undefined ? null : JSON.parse(row.value), isFound: found !== undefined };
-    });
-  } catch (error) {
-    throw driver.toUnusable(error, location);
-  } finally {
-    await connection.close();
-  }
+/** Loads the driver, which SQLite does without. */
+async function openExistingPostgres(location: PostgresLocation): Promise<Storage | null> {
+  const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
+  const limits = { connections: 1 };
+  const storage = await openPostgresStorage({ location, clock: systemClock, limits, creates: false });
+  return storage && guardStorage(storage, { describe: (error) => describePostgresFailure(error, location) });
 }

@@ -44,12 +44,18 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
 async function openGuardedSqlite(
   { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
 ): Promise<Storage> {
-  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy, watchPresence }] = await Promise.all([
-    import("./sqlite_storage.ts"),
-    import("./sqlite_database.ts"),
-  ]);
+  const [{ openSqliteStorage }, { describeSqliteFailure, maxCheckedBytes, restoreRemedy, watchPresence }] =
+    await Promise.all([
+      import("./sqlite_storage.ts"),
+      import("./sqlite_database.ts"),
+    ]);
   const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
-  const storage = openSqliteStorage({ path, clock, busyTimeoutMs, checks: log !== undefined });
+  const storage = openSqliteStorage({
+    path,
+    clock,
+    busyTimeoutMs,
+    checkedBytes: log === undefined ? 0 : maxCheckedBytes,
+  });
   if (log === undefined) return guardStorage(storage, { describe });
   const presence = watchPresence(path, watchPlace);
   const findLoss = (): Problem | null => {

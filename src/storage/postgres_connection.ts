@@ -76,8 +76,6 @@ export const postgresLimits = {
 
 export type PostgresLimits = Readonly<typeof postgresLimits>;
 
-export type PostgresConnection = ReturnType<typeof connectPostgres>;
-
 /** Rows, and how many were affected. */
 interface QueryResult<Row> {
   readonly rows: readonly Row[];

@@ -23,14 +23,13 @@ import { createKeyedWatches, isWatchable } from "./watches.ts";
 import {
   connectPostgres,
   listenToPostgres,
-  type PostgresConnection,
   postgresErrorCode,
   type PostgresLimits,
   postgresLimits,
 } from "./postgres_connection.ts";
 
 /** Several installations can share a database by different schemas. */
-export const defaultSchema = "portcullis";
+const defaultSchema = "portcullis";
 
 /** How many rows count the commits; each commit adds to one of them, so that commits do not wait for each other. */
 const changeShards = 16;
@@ -98,7 +97,7 @@ async function createSchema(sql: Sql, schema: string): Promise<void> {
 }
 
 /** Whether the schema is there. Throws {@link UnusableError} for one of another format. */
-export async function hasSchema(sql: Sql | TransactionSql, schema: string): Promise<boolean> {
+async function hasSchema(sql: Sql | TransactionSql, schema: string): Promise<boolean> {
   const [{ present } = { present: false }] = await sql<{ present: boolean }[]>`
     SELECT to_regclass(${`${schema}.schema_version`}) IS NOT NULL AS present`;
   if (!present) return false;
@@ -123,13 +122,31 @@ interface PostgresStorageOptions {
   readonly onWait?: () => void;
 }
 
-/** Connects, and creates the schema if it is missing. Rejects with {@link UnusableError} when that fails. */
-export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  const { location, clock, schema = defaultSchema, limits, onWait } = options;
+/**
+ * Connects, and creates the schema if it is missing; with `creates: false`, `null` is the answer then. Rejects with
+ * {@link UnusableError} when that fails.
+ */
+export async function openPostgresStorage(
+  options: PostgresStorageOptions & { readonly creates: false },
+): Promise<Storage | null>;
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage>;
+export async function openPostgresStorage(
+  options: PostgresStorageOptions & { readonly creates?: false },
+): Promise<Storage | null> {
+  const { location, clock, schema = defaultSchema, limits, onWait, creates = true } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
   const connection = connectPostgres(location, { ...postgresLimits, ...limits });
   try {
-    await connection.whenReachable(() => prepareServer(connection, schema), onWait);
+    const isThere = await connection.whenReachable(async () => {
+      const { sql } = connection;
+      await requireUsableServer(sql);
+      if (creates) await createSchema(sql, schema);
+      return creates || await hasSchema(sql, schema);
+    }, onWait);
+    if (!isThere) {
+      await connection.close();
+      return null;
+    }
   } catch (error) {
     await connection.close();
     throw toUnusable(error, location);
@@ -233,7 +250,7 @@ function announcementOf(entries: readonly { readonly key: StorageKey; readonly k
 }
 
 /** Throws {@link UnusableError} for a server that we cannot work with. */
-export async function requireUsableServer(sql: PostgresConnection["sql"]): Promise<void> {
+async function requireUsableServer(sql: Sql): Promise<void> {
   const [found] = await sql<{ version: number; encoding: string }[]>`
     SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
   if ((found?.version ?? 0) < leastServerVersion) {
@@ -242,11 +259,6 @@ export async function requireUsableServer(sql: PostgresConnection["sql"]): Promi
   if (found?.encoding !== "UTF8") {
     throw new UnusableError(`the database's encoding is ${found?.encoding}`, "make one with ENCODING 'UTF8'");
   }
-}
-
-async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {
-  await requireUsableServer(sql);
-  await createSchema(sql, schema);
 }
 
 const remedies: Readonly<Record<string, string>> = {
@@ -261,7 +273,7 @@ const remedies: Readonly<Record<string, string>> = {
   "42501": "grant the user CREATE on the database, or start once as a user who has it",
 };
 
-export function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
+function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
   if (error instanceof UnusableError) return error;
   const { problem, remedy } = describePostgresFailure(error, location);
   return new UnusableError(problem, remedy);

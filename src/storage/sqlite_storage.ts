@@ -27,8 +27,8 @@ interface SqliteStorageOptions {
   readonly clock: Clock;
   /** How long an operation waits for another process's write, alone: others go on. */
   readonly busyTimeoutMs?: number | undefined;
-  /** For a server: looks for damage first. */
-  readonly checks?: boolean;
+  /** Looks for damage first in a database up to this size. */
+  readonly checkedBytes?: number;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;
 }
@@ -37,8 +37,8 @@ type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void }
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMs = 100, checks = false } = options;
-  const database = openSqliteDatabase({ path, busyTimeoutMs, checks });
+  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMs = 100, checkedBytes = 0 } = options;
+  const database = openSqliteDatabase({ path, busyTimeoutMs, checkedBytes });
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
   const selectRange = database.prepare(
