@@ -41,24 +41,7 @@ export type StorageSettings = ValuesOf<typeof storageSettings>;
 /** The names of the files in a data directory, and in a backup of one. */
 export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
 
-const sideFiles = ["", "-wal", "-shm"] as const;
-
 /** The files of an open SQLite database: itself, its write-ahead log and the log's index. */
 export function databaseFiles(databasePath: string): readonly string[] {
-  return sideFiles.map((suffix) => `${databasePath}${suffix}`);
-}
-
-const belowFile = "/in-place";
-
-/**
- * Paths by which code without permission for a database's files can tell whether they exist: names below the files,
- * where nothing can ever be. A stat fails with "not a directory" if the file exists, otherwise with "no such file".
- */
-export function presencePaths(databasePath: string): readonly string[] {
-  return databaseFiles(databasePath).map((path) => `${path}${belowFile}`);
-}
-
-/** Whether a path is one of {@link presencePaths}, of any data directory. */
-export function isPresencePath(path: string): boolean {
-  return sideFiles.some((suffix) => path.endsWith(`${dataFiles.database}${suffix}${belowFile}`));
+  return ["", "-wal", "-shm"].map((suffix) => `${databasePath}${suffix}`);
 }

@@ -6,6 +6,7 @@ import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
+import { databaseFiles } from "./mod_settings.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
 /** Which database to open, and what it reports to. */
@@ -40,15 +41,14 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
   return guardStorage(storage, { describe, log });
 }
 
-/** With a log the caller is a server: the database is checked for damage, and its files are watched. */
+/** With a log the caller is a server: the database is checked for damage, and its files are watched where that can be. */
 async function openGuardedSqlite(
   { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
 ): Promise<Storage> {
-  const [{ openSqliteStorage }, { describeSqliteFailure, maxCheckedBytes, restoreRemedy, watchPresence }] =
-    await Promise.all([
-      import("./sqlite_storage.ts"),
-      import("./sqlite_database.ts"),
-    ]);
+  const [{ openSqliteStorage }, { describeSqliteFailure, maxCheckedBytes, restoreRemedy }] = await Promise.all([
+    import("./sqlite_storage.ts"),
+    import("./sqlite_database.ts"),
+  ]);
   const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
   const storage = openSqliteStorage({
     path,
@@ -56,20 +56,17 @@ async function openGuardedSqlite(
     busyTimeoutMs,
     checkedBytes: log === undefined ? 0 : maxCheckedBytes,
   });
-  if (log === undefined) return guardStorage(storage, { describe });
-  const presence = watchPresence(path, watchPlace);
+  if (log === undefined || watchPlace === undefined) return guardStorage(storage, { describe, log });
+  // SQLite writes on into files that have been deleted or replaced, and all of it is gone at the stop. To open and close
+  // them for a look would drop SQLite's locks in this process (fcntl(2)).
+  const files = databaseFiles(Deno.realPathSync(path)).map((file) => ({ file, isSame: watchPlace(file) }));
   const findLoss = (): Problem | null => {
-    const gone = presence.look();
-    if (gone === null) return null;
-    const problem = `${gone} was deleted, moved or replaced under the running server`;
+    const gone = files.find(({ isSame }) => !isSame());
+    if (gone === undefined) return null;
+    const problem = `${gone.file} was deleted, moved or replaced under the running server`;
     return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
   };
-  const guarded = guardStorage(storage, { describe, findLoss, log });
-  const close = async (): Promise<void> => {
-    await guarded.close();
-    presence.close();
-  };
-  return { ...guarded, close };
+  return guardStorage(storage, { describe, findLoss, log });
 }
 
 /** The entry that a write probe writes. */

@@ -10,16 +10,13 @@ function configOf(env: Record<string, string>): Config {
   return config.value;
 }
 
-/** Names below the database's files: whether those are there, and nothing of them. */
-const presence = ["", "-wal", "-shm"].map((suffix) => `/srv/data/portcullis.db${suffix}/in-place`);
-
 const samePath = (path: string): string => path;
 
 Deno.test("serverPermissions() names the listen address, the upstreams, the workspace and the data directory, and nothing else", () => {
   const config = configOf({ PORT: "8123", OLLAMA_HOST: "localhost" });
   assert.deepEqual(serverPermissions(config, samePath), {
     net: ["127.0.0.1:8123", "localhost:11434"],
-    read: ["/srv/files", "/srv/data", ...presence],
+    read: ["/srv/files", "/srv/data"],
     write: ["/srv/files", "/srv/data"],
     env: false,
     run: false,
@@ -31,7 +28,7 @@ Deno.test("serverPermissions() names the listen address, the upstreams, the work
 
 Deno.test("with the workspace in the database, the worker gets no directory for it", () => {
   const { read, write } = serverPermissions(configOf({ WORKSPACE_STORE: "storage" }), samePath);
-  assert.deepEqual([read, write], [["/srv/data", ...presence], ["/srv/data"]]);
+  assert.deepEqual([read, write], [["/srv/data"], ["/srv/data"]]);
 });
 
 Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and port", () => {
@@ -71,7 +68,7 @@ Deno.test("serverPermissions() names the address of the metrics where there are 
     readFile: (path) => pem(path === "/etc/c" ? "CERTIFICATE" : "PRIVATE KEY"),
   });
   assert.ok(withTls.ok);
-  assert.deepEqual(serverPermissions(withTls.value, samePath).read, ["/srv/files", "/srv/data", ...presence]);
+  assert.deepEqual(serverPermissions(withTls.value, samePath).read, ["/srv/files", "/srv/data"]);
 });
 
 Deno.test("serverPermissions() adds what a database lies in", () => {
@@ -88,7 +85,7 @@ Deno.test("serverPermissions() names a directory under its real path too, also o
     await Deno.symlink(join(real, "real"), join(real, "link"));
     const config = configOf({ WORKSPACE_DIR: join(real, "link", "new", "files"), DATA_DIR: join(real, "link") });
     const { read } = serverPermissions(config, realPathBelow);
-    assert.deepEqual(read.filter((path) => !path.endsWith("/in-place")), [
+    assert.deepEqual(read, [
       join(real, "link", "new", "files"),
       join(real, "real", "new", "files"),
       join(real, "link"),

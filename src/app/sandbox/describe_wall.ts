@@ -2,7 +2,6 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { KernelAccess } from "../../files/mod.ts";
-import { isPresencePath } from "../../storage/mod_settings.ts";
 import type { ServerPermissions } from "./permissions.ts";
 
 // * Whether the confinement of paths holds against another process that swaps directories for links while a call runs:
@@ -58,17 +57,14 @@ export function describeWall(
   { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments, issuer }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
-  const { kept = [], presence = [] } = Object.groupBy(
-    permissions.read.filter((path) => !storagePaths.includes(path)),
-    (path) => isPresencePath(path) ? "presence" : "kept",
-  );
+  const kept = permissions.read.filter((path) => !storagePaths.includes(path));
   const sentences = [
     `tools reach ${
       [upstreams.join(", "), ...kept.length === 0 ? [] : [`the files in ${kept.join(", ")}`]].join(" and ")
     }, and nothing else`,
     `the server also holds ${listenAddresses.join(", ")} to listen on and, until it answers, ${
       storagePaths.join(", ")
-    }${presence.length === 0 ? "" : "; afterwards it may only see whether its database's files are there"}`,
+    }`,
     permissions.ffi.length === 0
       ? "no environment, subprocess, foreign function, system information, remote code, or creation of links"
       : "no environment, subprocess, system information, remote code, or creation of links; of foreign functions " +

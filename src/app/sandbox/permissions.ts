@@ -5,7 +5,6 @@
 import type { Config } from "../config/config.ts";
 import { parentOf, pathBelow } from "../../lib/system_path.ts";
 import { portOf } from "../../lib/network.ts";
-import { dataFiles, presencePaths } from "../../storage/mod_settings.ts";
 import { programName } from "../../lib/program_name.ts";
 
 type WallSettings = Pick<Config, "http" | "notices" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
@@ -36,11 +35,10 @@ export function serverPermissions(
     if (database.host.startsWith("/")) both.push(pathBelow(database.host, `.s.PGSQL.${database.port}`));
     if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
   }
-  const presence = database === undefined ? presenceOf(dataDir, realPath) : [];
   return {
     /** `host:port` to listen on or connect to. */
     net: [...listenAddresses(settings), ...upstreamHosts(settings)],
-    read: [...spellings([...both, ...readOnly]), ...presence],
+    read: spellings([...both, ...readOnly]),
     write: spellings(both),
     env: false,
     run: false,
@@ -49,12 +47,6 @@ export function serverPermissions(
     sys: false,
     import: false,
   } as const;
-}
-
-/** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */
-function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
-  const directories = new Set([dataDir, realPath(dataDir)]);
-  return [...directories].flatMap((directory) => presencePaths(pathBelow(directory, dataFiles.database)));
 }
 
 /** What is needed by name only until the storage is open, in each spelling: given up then. */
