@@ -111,23 +111,11 @@ export function requirePrivate(path: string, mode: "600" | "700"): void {
   if (Deno.build.os === "windows") return;
   const { mode: found, uid } = Deno.lstatSync(path);
   if (found === null || (found & 0o077) === 0) return;
-  const own = ownUserId();
-  const isForeign = own !== null && own !== uid;
-  const remedy = isForeign
-    ? `it belongs to user ${uid}, and this runs as ${own}: chown it, or set DATA_DIR to a directory below it, which is then made`
-    : own === null
-    ? `chmod ${mode} ${path}, which belongs to user ${uid}; if the server runs as another, chown it, or set DATA_DIR to a directory below it, which is then made`
-    : `chmod ${mode} ${path}`;
-  throw new UnusableError(`${path} can be read or changed by other users`, remedy);
-}
-
-/** The server's worker has no permission to ask for its user. */
-function ownUserId(): number | null {
-  try {
-    return Deno.uid();
-  } catch {
-    return null;
-  }
+  throw new UnusableError(
+    `${path} can be read or changed by other users`,
+    `chmod ${mode} ${path}, which belongs to user ${uid}; if the server runs as another, chown it, or set DATA_DIR to a ` +
+      "directory below it, which is then made",
+  );
 }
 
 /** The next key: what an interrupted rotation left, or a new one. */

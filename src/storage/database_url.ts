@@ -17,16 +17,6 @@ export interface PostgresLocation {
   readonly rootCertificatePath?: string;
 }
 
-const applied = ["sslmode", "sslrootcert", "host", "port", "user", "password", "dbname"];
-/** What libpq knows besides: hosting platforms add some of them to their addresses. They change nothing here. */
-const passedOver = new Set(
-  ("hostaddr passfile require_auth channel_binding connect_timeout client_encoding options application_name " +
-    "fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout " +
-    "replication gssencmode sslnegotiation sslcompression sslcert sslkey sslkeylogfile sslpassword sslcertmode sslcrl " +
-    "sslcrldir sslsni requirepeer ssl_min_protocol_version ssl_max_protocol_version min_protocol_version " +
-    "max_protocol_version krbsrvname gsslib gssdelegation service servicefile target_session_attrs load_balance_hosts")
-    .split(" "),
-);
 /** Stricter than libpq, where `require` takes any certificate, an attacker's too. */
 const verifying = ["require", "verify-ca", "verify-full"];
 /** libpq falls back to plain text there when a man in the middle asks for it: here the host decides. */
@@ -40,8 +30,6 @@ export function parseDatabaseUrl(text: string): Result<PostgresLocation, string>
     return failure("must be of the form postgres://USER:PASSWORD@HOST/DATABASE");
   }
   const parameter = (name: string): string | null => url.searchParams.get(name);
-  const unknown = [...url.searchParams.keys()].filter((name) => !applied.includes(name) && !passedOver.has(name));
-  if (unknown.length > 0) return failure(`has parameters that are not known here: ${unknown.join(", ")}`);
   const host = parameter("host") ?? url.hostname;
   const port = Number(parameter("port") ?? (url.port || 5_432));
   if (!(Number.isInteger(port) && port > 0 && port < 65_536)) return failure("must have a port from 1 to 65535");

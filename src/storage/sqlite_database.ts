@@ -6,17 +6,8 @@ import { requireOwnFormat, storedFormat } from "./port.ts";
 
 // What SQLite's error codes mean for an operator (sqlite.org/rescode.html).
 
-/** The SQLite primary result codes that are handled separately. */
-export const sqliteCode = {
-  error: 1,
-  busy: 5,
-  readOnly: 8,
-  ioError: 10,
-  corrupt: 11,
-  full: 13,
-  cannotOpen: 14,
-  notADatabase: 26,
-} as const;
+/** The primary result code for a lock that another process holds. */
+export const busyCode = 5;
 
 /** What to do about a database that is lost. */
 export const restoreRemedy = "stop the server, move the data directory away, and run `portcullis restore` on a backup";
@@ -27,33 +18,39 @@ export function sqliteCodeOf(error: unknown): number | undefined {
   return errcode === undefined ? undefined : errcode & 0xff; // without the extension
 }
 
+/** What to do, and what happened, where the message alone does not tell; by the primary result code. */
+function describeCode(code: number | undefined, path: string, message: string): readonly [string, string] {
+  switch (code) {
+    case busyCode:
+      return [
+        `another process keeps ${path} locked`,
+        "end what has it open: a database browser, a backup program, an open transaction",
+      ];
+    case 8: // SQLITE_READONLY
+      return [
+        `${path} cannot be written: it is read-only`,
+        "mount its disk writable, and let it and its directory belong to the user who runs the server",
+      ];
+    case 13: // SQLITE_FULL
+      return [`the disk of ${path} is full`, "free some space: a running server then continues"];
+    case 10: // SQLITE_IOERR
+    case 14: // SQLITE_CANTOPEN
+      return [
+        `the disk of ${path} fails: ${message}`,
+        "check the disk, its quota and the system's log: a running server continues once they are well",
+      ];
+    case 11: // SQLITE_CORRUPT
+    case 26: // SQLITE_NOTADB
+      return [`${path} is damaged: ${message}`, restoreRemedy];
+    default:
+      return [`${path} cannot be used: ${message}`, restoreRemedy];
+  }
+}
+
 /** Puts an error of the database at `path` into words. */
 export function describeSqliteFailure(error: unknown, path: string): Problem {
-  switch (sqliteCodeOf(error)) {
-    case sqliteCode.busy:
-      return {
-        problem: `another process keeps ${path} locked`,
-        remedy: "end what has it open: a database browser, a backup program, an open transaction",
-      };
-    case sqliteCode.readOnly:
-      return {
-        problem: `${path} cannot be written: it is read-only`,
-        remedy: "mount its disk writable, and let it and its directory belong to the user who runs the server",
-      };
-    case sqliteCode.full:
-      return { problem: `the disk of ${path} is full`, remedy: "free some space: a running server then continues" };
-    case sqliteCode.ioError:
-    case sqliteCode.cannotOpen:
-      return {
-        problem: `the disk of ${path} fails: ${messageOf(error)}`,
-        remedy: "check the disk, its quota and the system's log: a running server continues once they are well",
-      };
-    case sqliteCode.corrupt:
-    case sqliteCode.notADatabase:
-      return { problem: `${path} is damaged: ${messageOf(error)}`, remedy: restoreRemedy };
-    default:
-      return { problem: `${path} cannot be used: ${messageOf(error)}`, remedy: restoreRemedy };
-  }
+  const [problem, remedy] = describeCode(sqliteCodeOf(error), path, messageOf(error));
+  return { problem, remedy };
 }
 
 function messageOf(error: unknown): string {
@@ -163,7 +160,7 @@ function enterWriteAheadLog(database: DatabaseSync, timeoutMs: number): void {
       database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
       return;
     } catch (error) {
-      if (sqliteCodeOf(error) !== sqliteCode.busy || performance.now() > end) throw error;
+      if (sqliteCodeOf(error) !== busyCode || performance.now() > end) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
     }
   }

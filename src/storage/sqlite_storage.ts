@@ -16,7 +16,7 @@ import {
   type StorageKey,
   type StoredEntry,
 } from "./port.ts";
-import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
+import { busyCode, openSqliteDatabase, sqliteCodeOf } from "./sqlite_database.ts";
 
 /** How long an operation waits for a database file that another process writes. */
 const defaultBusyTimeoutMs = 5_000;
@@ -168,7 +168,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
 
 /** Another process holds the lock. */
 function isBusy(error: unknown): boolean {
-  return sqliteCodeOf(error) === sqliteCode.busy;
+  return sqliteCodeOf(error) === busyCode;
 }
 
 /** What made it necessary is what matters, not that this fails too. */

@@ -29,10 +29,10 @@ Deno.test("openDataDirectory() refuses what other users could read, and says wha
   withDirectory(async (path) => {
     openDataDirectory(path);
     await Deno.chmod(path, 0o755);
-    assert.throws(() => openDataDirectory(path), { name: "UnusableError", remedy: `chmod 700 ${path}` });
+    assert.throws(() => openDataDirectory(path), { name: "UnusableError", remedy: /^chmod 700 / });
     await Deno.chmod(path, 0o700);
     await Deno.chmod(`${path}/master.key`, 0o640);
-    assert.throws(() => openDataDirectory(path), { name: "UnusableError", remedy: `chmod 600 ${path}/master.key` });
+    assert.throws(() => openDataDirectory(path), { name: "UnusableError", remedy: /^chmod 600 .*\/master\.key, / });
   }));
 
 Deno.test("openDataDirectory() refuses a key of the wrong length rather than weaken anything", () =>

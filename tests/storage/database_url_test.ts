@@ -27,7 +27,7 @@ const accepted: readonly (readonly [string, unknown])[] = [
   }],
   ["postgres://u:p@db/d?sslmode=prefer", { ...local, host: "db", tls: true }],
   ["postgres://u:p@localhost/d?sslmode=prefer", { ...local, host: "localhost" }],
-  ["postgres://u:p@db/d?sslmode=require&channel_binding=require&application_name=app&connect_timeout=10&sslsni=1", {
+  ["postgres://u:p@db/d?sslmode=require&channel_binding=require&application_name=app&pgbouncer=true", {
     ...local,
     host: "db",
     tls: true,
@@ -48,16 +48,14 @@ const refused: readonly (readonly [string, RegExp])[] = [
   ["postgres://u:hunter2@192.0.2.1/d", /name the server/],
   ["postgres://u:hunter2@192.0.2.1/d?sslmode=allow", /name the server/],
   ["postgres://u:hunter2@127.0.0.1/d?port=0", /a port/],
-  ["postgres://u:hunter2@db/d?pgbouncer=true", /pgbouncer$/],
   ["postgres://u:hunter2@127.0.0.1/d?sslmode=verify-full", /name the server/],
   ["postgres://u:hunter2@[2001:db8::1]/d?sslmode=verify-full", /name the server/],
-  ["postgres://u:hunter2@127.0.0.1/d?sslmod=disable", /sslmod$/],
   ["postgres://127.0.0.1/d", /a user/],
   ["postgres://u:hunter2@127.0.0.1", /a database/],
   ["postgres://u:hunter2%@127.0.0.1/d", /a user/],
 ];
 
-Deno.test("parseDatabaseUrl() takes servers, sockets and what libpq knows, and verifies other machines by TLS", () => {
+Deno.test("parseDatabaseUrl() takes servers and sockets, passes over other parameters, and verifies other machines by TLS", () => {
   for (const [text, location] of accepted) {
     assert.deepEqual(parseDatabaseUrl(text), { ok: true, value: location }, text);
   }
