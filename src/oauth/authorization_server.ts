@@ -68,7 +68,6 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
       at("register", ["/oauth/register", "/register"], { ...forClients, limit: "registrations" }),
       at("token", ["/oauth/token", "/token"], forClients),
       at("revoke", ["/oauth/revoke", "/revoke"], forClients),
-      at("introspect", ["/oauth/introspect"], forClients),
       at("authorize", ["/oauth/authorize", "/authorize"], forUsers),
       at("signIn", ["/oauth/sign-in"], forUsers),
       at("consent", ["/oauth/consent"], forUsers),

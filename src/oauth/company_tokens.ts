@@ -24,7 +24,7 @@ import { effectiveScopes } from "../lib/scopes.ts";
 import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
-import { jsonResponse, logStep, type RefusalReason, refuseLogged, refuseStep, wrongMethod } from "./refusal.ts";
+import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { readForm } from "./request_body.ts";
 import { knownScopes, parseScope, usualScopes } from "./scope.ts";
 import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueGrant } from "./token.ts";
@@ -209,7 +209,7 @@ export function createBackchannelLogout(options: RecheckOptions): Endpoint {
     if (!verified.ok) {
       const { reason } = reasonOf(verified.error);
       // §2.8: 400 too where the logout fails for another reason than the token
-      return refuseLogged(log, event, "invalid_logout_token", { fault: reason, address: peer.address });
+      return refuseStep(to, event, "invalid_logout_token", { fault: reason });
     }
     const { check, put } = useOnce({ issuer: company.issuer, kind: "logout" }, verified.value);
     if (!await storage.commit({ checks: [check], puts: [put] })) return refuseStep(to, event, "replayed_logout_token");

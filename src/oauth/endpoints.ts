@@ -27,7 +27,7 @@ import { createConsentEndpoint } from "./consent.ts";
 import type { AgreedClock, Timers } from "../lib/time.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createInvitationEndpoint, createSetUpEndpoint } from "./set_up.ts";
-import { createIntrospectEndpoint, createRevokeEndpoint } from "./introspect.ts";
+import { createRevokeEndpoint } from "./revoke.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
@@ -84,7 +84,6 @@ export function createEndpoints(options: SharedParts) {
         moreGrantTypes: company?.assertions ? [[assertionGrantType, assertionGrant]] : [],
       }),
       revoke: createRevokeEndpoint({ ...options, authenticateClient }),
-      introspect: createIntrospectEndpoint({ ...options, authenticateClient }),
       authorize: createAuthorizeEndpoint({
         ...interaction,
         findForAuthorization: directory.findForAuthorization,
@@ -135,16 +134,12 @@ function publicJson(body: unknown, vary?: string): Response {
 function createMetadataEndpoint(
   { issuer, registration, fetchDocument, scopes = usualScopes, company }: AuthorizationServerOptions,
 ): Endpoint {
-  const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
-  const clientAuthentication = ["none", ...provingMethods];
+  const clientAuthentication = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
   const document = {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
-    introspection_endpoint: `${issuer}/oauth/introspect`,
-    introspection_endpoint_auth_methods_supported: provingMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: scopes,
     response_types_supported: ["code"],

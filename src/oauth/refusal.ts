@@ -13,37 +13,40 @@ interface WireError {
 }
 
 const wire = (error: string, status: number, description: string): WireError => ({ error, status, description });
-const invalidGrant = wire(
-  "invalid_grant",
-  400,
-  "The grant is invalid, expired, revoked, or was issued to another client",
-);
-const invalidClient = wire("invalid_client", 401, "Client authentication failed");
-const malformed = wire("invalid_request", 400, "The request is malformed");
+const badRequest = (description: string, status = 400) => wire("invalid_request", status, description);
 const badMetadata = (description: string) => wire("invalid_client_metadata", 400, description);
 const badRedirect = (description: string) => wire("invalid_redirect_uri", 400, description);
+const unavailable = (status: number, description: string) => wire("temporarily_unavailable", status, description);
+
+/** Reasons that look the same to the client. */
+function alike<Reason extends string>(response: WireError, ...reasons: Reason[]): Readonly<Record<Reason, WireError>> {
+  return Object.fromEntries(reasons.map((reason) => [reason, response])) as Record<Reason, WireError>;
+}
 
 const refusals = {
   // Bodies
-  body_too_large: wire("invalid_request", 413, "The request body is too large"),
-  body_too_slow: wire("invalid_request", 408, "The request body took too long to arrive"),
-  encoded_body: wire("invalid_request", 415, "Send the body as it is, without Content-Encoding"),
-  wrong_content_type: wire("invalid_request", 415, "Send application/x-www-form-urlencoded or application/json"),
-  malformed_body: malformed,
-  repeated_parameter: { ...malformed, description: "A parameter is repeated" },
+  body_too_large: badRequest("The request body is too large", 413),
+  body_too_slow: badRequest("The request body took too long to arrive", 408),
+  encoded_body: badRequest("Send the body as it is, without Content-Encoding", 415),
+  wrong_content_type: badRequest("Send application/x-www-form-urlencoded or application/json", 415),
+  malformed_body: badRequest("The request is malformed"),
+  repeated_parameter: badRequest("A parameter is repeated"),
   // Client authentication, RFC 6749 §2.3 and §5.2
-  several_authentication_methods: { ...malformed, description: "Authenticate by one method only" },
-  client_id_mismatch: { ...malformed, description: "The request names two different clients" },
-  missing_client: invalidClient,
-  malformed_basic_credentials: invalidClient,
-  unknown_client: invalidClient,
-  wrong_authentication_method: invalidClient,
-  wrong_client_secret: invalidClient,
-  expired_client_secret: invalidClient,
-  invalid_client_assertion: invalidClient,
-  replayed_client_assertion: invalidClient,
+  several_authentication_methods: badRequest("Authenticate by one method only"),
+  client_id_mismatch: badRequest("The request names two different clients"),
+  ...alike(
+    wire("invalid_client", 401, "Client authentication failed"),
+    ...["missing_client", "unknown_client", "malformed_basic_credentials", "wrong_authentication_method"] as const,
+    ...["wrong_client_secret", "expired_client_secret"] as const,
+    ...["invalid_client_assertion", "replayed_client_assertion"] as const,
+  ),
   // Token endpoint
-  missing_grant_type: { ...malformed, description: "grant_type is missing" },
+  missing_grant_type: badRequest("grant_type is missing"),
+  missing_code: badRequest("code is missing"),
+  missing_code_verifier: badRequest("code_verifier is missing"),
+  missing_refresh_token: badRequest("refresh_token is missing"),
+  missing_token: badRequest("token is missing"),
+  missing_assertion: badRequest("assertion is missing"),
   unsupported_grant_type: wire("unsupported_grant_type", 400, "This grant type is not supported"),
   grant_type_not_registered: wire("unauthorized_client", 400, "The client is not registered for this grant type"),
   client_held: wire(
@@ -51,30 +54,18 @@ const refusals = {
     400,
     "The owner of this server has not approved the client yet: on the Connections page, or with clients approve",
   ),
-  missing_code: { ...malformed, description: "code is missing" },
-  missing_code_verifier: { ...malformed, description: "code_verifier is missing" },
-  missing_refresh_token: { ...malformed, description: "refresh_token is missing" },
-  missing_token: { ...malformed, description: "token is missing" },
-  unknown_code: invalidGrant,
-  code_of_another_client: invalidGrant,
-  expired_code: invalidGrant,
-  redirect_uri_mismatch: invalidGrant,
-  wrong_code_verifier: invalidGrant,
-  replayed_code: invalidGrant,
-  user_not_active: invalidGrant,
-  unknown_refresh_token: invalidGrant,
-  refresh_token_of_another_client: invalidGrant,
-  expired_refresh_token: invalidGrant,
-  reused_refresh_token: invalidGrant,
-  // Identity assertions, RFC 7521 §4.1.1
-  missing_assertion: { ...malformed, description: "assertion is missing" },
-  invalid_identity_assertion: invalidGrant,
-  replayed_identity_assertion: invalidGrant,
-  person_not_admitted: invalidGrant,
-  provider_unavailable: wire("temporarily_unavailable", 503, "The company's identity provider cannot be reached"),
+  ...alike(
+    wire("invalid_grant", 400, "The grant is invalid, expired, revoked, or was issued to another client"),
+    ...["unknown_code", "code_of_another_client", "expired_code", "replayed_code"] as const,
+    ...["redirect_uri_mismatch", "wrong_code_verifier", "user_not_active"] as const,
+    ...["unknown_refresh_token", "refresh_token_of_another_client"] as const,
+    ...["expired_refresh_token", "reused_refresh_token"] as const,
+    // RFC 7521 §4.1.1
+    ...["invalid_identity_assertion", "replayed_identity_assertion", "person_not_admitted"] as const,
+  ),
+  provider_unavailable: unavailable(503, "The company's identity provider cannot be reached"),
   // Back-channel logout, OpenID Connect Back-Channel Logout 1.0 §2.8
-  invalid_logout_token: { ...malformed, description: "The logout token is invalid" },
-  replayed_logout_token: { ...malformed, description: "The logout token is invalid" },
+  ...alike(badRequest("The logout token is invalid"), "invalid_logout_token", "replayed_logout_token"),
   scope_exceeds_grant: wire("invalid_scope", 400, "The requested scope exceeds what was granted"),
   scope_exceeds_client: wire(
     "invalid_scope",
@@ -82,17 +73,12 @@ const refusals = {
     "The requested scope is unknown or exceeds what the client may have",
   ),
   resource_mismatch: wire("invalid_target", 400, "The resource is unknown or not the one that was granted"),
-  public_client_may_not_introspect: invalidClient,
-  token_of_another_client: { ...invalidGrant, description: "The token was issued to another client" },
+  token_of_another_client: wire("invalid_grant", 400, "The token was issued to another client"),
   // Registration, RFC 7591 §3.2.2
   registration_off: wire("access_denied", 403, "This server registers no clients"),
   wrong_registration_token: wire("invalid_token", 401, "Registration requires the server's registration token"),
-  too_many_unused_clients: wire(
-    "temporarily_unavailable",
-    429,
-    "Too many clients were registered recently; try again later",
-  ),
-  too_many_held_clients: wire("temporarily_unavailable", 429, "Too many clients wait for approval; try again later"),
+  too_many_unused_clients: unavailable(429, "Too many clients were registered recently; try again later"),
+  too_many_held_clients: unavailable(429, "Too many clients wait for approval; try again later"),
   malformed_client_metadata: badMetadata("The client metadata is malformed"),
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
@@ -145,25 +131,13 @@ export function refuseStep(
   to: Parameters<typeof logStep>[0] & { readonly remedy?: string },
   event: string,
   reason: RefusalReason,
-  step: Partial<ReportedStep> = {},
+  step: Partial<ReportedStep> & LogFields = {},
   unlogged: Partial<ReportedStep> = {},
 ): Response {
   logStep(to, event, { outcome: "refused", reason, ...step }, unlogged);
-  return refusalResponse(reason, to.remedy);
-}
-
-/** Logs a refusal with its reason and returns what the client sees. */
-export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
-  log.write("audit", event, { outcome: "refused", reason, ...fields });
-  return refusalResponse(reason);
-}
-
-function refusalResponse(reason: RefusalReason, remedy = ""): Response {
   const { error, status, description } = refusals[reason];
-  return jsonResponse({ error, error_description: description + remedy }, {
-    status,
-    headers: headersOf(reason, status),
-  });
+  const body = { error, error_description: description + (to.remedy ?? "") };
+  return jsonResponse(body, { status, headers: headersOf(reason, status) });
 }
 
 function headersOf(reason: RefusalReason, status: number): Record<string, string> {

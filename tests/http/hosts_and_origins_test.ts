@@ -9,7 +9,7 @@ const pages = [
   ...["/oauth/company", "/oauth/callback", "/oauth/company/link"],
 ];
 const forAnyOrigin = [
-  ...["/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect"],
+  ...["/oauth/register", "/oauth/token", "/oauth/revoke"],
   ...["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp", "/mcp/server-card"],
 ];
 const others = [
