@@ -171,7 +171,8 @@ export function createLivenessCheck(
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
     // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
     if (expiresAt <= clock()) return null;
-    return grant === null || revoked !== null ? null : await holderOf(users, grant.value);
+    if (grant === null || revoked !== null) return null;
+    return holderOf(await users.find(grant.value.subject), grant.value);
   };
 }
 

@@ -13,22 +13,18 @@ import { basePathOf } from "../lib/page.ts";
 
 // Signed-in browsers. A session may spare the passphrase, never the consent.
 
-const browserSessionSchema = z.lazy(() =>
-  z.object({
-    userId: z.string(),
-    /** The account's credential hash at sign-in: a changed passphrase ends the session. */
-    credentialHash: z.string(),
-    signedInAt: z.number(),
-    /** They signed in at the company's provider; `sid` is their session there, where it names one. */
-    company: z.object({ sid: z.string().nullable() }).optional(),
-  })
-);
-
 /** `["browser_session", SHA-256 of the cookie]`, expiring. */
-const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);
+const browserSessions = defineRecordFamily("browser_session", () => ({
+  userId: z.string(),
+  /** The account's credential hash at sign-in: a changed passphrase ends the session. */
+  credentialHash: z.string(),
+  signedInAt: z.number(),
+  /** They signed in at the company's provider; `sid` is their session there, where it names one. */
+  company: z.object({ sid: z.string().nullable() }).optional(),
+}));
 
 /** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
-const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object({ signedInAt: z.number() })));
+const knownBrowsers = defineRecordFamily("known_browser", () => ({ signedInAt: z.number() }));
 
 const browserMaxAgeSeconds = 31_536_000;
 const maxBrowserCookies = 8;

@@ -88,7 +88,7 @@ export const assertionAlgorithms: readonly string[] = [
 ];
 
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */
-const usedAssertions = defineRecordFamily("used_assertion", z.lazy(() => z.object({ clientId: z.string() })));
+const usedAssertions = defineRecordFamily("used_assertion", () => ({ clientId: z.string() }));
 
 /** Why an assertion is refused. */
 type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";

@@ -17,13 +17,13 @@ import { endAccessByProvider } from "./manage_users.ts";
 import { conflict, defineRecordFamily, retryOnConflict, unchanged, type User, users } from "./records.ts";
 
 /** `["provider_token", user id]`: the refresh token of a person's last sign-in at the company's provider, sealed. */
-const providerTokens = defineRecordFamily("provider_token", z.lazy(() => z.object({ sealed: z.string() })));
+const providerTokens = defineRecordFamily("provider_token", () => ({ sealed: z.string() }));
 
 /** `["provider_session", SHA-256 of issuer and sid]`, expiring: who signed in by a session at the provider. */
-export const providerSessions = defineRecordFamily("provider_session", z.lazy(() => z.object({ userId: z.string() })));
+export const providerSessions = defineRecordFamily("provider_session", () => ({ userId: z.string() }));
 
 /** `["recheck", user id]`, expiring: an instance is asking the provider about the person. */
-const rechecks = defineRecordFamily("recheck", z.lazy(() => z.object({ since: z.number() })));
+const rechecks = defineRecordFamily("recheck", () => ({ since: z.number() }));
 
 const sealPurpose = "provider-refresh-token";
 /** As long as a grant may live: no logout of an older session ends anything. */

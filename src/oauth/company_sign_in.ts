@@ -51,18 +51,14 @@ const purposeSchema = z.lazy(() =>
 
 type Purpose = z.output<typeof purposeSchema>;
 
-const visitSchema = z.lazy(() =>
-  z.object({
-    /** SHA-256 of the cookie of the browser that was sent. */
-    browserHash: z.string(),
-    /** Sealed: it may hold the handle of a waiting request. */
-    purpose: z.string(),
-    startedAt: z.number(),
-  })
-);
-
 /** `["company_visit", SHA-256 of the state]`, expiring. */
-const companyVisits = defineRecordFamily("company_visit", visitSchema);
+const companyVisits = defineRecordFamily("company_visit", () => ({
+  /** SHA-256 of the cookie of the browser that was sent. */
+  browserHash: z.string(),
+  /** Sealed: it may hold the handle of a waiting request. */
+  purpose: z.string(),
+  startedAt: z.number(),
+}));
 
 const visitLifetimeMs = 600_000;
 const sealPurpose = "company-visit";

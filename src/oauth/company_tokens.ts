@@ -6,7 +6,6 @@
  *   the person, and an administrator for the client. No refresh token: the client brings another assertion.
  * - Logout tokens (OpenID Connect Back-Channel Logout 1.0): the provider says who signed out there.
  */
-import * as z from "zod";
 import { groupsIn, readPerson } from "./company/identity.ts";
 import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { admitPerson, userIdOf } from "./company_people.ts";
@@ -238,7 +237,7 @@ async function signedOutPerson(options: RecheckOptions, { subject, session }: Lo
 }
 
 /** `["used_provider_token", SHA-256 of issuer, kind and jti]`, expiring. */
-const usedProviderTokens = defineRecordFamily("used_provider_token", z.lazy(() => z.object({})));
+const usedProviderTokens = defineRecordFamily("used_provider_token", () => ({}));
 
 /** What a commit has to hold so that a token is used up by it, and by no other; of parallel ones the first wins. */
 function useOnce(

@@ -101,20 +101,16 @@ async function visitInstance(
   return goToInstancePage(url);
 }
 
-const answeredRequestSchema = z.lazy(() =>
-  z.object({
-    /** SHA-256 of the cookie of the browser that decided. */
-    browserHash: z.string(),
-    /** SHA-256 of the decision as it was posted. */
-    decisionHash: z.string(),
-    redirectUri: z.string(),
-    state: z.string().nullable(),
-    isAllowed: z.boolean(),
-  })
-);
-
 /** `["answered_request", SHA-256 of the handle]`, expiring. */
-const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);
+const answeredRequests = defineRecordFamily("answered_request", () => ({
+  /** SHA-256 of the cookie of the browser that decided. */
+  browserHash: z.string(),
+  /** SHA-256 of the decision as it was posted. */
+  decisionHash: z.string(),
+  redirectUri: z.string(),
+  state: z.string().nullable(),
+  isAllowed: z.boolean(),
+}));
 
 /** From consent on, where the person links an account first: twice what the visit to the instance may take. */
 const approvedRequestLifetimeSeconds = 1_200;

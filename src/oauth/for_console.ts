@@ -9,7 +9,7 @@ import { type Browser, csrfToken, readOwnForm, type SignedIn } from "./browser_s
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
 import type { Log } from "../lib/log.ts";
-import { endAccess, idIn, listAccess, vouchingFor } from "./grants.ts";
+import { endAccess, listAccess, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
@@ -206,8 +206,8 @@ export function createAdministration(
       { userId, isAdministrator, address }: Doer,
     ) =>
       endAccess(options, {
-        grantId: idIn(grant),
-        tokenId: idIn(token),
+        grantId: grant,
+        tokenId: token,
         of: isAdministrator ? null : userId,
         by: userId,
         address,

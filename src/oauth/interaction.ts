@@ -104,6 +104,32 @@ export function companyPath(issuer: string, query: Readonly<Record<string, strin
   return `${pathsOf(issuer).company}?${new URLSearchParams(query)}`;
 }
 
+/** A form of a page, with the fields that it carries unseen. */
+export function postForm(action: string, hidden: Iterable<readonly [name: string, value: string]>, shown: Html): Html {
+  return html`
+    <form method="post" action="${action}">
+      ${[...hidden].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+      ${shown}
+    </form>
+  `;
+}
+
+/** Names, and what stands under each; those without a value are left out. */
+export function factList(facts: readonly (readonly [name: string, value: Html | string | null | undefined])[]): Html {
+  return html`
+    <dl class="facts">
+      ${facts.map(([name, value]) =>
+        value && html`
+          <div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>
+        `
+      )}
+    </dl>
+  `;
+}
+
 /** Sends a browser whose passphrase was right to the company's provider, to link an account there. */
 export type LinkCompany = (browser: Browser, account: Account, peer: Peer) => Promise<Response>;
 
@@ -220,16 +246,17 @@ export function signInPage(page: SignInPage): Response {
     // Hidden: password managers store the passphrase under it.
     : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
   const title = titles[page.purpose.kind] ?? "Sign in";
-  const form = html`
-    <form method="post" action="${page.action}">
-      ${page.hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+  const form = postForm(
+    page.action,
+    page.hidden,
+    html`
       ${userName}
       <label class="field" for="passphrase">Passphrase</label>
       <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
         maxlength="1024" ${focusName === null ? focus : null}${described}>
       <div class="actions"><button type="submit">Sign in</button></div>
-    </form>
-  `;
+    `,
+  );
   return pageResponse({
     title,
     ...present({ status, retryAfterSeconds, cookies }),

@@ -15,49 +15,46 @@ export interface Stored<T> {
   readonly version: string;
 }
 
-/** Typed access to the entries below one prefix. Reading throws when an entry does not fit its schema. */
-interface RecordFamily<T> {
-  key(...id: [string, ...string[]]): StorageKey;
-  read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
-  /** The records below `id`, or of the whole family, in key order; those `after` a key. */
-  list(
-    storage: Storage,
-    options: { readonly limit: number; readonly below?: readonly string[]; readonly after?: StorageKey },
-  ): Promise<Stored<T>[]>;
-  /** All records below `id`, or of the whole family, page by page. */
-  all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
-  put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
-  /** The condition that a record is still as it was read: there, or (`null`) not there. */
-  check(stored: Stored<T> | null, ...id: [string, ...string[]]): VersionCheck;
-}
+type RecordId = readonly [string, ...string[]];
 
-/** Describes a family by its key prefix and schema. */
-export function defineRecordFamily<Schema extends z.ZodType>(
-  name: string,
-  schema: Schema,
-): RecordFamily<z.output<Schema>> {
-  const parse = (entry: StoredEntry): Stored<z.output<Schema>> => ({
-    key: entry.key,
-    value: parseStored(schema, entry.value, name),
-    version: entry.version,
-  });
+/** What the records of a family hold. */
+export type RecordOf<Family extends { readonly put: (id: string, value: never) => Put }> = Parameters<Family["put"]>[1];
+
+/** Typed access to the entries below one prefix. Reading throws when an entry does not fit its shape. */
+export function defineRecordFamily<Shape extends z.ZodRawShape>(name: string, shape: () => Shape) {
+  type Value = z.output<z.ZodObject<Shape>>;
+  const schema = z.lazy(() => z.object(shape()));
+  const parse = (entry: StoredEntry): Stored<Value> => ({ ...entry, value: parseStored(schema, entry.value, name) });
   return {
-    key: (...id) => [name, ...id],
-    async read(storage, ...id) {
+    key: (...id: RecordId): StorageKey => [name, ...id],
+    async read(storage: Storage, ...id: RecordId): Promise<Stored<Value> | null> {
       const entry = await storage.get([name, ...id]);
       return entry === null ? null : parse(entry);
     },
-    async list(storage, { below = [], ...range }) {
+    /** The records below `id`, or of the whole family, in key order; those `after` a key. */
+    async list(
+      storage: Storage,
+      { below = [], ...range }: {
+        readonly limit: number;
+        readonly below?: readonly string[];
+        readonly after?: StorageKey;
+      },
+    ): Promise<Stored<Value>[]> {
       return (await storage.list([name, ...below], range)).map(parse);
     },
-    async *all(storage, ...below) {
+    /** All records below `id`, or of the whole family, page by page. */
+    async *all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<Value>> {
       for await (const page of pagesBelow(storage, [name, ...below])) yield* page.map(parse);
     },
-    put(id, value, expiresAt) {
+    put(id: string | RecordId, value: Value, expiresAt?: number): Put {
       const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];
       return expiresAt === undefined ? { key, value } : { key, value, expiresAt };
     },
-    check: (stored, ...id) => ({ key: [name, ...id], version: stored?.version ?? null }),
+    /** The condition that a record is still as it was read: there, or (`null`) not there. */
+    check: (stored: Stored<Value> | null, ...id: RecordId): VersionCheck => ({
+      key: [name, ...id],
+      version: stored?.version ?? null,
+    }),
   };
 }
 
@@ -82,110 +79,98 @@ export async function retryOnConflict<T>(attempt: () => Promise<T | typeof confl
 
 // Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed.
 
-const authorizationCodeSchema = z.lazy(() =>
-  z.object({
-    grantId: z.string(),
-    clientId: z.string(),
-    userId: z.string(),
-    /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
-    credentialHash: z.string(),
-    redirectUri: z.string(),
-    codeChallenge: z.string(),
-    scopes: z.array(z.string()),
-    directories: z.array(z.string()).optional(),
-    resource: z.string(),
-    createdAt: z.number(),
-    expiresAt: z.number(),
-    redeemedAt: z.number().nullable(),
-  })
-);
-
-export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
-
 /** `["authorization_code", SHA-256 of the code]`, expiring. */
-export const authorizationCodes = defineRecordFamily("authorization_code", authorizationCodeSchema);
+export const authorizationCodes = defineRecordFamily("authorization_code", () => ({
+  grantId: z.string(),
+  clientId: z.string(),
+  userId: z.string(),
+  /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
+  credentialHash: z.string(),
+  redirectUri: z.string(),
+  codeChallenge: z.string(),
+  scopes: z.array(z.string()),
+  directories: z.array(z.string()).optional(),
+  resource: z.string(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  redeemedAt: z.number().nullable(),
+}));
+
+export type AuthorizationCode = RecordOf<typeof authorizationCodes>;
 
 /** People paste codes by hand where the browser runs on another machine. At most 600 (RFC 6749 §4.1.2). */
 export const authorizationCodeLifetimeSeconds = 300;
 
 // Authorization requests that wait for a user. Kept here, so that nothing in a page's form can change them.
 
-const authorizationRequestSchema = z.lazy(() =>
-  z.object({
-    clientId: z.string(),
-    redirectUri: z.string(),
-    state: z.string().nullable(),
-    codeChallenge: z.string(),
-    scopes: z.array(z.string()),
-    /** Those of the workspace that the person allowed; all when absent. */
-    directories: z.array(z.string()).optional(),
-    resource: z.string(),
-    /** SHA-256 of the cookie of the browser that started it. */
-    browserHash: z.string(),
-    /** `prompt=login`: a session from before this time does not count. */
-    signInAfter: z.number(),
-    createdAt: z.number(),
-    /** Allowed, and waiting for the person to link an account first. */
-    approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
-  })
-);
-
-export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
-
 /** `["authorization_request", SHA-256 of the handle]`, expiring. */
-export const authorizationRequests = defineRecordFamily("authorization_request", authorizationRequestSchema);
+export const authorizationRequests = defineRecordFamily("authorization_request", () => ({
+  clientId: z.string(),
+  redirectUri: z.string(),
+  state: z.string().nullable(),
+  codeChallenge: z.string(),
+  scopes: z.array(z.string()),
+  /** Those of the workspace that the person allowed; all when absent. */
+  directories: z.array(z.string()).optional(),
+  resource: z.string(),
+  /** SHA-256 of the cookie of the browser that started it. */
+  browserHash: z.string(),
+  /** `prompt=login`: a session from before this time does not count. */
+  signInAfter: z.number(),
+  createdAt: z.number(),
+  /** Allowed, and waiting for the person to link an account first. */
+  approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
+}));
+
+export type AuthorizationRequest = RecordOf<typeof authorizationRequests>;
 
 /** From the first page to the decision. */
 export const authorizationRequestLifetimeSeconds = 600;
 
 // OAuth clients: registered by themselves (RFC 7591) or made by the operator.
 
-const clientSchema = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    /** Cleaned for display; what a registered client says of itself is never verified. */
-    name: z.string(),
-    origin: z.enum(["registered", "operator", "metadata_document"]),
-    redirectUris: z.array(z.string()),
-    grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials", assertionGrantType])),
-    /** `client_secret_any`: no method was registered, so basic and post both do (ServiceNow omits it). */
-    authentication: z.enum([
-      "none",
-      "client_secret_basic",
-      "client_secret_post",
-      "client_secret_any",
-      "private_key_jwt",
-    ]),
-    /** SHA-256 of the client secret, for the methods that have one. */
-    secretHash: z.string().nullable(),
-    /** Milliseconds since the epoch; 0 when the secret never expires. */
-    secretExpiresAt: z.number(),
-    /** Scopes named at registration: the default of an authorization request, the limit of client credentials. */
-    scopes: z.array(z.string()),
-    /** Public keys for private_key_jwt. */
-    jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).nullable(),
-    jwksUri: z.string().nullable(),
-    registeredAt: z.number(),
-    /** When a user first approved it; `null` means unused, and unused clients expire. */
-    usedAt: z.number().nullable(),
-    /** Registered by a holder of the registration token. */
-    isVouchedFor: z.boolean().optional(),
-    /** When the metadata document was last read for its keys. */
-    documentSeenAt: z.number().optional(),
-  })
-);
+/** `["client", id]`; expires while unused. */
+export const clients = defineRecordFamily("client", () => ({
+  id: z.string(),
+  /** Cleaned for display; what a registered client says of itself is never verified. */
+  name: z.string(),
+  origin: z.enum(["registered", "operator", "metadata_document"]),
+  redirectUris: z.array(z.string()),
+  grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials", assertionGrantType])),
+  /** `client_secret_any`: no method was registered, so basic and post both do (ServiceNow omits it). */
+  authentication: z.enum([
+    "none",
+    "client_secret_basic",
+    "client_secret_post",
+    "client_secret_any",
+    "private_key_jwt",
+  ]),
+  /** SHA-256 of the client secret, for the methods that have one. */
+  secretHash: z.string().nullable(),
+  /** Milliseconds since the epoch; 0 when the secret never expires. */
+  secretExpiresAt: z.number(),
+  /** Scopes named at registration: the default of an authorization request, the limit of client credentials. */
+  scopes: z.array(z.string()),
+  /** Public keys for private_key_jwt. */
+  jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).nullable(),
+  jwksUri: z.string().nullable(),
+  registeredAt: z.number(),
+  /** When a user first approved it; `null` means unused, and unused clients expire. */
+  usedAt: z.number().nullable(),
+  /** Registered by a holder of the registration token. */
+  isVouchedFor: z.boolean().optional(),
+  /** When the metadata document was last read for its keys. */
+  documentSeenAt: z.number().optional(),
+}));
 
 /** A client of the authorization server. */
-export type Client = z.output<typeof clientSchema>;
-
-/** `["client", id]`; expires while unused. */
-export const clients = defineRecordFamily("client", clientSchema);
+export type Client = RecordOf<typeof clients>;
 
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
-const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
+const unusedClients = defineRecordFamily("unused_client", () => ({ clientId: z.string() }));
 
 /** `["held_client", registration time, id]`: clients that ask for access in their own name, oldest first. */
-export const heldClients = defineRecordFamily("held_client", z.lazy(() => z.object({ clientId: z.string() })));
+export const heldClients = defineRecordFamily("held_client", () => ({ clientId: z.string() }));
 
 /** Whether a client asked for access in its own name (RFC 6749 §4.4) and no one has named its scopes yet. */
 export function isHeldClient({ origin, grantTypes, usedAt }: Client): boolean {
@@ -214,49 +199,45 @@ export async function clientStillThere(storage: Storage, client: Client): Promis
 
 // Grants: what a user allowed a client. Every token belongs to one; deleting it ends them all.
 
-const grantSchema = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
-    subject: z.string(),
-    kind: z.enum(["user", "client"]),
-    /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
-    credentialHash: z.string().nullable(),
-    clientId: z.string(),
-    clientName: z.string(),
-    /** Host of the redirect URI, to recognise the client by; `null` without one. */
-    redirectHost: z.string().nullable(),
-    scopes: z.array(z.string()),
-    /** Of the workspace's directories those that its tokens may use; all when absent. */
-    directories: z.array(z.string()).optional(),
-    resource: z.string(),
-    createdAt: z.number(),
-    /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
-    address: z.string().optional(),
-    /** The refresh token family, or `null` when the client gets none. */
-    refresh: z.object({
-      /** Number of the current refresh token. */
-      generation: z.number().int().positive(),
-      /** Part of what each refresh token's MAC covers. */
-      salt: z.string(),
-      /** SHA-256 of the current refresh token. */
-      currentHash: z.string(),
-      /** No refresh after this, whatever happens. */
-      endsAt: z.number(),
-      lastUsedAt: z.number(),
-      /** Rotations young enough for the grace window, oldest first. */
-      rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
-    }).nullable(),
-  })
-);
-
-export type Grant = z.output<typeof grantSchema>;
-
 /** `["grant", id]`, expiring. */
-export const grants = defineRecordFamily("grant", grantSchema);
+export const grants = defineRecordFamily("grant", () => ({
+  id: z.string(),
+  /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
+  subject: z.string(),
+  kind: z.enum(["user", "client"]),
+  /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
+  credentialHash: z.string().nullable(),
+  clientId: z.string(),
+  clientName: z.string(),
+  /** Host of the redirect URI, to recognise the client by; `null` without one. */
+  redirectHost: z.string().nullable(),
+  scopes: z.array(z.string()),
+  /** Of the workspace's directories those that its tokens may use; all when absent. */
+  directories: z.array(z.string()).optional(),
+  resource: z.string(),
+  createdAt: z.number(),
+  /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
+  address: z.string().optional(),
+  /** The refresh token family, or `null` when the client gets none. */
+  refresh: z.object({
+    /** Number of the current refresh token. */
+    generation: z.number().int().positive(),
+    /** Part of what each refresh token's MAC covers. */
+    salt: z.string(),
+    /** SHA-256 of the current refresh token. */
+    currentHash: z.string(),
+    /** No refresh after this, whatever happens. */
+    endsAt: z.number(),
+    lastUsedAt: z.number(),
+    /** Rotations young enough for the grace window, oldest first. */
+    rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
+  }).nullable(),
+}));
+
+export type Grant = RecordOf<typeof grants>;
 
 /** `["subject_grant", subject, grant id]`: the grants of each user. */
-export const subjectGrants = defineRecordFamily("subject_grant", z.lazy(() => z.object({ grantId: z.string() })));
+export const subjectGrants = defineRecordFamily("subject_grant", () => ({ grantId: z.string() }));
 
 /** The writes that store a grant together with its index entry. */
 export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch["puts"]> {
@@ -287,76 +268,66 @@ export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant
 }
 
 /** `["revoked_token", jti]`, expiring. */
-export const revokedTokens = defineRecordFamily("revoked_token", z.lazy(() => z.object({ revokedAt: z.number() })));
+export const revokedTokens = defineRecordFamily("revoked_token", () => ({ revokedAt: z.number() }));
 
 /** `["sign_in_link", SHA-256 of the code]`, expiring. */
-export const signInLinks = defineRecordFamily("sign_in_link", z.lazy(() => z.object({ userId: z.string() })));
-
-const operatorTokenSchema = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    name: z.string(),
-    userId: z.string(),
-    scopes: z.array(z.string()),
-    /** Of the workspace's directories those that it may use; all when absent. */
-    directories: z.array(z.string()).optional(),
-    createdAt: z.number(),
-    expiresAt: z.number(),
-    /** The user's epoch when it was made; absent before set-up. */
-    userEpoch: z.string().optional(),
-    /** SHA-256 of the whole token. */
-    tokenHash: z.string(),
-  })
-);
-
-export type OperatorToken = z.output<typeof operatorTokenSchema>;
+export const signInLinks = defineRecordFamily("sign_in_link", () => ({ userId: z.string() }));
 
 /** `["operator_token", id]`, expiring. */
-export const operatorTokens = defineRecordFamily("operator_token", operatorTokenSchema);
+export const operatorTokens = defineRecordFamily("operator_token", () => ({
+  id: z.string(),
+  name: z.string(),
+  userId: z.string(),
+  scopes: z.array(z.string()),
+  /** Of the workspace's directories those that it may use; all when absent. */
+  directories: z.array(z.string()).optional(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  /** The user's epoch when it was made; absent before set-up. */
+  userEpoch: z.string().optional(),
+  /** SHA-256 of the whole token. */
+  tokenHash: z.string(),
+}));
+
+export type OperatorToken = RecordOf<typeof operatorTokens>;
 
 // * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
 // that another instance can print the same link: the seed alone does not reveal the code.
 
-const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.string() }));
-
 /** `["set_up_code", "current"]`, expiring. */
-export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);
-
-const userSchema = z.lazy(() =>
-  z.object({
-    /** The name they sign in with, which is also the `sub` of their tokens; never reused. */
-    id: z.string(),
-    /** Shown in place of an id that means nothing to users. */
-    displayName: z.string().optional(),
-    /** Argon2id or scrypt, as a PHC string; or {@link noPassphrase}. */
-    passwordHash: z.string(),
-    /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
-    epoch: z.string(),
-    disabled: z.boolean(),
-    /** Named by the owner: sees and steers everything in the console. */
-    administrator: z.boolean().optional(),
-    createdAt: z.number(),
-    passwordChangedAt: z.number(),
-    /** Who they are at the company's provider, and what it said last. */
-    company: z.object({
-      issuer: z.string(),
-      subject: z.string(),
-      /** Those of their groups that the settings name. */
-      groups: z.array(z.string()),
-      checkedAt: z.number(),
-      /** When it last ended their access; a sign-in there begins anew. */
-      endedAt: z.number().optional(),
-    }).optional(),
-  })
-);
-
-export type User = z.output<typeof userSchema>;
+export const setUpCodes = defineRecordFamily("set_up_code", () => ({ codeHash: z.string(), seed: z.string() }));
 
 /** `["user", id]` */
-export const users = defineRecordFamily("user", userSchema);
+export const users = defineRecordFamily("user", () => ({
+  /** The name they sign in with, which is also the `sub` of their tokens; never reused. */
+  id: z.string(),
+  /** Shown in place of an id that means nothing to users. */
+  displayName: z.string().optional(),
+  /** Argon2id or scrypt, as a PHC string; or {@link noPassphrase}. */
+  passwordHash: z.string(),
+  /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
+  epoch: z.string(),
+  disabled: z.boolean(),
+  /** Named by the owner: sees and steers everything in the console. */
+  administrator: z.boolean().optional(),
+  createdAt: z.number(),
+  passwordChangedAt: z.number(),
+  /** Who they are at the company's provider, and what it said last. */
+  company: z.object({
+    issuer: z.string(),
+    subject: z.string(),
+    /** Those of their groups that the settings name. */
+    groups: z.array(z.string()),
+    checkedAt: z.number(),
+    /** When it last ended their access; a sign-in there begins anew. */
+    endedAt: z.number().optional(),
+  }).optional(),
+}));
+
+export type User = RecordOf<typeof users>;
 
 /** `["company_person", SHA-256 of issuer and subject]`: whose account here an account at the provider is. */
-export const companyPeople = defineRecordFamily("company_person", z.lazy(() => z.object({ userId: z.string() })));
+export const companyPeople = defineRecordFamily("company_person", () => ({ userId: z.string() }));
 
 /** The id of the user who set this server up. */
 export const ownerId = "owner";

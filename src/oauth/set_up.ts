@@ -29,7 +29,16 @@ import {
 import { listAccess } from "./grants.ts";
 import { requestHost } from "../lib/network.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
-import { defineRecordFamily, ownerId, setUpCodes, signInLinks, type Stored, unchanged, users } from "./records.ts";
+import {
+  defineRecordFamily,
+  ownerId,
+  type RecordOf,
+  setUpCodes,
+  signInLinks,
+  type Stored,
+  unchanged,
+  users,
+} from "./records.ts";
 import {
   type Account,
   addUser,
@@ -43,26 +52,22 @@ import { createQueue } from "../lib/join_next.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 
-const invitationSchema = z.lazy(() =>
-  z.object({
-    /** The SHA-256 again, for lists. */
-    id: z.string(),
-    /** Milliseconds since the epoch. */
-    expiresAt: z.number(),
-    userId: z.string(),
-    kind: z.enum(["new", "reset"]),
-    /** The administrator who made it. */
-    by: z.string(),
-    /** Of the user when a reset was made: any later one, or disabling, ends it. */
-    epoch: z.string().optional(),
-  })
-);
-
 /** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
-const invitations = defineRecordFamily("invitation", invitationSchema);
+const invitations = defineRecordFamily("invitation", () => ({
+  /** The SHA-256 again, for lists. */
+  id: z.string(),
+  /** Milliseconds since the epoch. */
+  expiresAt: z.number(),
+  userId: z.string(),
+  kind: z.enum(["new", "reset"]),
+  /** The administrator who made it. */
+  by: z.string(),
+  /** Of the user when a reset was made: any later one, or disabling, ends it. */
+  epoch: z.string().optional(),
+}));
 
 /** `["used_link", SHA-256 of the code]`, expiring: whose passphrase was chosen with this link a moment ago. */
-const usedLinks = defineRecordFamily("used_link", z.lazy(() => z.object({ userId: z.string() })));
+const usedLinks = defineRecordFamily("used_link", () => ({ userId: z.string() }));
 
 interface SetUpOptions extends InteractionOptions {
   readonly resource: string;
@@ -311,7 +316,7 @@ async function readyPage(options: SetUpOptions, request: Request, account: Accou
 /** How long the link of an invitation works. */
 const lifetimeMs = 3 * 86_400_000;
 
-type Invitation = Stored<z.output<typeof invitationSchema>>;
+type Invitation = Stored<RecordOf<typeof invitations>>;
 
 /** Makes the code of a link: for a name that is free (`new`), or for a user who is there (`reset`). */
 export async function invite(

@@ -221,7 +221,7 @@ interface SignInAttempts {
 /** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
 const signInAttempts = defineRecordFamily(
   "sign_in_attempts",
-  z.lazy(() => z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() })),
+  () => ({ failures: z.number(), notBefore: z.number(), lastAt: z.number() }),
 );
 
 interface Bucket {

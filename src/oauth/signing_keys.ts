@@ -4,39 +4,31 @@ import type { AuthorizationServerOptions } from "./context.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { loadOnce } from "../lib/program.ts";
 import { randomId, type SecretBox } from "../lib/secrets.ts";
-import { conflict, defineRecordFamily, retryOnConflict, unchanged } from "./records.ts";
+import { conflict, defineRecordFamily, type RecordOf, retryOnConflict, unchanged } from "./records.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 
-const signingKeySchema = z.lazy(() =>
-  z.object({
-    kid: z.string(),
-    /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
-    publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
-    sealedPrivateJwk: z.string(),
-    createdAt: z.number(),
-  })
-);
-
-type SigningKey = z.output<typeof signingKeySchema>;
-
 /** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
-export const signingKeys = defineRecordFamily("signing_key", signingKeySchema);
+export const signingKeys = defineRecordFamily("signing_key", () => ({
+  kid: z.string(),
+  /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
+  publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
+  sealedPrivateJwk: z.string(),
+  createdAt: z.number(),
+}));
 
-const currentSigningKeySchema = z.lazy(() =>
-  z.object({
-    kid: z.string(),
-    /** A key that is published already, and from when on it signs instead. */
-    next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
-  })
-);
-
-/** Which key signs, and from when on another does. */
-type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
+type SigningKey = RecordOf<typeof signingKeys>;
 
 /** `["current_signing_key", "kid"]`: which key signs. */
-export const currentSigningKey = defineRecordFamily("current_signing_key", currentSigningKeySchema);
+export const currentSigningKey = defineRecordFamily("current_signing_key", () => ({
+  kid: z.string(),
+  /** A key that is published already, and from when on it signs instead. */
+  next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
+}));
+
+/** Which key signs, and from when on another does. */
+type CurrentSigningKey = RecordOf<typeof currentSigningKey>;
 
 /** The key that signs at a moment. Every instance comes to the same by its clock, and nothing has to be written then. */
 function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {

@@ -299,7 +299,7 @@ function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
           const scopes = narrowedScopes(stored.value, parameters);
           if (scopes === null) return failure("scope_exceeds_grant");
           if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-          const holder = await holderOf(options.users, stored.value);
+          const holder = holderOf(await options.users.find(stored.value.subject), stored.value);
           const left = withinLimit(scopes, holder?.mayGrant ?? null);
           if (holder === null || left.length === 0) return failure("user_not_active");
           const generation = verdict.kind === "grace" ? verdict.generation : null;

@@ -38,10 +38,7 @@ Deno.test("a signed-in person sees what has access, and revokes it at once", asy
   const grant = new RegExp(`id="grant-([0-9a-f]{32})">First`).exec(page)?.[1] ?? "";
   const response = await browser.post("/oauth/grants", { csrf: hiddenField(page, "csrf"), grant });
   assert.equal(response.status, 303);
-  const location = response.headers.get("location") ?? "";
-  assert.match(location, /^\/oauth\/grants\?revoked=/);
-  assert.match(await (await browser.get(location)).text(), /role="status">Access revoked/);
-  assert.doesNotMatch(await (await openGrants(harness)).browser.get(location).then((page) => page.text()), /revoked\./);
+  assert.equal(response.headers.get("location"), "/oauth/grants");
   assert.ok(!await isAccepted(harness, tokens.access_token));
   assert.equal((await refresh(harness, client, tokens.refresh_token)).body.error, "invalid_grant");
   assert.ok(await isAccepted(harness, others.access_token));
@@ -93,10 +90,7 @@ Deno.test("tokens of the command line are shown to their person, who can revoke 
     "/oauth/grants",
   );
   assert.ok(await isAccepted(harness, other.token));
-  assert.match(
-    (await browser.post("/oauth/grants", { csrf, token: own.summary.id })).headers.get("location") ?? "",
-    /revoked=/,
-  );
+  assert.equal((await browser.post("/oauth/grants", { csrf, token: own.summary.id })).status, 303);
   assert.ok(!await isAccepted(harness, own.token));
   await make("eve", "another of eve");
   await resetUser(harness.deps, { name: "eve", passphrase: "a new one for eve" });
@@ -104,31 +98,23 @@ Deno.test("tokens of the command line are shown to their person, who can revoke 
   assert.doesNotMatch(eve.page, /of eve/, "a token that ended with the passphrase is not shown");
 });
 
-Deno.test("more grants than one page holds are reached by its link, each once", async () => {
+Deno.test("the page lists a thousand grants, and says where there are more", async () => {
   await using harness = await startHarness();
   await connect(harness);
   const [entry] = await harness.storage.list(["grant"], { limit: 1 });
   const grant = grants.put("x", (entry?.value ?? {}) as Grant).value as Grant;
-  const count = 250;
-  for (let index = 1; index < count; index++) {
-    const id = index.toString(16).padStart(32, "0");
-    await harness.storage.commit({ puts: putsOfGrant({ ...grant, id }, harness.time.now + 1_000_000) });
-  }
-  const { browser } = await openGrants(harness);
-  const seen: string[] = [];
-  let path: string | undefined = "/oauth/grants";
-  for (let pages = 0; path !== undefined && pages < 5; pages++) {
-    const page: string = await (await browser.get(path)).text();
-    seen.push(...[...page.matchAll(/id="grant-([0-9a-f]{32})"/g)].map(([, id = ""]) => id));
-    path = /href="([^"]+)">More applications/.exec(page)?.[1];
-  }
-  assert.equal(seen.length, count);
-  assert.equal(new Set(seen).size, count);
-  for (const after of ["x", "'", "0".repeat(5_000), "\u0000"]) {
-    const page = await browser.get(`/oauth/grants?${new URLSearchParams({ after })}`);
-    assert.equal(page.status, 200);
-    await page.body?.cancel();
-  }
+  const most = 1_000;
+  const addUpTo = async (first: number, count: number) => {
+    for (let index = first; index < count; index++) {
+      const id = index.toString(16).padStart(32, "0");
+      await harness.storage.commit({ puts: putsOfGrant({ ...grant, id }, harness.time.now + 1_000_000) });
+    }
+    const { page } = await openGrants(harness);
+    const seen = new Set(Array.from(page.matchAll(/id="grant-([0-9a-f]{32})"/g), ([, id = ""]) => id));
+    return { count: seen.size, isCut: page.includes("There are more") };
+  };
+  assert.deepEqual(await addUpTo(1, 250), { count: 250, isCut: false });
+  assert.deepEqual(await addUpTo(250, most + 5), { count: most, isCut: true });
 });
 
 Deno.test("nobody revokes another person's grants, and nobody without a session or with a foreign form", async () => {
