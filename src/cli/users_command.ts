@@ -1,14 +1,10 @@
-/** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
+/** `users add|list|reset|disable|enable`: the people who may sign in, the owner included. */
 import { type Action, administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { serverUrlFor } from "../app/mod.ts";
-import { isLoopbackHost } from "../lib/settings.ts";
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());
-const loadSignInLinks = () => import("../oauth/mod.ts").then((part) => part.loadSetUp());
-type SignInLinks = Awaited<ReturnType<typeof loadSignInLinks>>;
 type Users = Awaited<ReturnType<typeof load>>;
 
 /** Works beside a running server; what it ends is refused from the next request on. */
@@ -21,7 +17,6 @@ export const usersCommand: CommandWork = commandOf({
     "users enable NAME",
     "users promote NAME",
     "users demote NAME",
-    "users sign-in-link NAME",
   ],
   remarks: [
     "list      who may sign in, and who of them is disabled or an administrator",
@@ -29,8 +24,6 @@ export const usersCommand: CommandWork = commandOf({
     "reset     a new passphrase; ends the person's sessions, grants and tokens",
     "disable   locks the person out and ends the same; enable lets them sign in again",
     "promote   makes an administrator of the console; demote takes that away",
-    "sign-in-link   a link that works once, within 10 minutes, and asks for the passphrase as always: for a person whom",
-    "               wrong guesses of others lock out of a new browser",
   ],
   flags: {},
   actions: [
@@ -53,29 +46,10 @@ export const usersCommand: CommandWork = commandOf({
     { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
     { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
     { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
-    { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
   ],
 });
 
 type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
-
-/** For a person in a new browser while the throttle on guessed passphrases holds. */
-async function printSignInLink(
-  { createSignInCode }: SignInLinks,
-  installation: OpenInstallation,
-  { loadConfig, print, say }: CommandContext,
-  [name = ""]: readonly string[],
-): Promise<ExitStatus> {
-  const config = loadConfig();
-  if (config.ok && config.value.http.serverUrl === undefined && !isLoopbackHost(config.value.http.host)) {
-    return endWith(say, "error: SERVER_URL is not set\nhint: set it to the address that people type\n", 2);
-  }
-  const code = await createSignInCode(installation, name);
-  if (!config.ok || !code.ok) return endWith(say, code.ok ? "" : `error: ${code.error.message}\n`);
-  say("works once, within 10 minutes, and asks for the passphrase as always\n");
-  print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
-  return 0;
-}
 
 async function list(users: Users, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
   const all = await users.listUsers(installation);

@@ -140,9 +140,6 @@ export function createBrowsers(options: {
     async isKnownToAnyone({ hash, isNew }: Browser): Promise<boolean> {
       return !isNew && (await knownBrowsers.list(storage, { below: [hash], limit: 1 })).length > 0;
     },
-    /** From here on the browser is known, as if this user had signed in there. */
-    know: async ({ hash }: Browser, userId: string): Promise<void> =>
-      void await storage.commit({ puts: [putKnown(hash, userId)] }),
     async signedIn(request: Request): Promise<SignedIn | null> {
       const cookie = cookies.readSession(request);
       const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));

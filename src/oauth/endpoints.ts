@@ -11,7 +11,7 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
-import { authorizationCodes, clients, signInLinks } from "./records.ts";
+import { authorizationCodes, clients } from "./records.ts";
 import { createTokenEndpoint, findRefreshToken, type GrantType, grantTypeNames, judgeRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -192,8 +192,6 @@ function createCredentialKey(options: CredentialOptions): (request: Request) => 
   return async (request) => {
     const browser = browsers.identify(request);
     if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
-    const link = hashSecret(new URL(request.url).searchParams.get("link") ?? "");
-    if (await signInLinks.read(storage, link) !== null) return `link ${link}`;
     if (request.method !== "POST") return null;
     const parameters = await readParameters(request.clone(), limits);
     if (!parameters.ok) return null;

@@ -72,10 +72,6 @@ const dead = {
     "Sign-in happens elsewhere",
     "You sign in at your organisation, and have no passphrase here. Start again from the application.",
   ),
-  sign_in_link_invalid: deadEnd(
-    "This sign-in link does not work",
-    "It is invalid, has expired, or was already used. Ask the operator of this server for a new one.",
-  ),
   set_up_link_invalid: deadEnd(
     "This set-up link does not work",
     "It is invalid, has expired, or was already used. Restart the server: it prints a new link in its terminal, good for ten minutes.",

@@ -150,12 +150,10 @@ export async function showSignIn(
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
     /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
-    /** The code of a sign-in link, which the form uses up. */
-    readonly link?: string;
   } = {},
 ): Promise<Response> {
   const { signIn } = pathsOf(options.issuer);
-  const { asOther = false, link, ...shown } = extra;
+  const { asOther = false, ...shown } = extra;
   if (options.signInElsewhere !== undefined) {
     const cookies = extra.cookies ?? [];
     return purpose.kind === "request"
@@ -171,14 +169,10 @@ export async function showSignIn(
   const asked = purpose.kind === "request" ? { request: purpose.waiting.handle } : { next: purpose.next };
   const choose = asOther ? { choose: "1" } : {};
   return signInPage({
-    ...company === undefined || purpose.kind === "account" && purpose.next === "companyLink" || link !== undefined
-      ? {}
-      : {
-        company: { host: new URL(company.issuer).host, path: companyPath(issuer, { ...asked, ...choose }), hasOwner },
-      },
-    action: purpose.kind === "account"
-      ? `${signIn}?${new URLSearchParams({ next: purpose.next, ...link === undefined ? {} : { link } })}`
-      : signIn,
+    ...company === undefined || purpose.kind === "account" && purpose.next === "companyLink" ? {} : {
+      company: { host: new URL(company.issuer).host, path: companyPath(issuer, { ...asked, ...choose }), hasOwner },
+    },
+    action: purpose.kind === "account" ? `${signIn}?${new URLSearchParams({ next: purpose.next })}` : signIn,
     hidden: [
       purpose.kind === "request"
         ? ["request", purpose.waiting.handle]

@@ -42,5 +42,3 @@ export const loadOperatorToken = (): Promise<typeof import("./operator_token.ts"
 export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> => import("./manage_users.ts");
 /** The company's identity provider, for its examination. */
 export const loadProvider = (): Promise<typeof import("./company/provider.ts")> => import("./company/provider.ts");
-/** Makes invitation, reset and sign-in links, and the endpoints behind them. */
-export const loadSetUp = (): Promise<typeof import("./set_up.ts")> => import("./set_up.ts");

@@ -270,9 +270,6 @@ export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant
 /** `["revoked_token", jti]`, expiring. */
 export const revokedTokens = defineRecordFamily("revoked_token", () => ({ revokedAt: z.number() }));
 
-/** `["sign_in_link", SHA-256 of the code]`, expiring. */
-export const signInLinks = defineRecordFamily("sign_in_link", () => ({ userId: z.string() }));
-
 /** `["operator_token", id]`, expiring. */
 export const operatorTokens = defineRecordFamily("operator_token", () => ({
   id: z.string(),

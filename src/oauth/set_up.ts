@@ -4,17 +4,10 @@
  * invited, or whose passphrase is reset.
  */
 import * as z from "zod";
-import {
-  type Browser,
-  type Browsers,
-  csrfToken,
-  foreignForm,
-  isCsrfToken,
-  readBrowserForm,
-} from "./browser_sessions.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { type InteractionOptions, pathsOf } from "./interaction.ts";
+import { type InteractionOptions, pathsOf, postForm } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { basePathOf, html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
@@ -29,22 +22,12 @@ import {
 import { listAccess } from "./grants.ts";
 import { requestHost } from "../lib/network.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
-import {
-  defineRecordFamily,
-  ownerId,
-  type RecordOf,
-  setUpCodes,
-  signInLinks,
-  type Stored,
-  unchanged,
-  users,
-} from "./records.ts";
+import { defineRecordFamily, ownerId, type RecordOf, setUpCodes, type Stored, unchanged, users } from "./records.ts";
 import {
   type Account,
   addUser,
   existingUserProblem,
   newUserProblem,
-  noSuchUser,
   resetUser,
   type UserProblem,
 } from "./manage_users.ts";
@@ -263,19 +246,21 @@ function choicePage(
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
       <p>You sign in with it as <strong>${userName}</strong>, and approve applications.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
-      <form method="post" action="${path}">
-        <input type="hidden" name="code" value="${code}">
-        <input type="hidden" name="csrf" value="${csrf}">
-        <input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>
-        <label class="field" for="passphrase">Passphrase</label>
-        <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
-          minlength="${minPassphraseCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
-        <p class="hint" id="rule">At least ${minPassphraseCharacters} characters; several unrelated words are easy to remember.</p>
-        <label class="field" for="confirmation">Repeat the passphrase</label>
-        <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
-          minlength="${minPassphraseCharacters}" maxlength="1024">
-        <div class="actions"><button type="submit">Set passphrase</button></div>
-      </form>
+      ${postForm(
+        path,
+        [["code", code], ["csrf", csrf]],
+        html`
+          <input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>
+          <label class="field" for="passphrase">Passphrase</label>
+          <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
+            minlength="${minPassphraseCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
+          <p class="hint" id="rule">At least ${minPassphraseCharacters} characters; several unrelated words are easy to remember.</p>
+          <label class="field" for="confirmation">Repeat the passphrase</label>
+          <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
+            minlength="${minPassphraseCharacters}" maxlength="1024">
+          <div class="actions"><button type="submit">Set passphrase</button></div>
+        `,
+      )}
     `,
   });
 }
@@ -358,44 +343,4 @@ async function isInvitationGood(
   if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
   const user = await users.read(storage, userId);
   return kind === "new" ? user === null : user?.value.epoch === epoch;
-}
-
-// * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the
-// browser a known one but signs no user in: the passphrase is still required, and wrong ones are delayed by browser.
-
-const signInLinkLifetimeMs = 600_000;
-
-/** Makes the code of a link for a user; the owner may have none stored (OWNER_PASSWORD_HASH). */
-export async function createSignInCode(
-  { storage, clock }: AdministrationOptions,
-  userId: string,
-): Promise<Result<string, UserProblem>> {
-  const user = userId === "" ? null : await users.read(storage, userId);
-  if (user === null && userId !== ownerId) return failure(noSuchUser(userId));
-  if (user?.value.disabled) {
-    return failure({
-      field: "name",
-      message: `${userId} is disabled; \`portcullis users enable ${userId}\` comes first`,
-    });
-  }
-  const code = `pcl_${randomSecret()}`;
-  await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + signInLinkLifetimeMs)] });
-  return success(code);
-}
-
-/** Whose link it is, `null` for a code that is not good. Uses nothing up: programs look at links, too. */
-export async function userOfSignInLink(storage: Storage, code: string): Promise<string | null> {
-  return (await signInLinks.read(storage, hashSecret(code)))?.value.userId ?? null;
-}
-
-/** Uses the code up: the browser is known from then on. The user's name, or `null` for a code that is not good. */
-export async function openSignInLink(
-  { storage, browsers }: { readonly storage: Storage; readonly browsers: Browsers },
-  browser: Browser,
-  code: string,
-): Promise<string | null> {
-  const link = await signInLinks.read(storage, hashSecret(code));
-  if (link === null || await storage.consume(link.key) === null) return null;
-  await browsers.know(browser, link.value.userId);
-  return link.value.userId;
 }

@@ -23,7 +23,6 @@ import {
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
-import { openSignInLink, userOfSignInLink } from "./set_up.ts";
 
 /** What checking a passphrase needs besides what all browser endpoints share. */
 export interface SignInOptions extends InteractionOptions {
@@ -40,9 +39,7 @@ export function createSignInEndpoint(options: SignInOptions & LinkOption): Endpo
   return async (request, peer) => {
     const browser = browsers.identify(request);
     const { searchParams } = new URL(request.url);
-    const code = searchParams.get("link");
     if (request.method === "GET") {
-      if (code !== null) return await showLinked(options, { browser, code, peer });
       const handle = searchParams.get("request") ?? "";
       const pending = await findPending(options, handle, browser);
       return pending === null
@@ -60,29 +57,8 @@ export function createSignInEndpoint(options: SignInOptions & LinkOption): Endpo
       logStep({ log, peer }, "sign_in", { outcome: "refused", reason });
       return errorPage(options.issuer, reason);
     }
-    if (code !== null) { // the browser signs in without the delays that others cause
-      const user = await openSignInLink(options, browser, code);
-      if (user === null) return refuseLink(options, peer);
-      log.write("audit", "sign_in_link", { outcome: "opened", user, address: peer.address });
-    }
     return await checkPassphrase(options, { request, peer, browser, purpose }, form.value);
   };
-}
-
-/** The page of a link from the command line. The link is used up by its form, since mail scanners look at links, too. */
-async function showLinked(
-  options: SignInOptions,
-  { browser, code, peer }: { readonly browser: Browser; readonly code: string; readonly peer: Peer },
-): Promise<Response> {
-  const userName = await userOfSignInLink(options.storage, code);
-  if (userName === null) return refuseLink(options, peer);
-  const purpose = { kind: "account", browser, next: "grants" } as const;
-  return await showSignIn(options, purpose, { userName, link: code, cookies: browser.cookies });
-}
-
-function refuseLink({ issuer, log }: SignInOptions, { address }: Peer): Response {
-  log.write("audit", "sign_in_link", { outcome: "refused", reason: "sign_in_link_invalid", address });
-  return errorPage(issuer, "sign_in_link_invalid");
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */

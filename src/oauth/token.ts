@@ -393,7 +393,7 @@ export async function findRefreshToken(storage: Storage, text: string): Promise<
 }
 
 /** When a family's tokens end: by their approval, or unused. */
-export function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
+function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
   return Math.min(endsAt, lastUsedAt + refreshIdleLifetimeSeconds * 1_000);
 }
 

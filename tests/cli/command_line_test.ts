@@ -15,7 +15,6 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["users reset", /NAME is missing/],
   ["users disable", /NAME is missing/],
   ["users enable", /NAME is missing/],
-  ["users sign-in-link", /NAME is missing/],
   ["backup", /DIRECTORY is missing/],
   ["restore", /DIRECTORY is missing/],
   ["completions", /completions needs one shell/],

@@ -481,7 +481,7 @@ Set SERVER_URL to the address that people type.[ Let the proxy pass Origin and H
 
 throttled: sign_in; refused too_many_attempts busy
 There were too many wrong passphrases, so the person has to wait.
-Wait as long as the page says. \`portcullis users sign-in-link\` lets the person in at once.
+Wait as long as the page says, or sign in with a browser that the person used before.
 
 person_not_let_in: sign_in; refused not_allowed
 The company's identity provider signed the person in, and no rule of OIDC_ALLOW fits them.
