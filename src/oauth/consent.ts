@@ -1,12 +1,9 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
-import * as z from "zod";
 import { refreshTokenLifetimeSeconds } from "./context.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
-import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, showSignIn } from "./interaction.ts";
-import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
+import { findPending, type InteractionOptions, type Pending, proofOf, showSignIn } from "./interaction.ts";
+import { equalInConstantTime, hashSecret, randomId } from "../lib/secrets.ts";
 import { asksForFiles, grantableScopes, showConsent } from "./consent_page.ts";
-import { html, pageResponse } from "../lib/page.ts";
-import type { InstanceSignIn } from "./servicenow_port.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
   authorizationCodeLifetimeSeconds,
@@ -16,207 +13,46 @@ import {
   clients,
   clientStillThere,
   conflict,
-  defineRecordFamily,
   retryOnConflict,
   unchanged,
   unusedClientId,
   waitingListOf,
 } from "./records.ts";
-import { usesServicenow } from "../lib/scopes.ts";
-import type { Clock } from "../lib/time.ts";
-import type { Batch, Put } from "../storage/mod.ts";
-import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
+import type { Batch } from "../storage/mod.ts";
+import { codeResponse, errorResponse } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./refusal.ts";
 
-// * Between consent and the way back to a client that may use ServiceNow: the offer to link an account there first. The
-// approval waits in the request, and the code is made when the person goes on, so that its short life begins then.
-
-/** The scopes that this person approved in this request, if their credential is still the same. */
-function approvedScopes({ request: { approved } }: Pending, { account }: SignedIn): readonly string[] | null {
-  if (approved?.userId !== account.id || approved.credentialHash !== account.credentialHash) return null;
-  const scopes = grantableScopes(approved.scopes, account);
-  return scopes.length === 0 ? null : scopes;
-}
-
-/** Whether these scopes need a linked account that the person lacks. */
-async function needsLink(
-  { servicenow }: InteractionOptions,
-  scopes: readonly string[],
-  { account }: SignedIn,
-): Promise<boolean> {
-  if (servicenow === undefined || !usesServicenow(scopes)) return false;
-  return (await servicenow.instance.status(account.id)).state !== "linked";
-}
-
-/** Stores the approval; `false` when the request was changed or answered in the meantime. */
-async function keepApproval(
-  { storage, clock }: InteractionOptions,
-  { handle, request, stored }: Pending,
-  { account: { id: userId, credentialHash } }: SignedIn,
-  scopes: readonly string[],
-): Promise<boolean> {
-  const value = { ...request, approved: { userId, credentialHash, scopes: [...scopes] } };
-  const expiresAt = clock() + approvedRequestLifetimeSeconds * 1_000;
-  return await storage.commit({
-    checks: [unchanged(stored)],
-    puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)],
-  });
-}
-
-/** The page after consent: link an account at the instance now, or later. */
-function showOffer(options: InteractionOptions, pending: Pending, { account }: SignedIn): Response {
-  return pageResponse({
-    title: "Link your ServiceNow account",
-    formsLeave: true,
-    body: html`
-      <h1>Link your ServiceNow account</h1>
-      <p>You allowed “${pending.client.name}” to use ServiceNow. It acts there as you, with your own rights only, so it
-        needs your account at <strong class="mono">${new URL(options.servicenow?.instance.origin ?? "")
-          .host}</strong>.</p>
-      <p class="quiet">You sign in to ServiceNow and come back here, and then to the application. Until an account is
-        linked, the application cannot use ServiceNow.</p>
-      <form method="post" action="${pathsOf(options.issuer).consent}">
-        <input type="hidden" name="request" value="${pending.handle}">
-        <input type="hidden" name="account" value="${account.id}">
-        <input type="hidden" name="proof" value="${proofOf(options, pending, account)}">
-        <div class="actions">
-          <button type="submit" name="decision" value="link">Link your ServiceNow account now</button>
-          <button type="submit" name="decision" value="later" class="plain">Later</button>
-        </div>
-      </form>
-    `,
-  });
-}
-
-/** Redirects the browser to the instance, which returns it to this request. */
-async function visitInstance(
-  instance: InstanceSignIn,
-  { handle, request: { browserHash } }: Pending,
-  { account }: SignedIn,
-): Promise<Response> {
-  const purpose = { kind: "link", subject: account.id, next: handle } as const;
-  const { url } = await instance.begin({ browser: browserHash, purpose });
-  return goToInstancePage(url);
-}
-
-/** `["answered_request", SHA-256 of the handle]`, expiring. */
-const answeredRequests = defineRecordFamily("answered_request", () => ({
-  /** SHA-256 of the cookie of the browser that decided. */
-  browserHash: z.string(),
-  /** SHA-256 of the decision as it was posted. */
-  decisionHash: z.string(),
-  redirectUri: z.string(),
-  state: z.string().nullable(),
-  isAllowed: z.boolean(),
-}));
-
-/** From consent on, where the person links an account first: twice what the visit to the instance may take. */
-const approvedRequestLifetimeSeconds = 1_200;
-
-// * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer
-// to the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed
-// once.
-
-const repeatSeconds = 30;
-
-/** The one code of a request. Only the page has the handle, and only we the key. */
-function codeOf(secrets: SecretBox, handle: string): string {
-  return `pca_${secrets.authenticate("authorization-code", handle)}`;
-}
-
-/** The answer to a decision. */
-function decisionResponse(
-  { issuer, secrets }: InteractionOptions,
-  { handle, target, isAllowed }: {
-    readonly handle: string;
-    readonly target: ResponseTarget;
-    readonly isAllowed: boolean;
-  },
-): Response {
-  return isAllowed
-    ? codeResponse(issuer, target, codeOf(secrets, handle))
-    : errorResponse(issuer, target, "access_denied", { description: "The user denied access", status: 303 });
-}
-
-/** The record of a decision, so that sending it again gets the same answer. */
-function rememberDecision(
-  { handle, request, form, isAllowed }: {
-    readonly handle: string;
-    readonly request: AuthorizationRequest;
-    readonly form: URLSearchParams;
-    readonly isAllowed: boolean;
-  },
-  clock: Clock,
-): Put {
-  const { browserHash, redirectUri, state } = request;
-  const answered = { browserHash, decisionHash: decisionHash(form), redirectUri, state, isAllowed };
-  return answeredRequests.put(hashSecret(handle), answered, clock() + repeatSeconds * 1_000);
-}
-
-/** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
-async function repeatDecision(
-  options: InteractionOptions,
-  browser: Browser,
-  form: URLSearchParams,
-): Promise<Response | null> {
-  const handle = form.get("request") ?? "";
-  const answered = handle === "" ? null : await answeredRequests.read(options.storage, hashSecret(handle));
-  if (answered === null || !browser.hashes.includes(answered.value.browserHash)) return null;
-  if (answered.value.decisionHash !== decisionHash(form)) return null;
-  return decisionResponse(options, { handle, target: answered.value, isAllowed: answered.value.isAllowed });
-}
-
-function decisionHash(form: URLSearchParams): string {
-  const parts = ["account", "proof", "decision"].map((name) => form.get(name));
-  return hashSecret(JSON.stringify([...parts, ...form.getAll("scope").sort(), ...form.getAll("directory").sort()]));
-}
-
 export function createConsentEndpoint(options: InteractionOptions): Endpoint {
-  const { log, limits, browsers } = options;
-  /** On the way back to a client, the session ends where other programs of this machine could use it. */
-  const leave = async <Answer extends Response | null>(request: Request, response: Answer): Promise<Answer> => {
-    if (browsers.cookiesReachOtherPorts && response?.status === 303) {
-      response.headers.append("set-cookie", await browsers.signOut(request));
-    }
-    return response;
-  };
-  /** For the second of two forms that a double click sent. */
-  const offerAgain = async (request: Request, form: URLSearchParams): Promise<Response | null> => {
-    const pending = await findPending(options, form.get("request") ?? "", browsers.identify(request));
-    const signedIn = pending === null ? null : await signedInFor(options, pending, request);
-    if (pending === null || signedIn === null || approvedScopes(pending, signedIn) === null) return null;
-    return showOffer(options, pending, signedIn);
-  };
+  const { log, limits, browsers, issuer } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
     const gone = (): Response => {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
       logStep({ log, peer }, "consent", { outcome: "refused", reason });
-      return errorPage(options.issuer, reason);
+      return errorPage(issuer, reason);
     };
     if (request.method === "GET") {
-      const { searchParams } = new URL(request.url);
-      const pending = await findPending(options, searchParams.get("request") ?? "", browser);
-      if (pending === null) return await repeatDecision(options, browser, searchParams) ?? gone();
+      const handle = new URL(request.url).searchParams.get("request") ?? "";
+      const pending = await findPending(options, handle, browser);
+      if (pending === null) return gone();
       const signedIn = await signedInFor(options, pending, request);
-      if (signedIn === null) return await showSignIn(options, { kind: "request", waiting: pending });
-      const scopes = approvedScopes(pending, signedIn);
-      if (scopes === null) return await showConsent(options, pending, signedIn);
-      if (await needsLink(options, scopes, signedIn)) return showOffer(options, pending, signedIn);
-      return await leave(request, await answer(options, { pending, signedIn, peer }, { form: searchParams, scopes })) ??
-        await repeatDecision(options, browser, searchParams) ?? gone();
+      return signedIn === null
+        ? await showSignIn(options, { kind: "request", waiting: pending })
+        : await showConsent(options, pending, signedIn);
     }
-    if (request.method !== "POST") return methodNotAllowedPage(options.issuer, "GET", "POST");
+    if (request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(options.issuer, form.error);
+    if (!form.ok) return errorPage(issuer, form.error);
     const pending = await findPending(options, form.value.get("request") ?? "", browser);
     if (pending === null) return await repeatDecision(options, browser, form.value) ?? gone();
     const session = await signedInFor(options, pending, request);
-    const signedIn = session ??
-      (browsers.cookiesReachOtherPorts ? await signedInByPage(options, pending, form.value) : null);
-    if (signedIn === null) return await showSignIn(options, { kind: "request", waiting: pending });
+    const byPage = session === null && browsers.cookiesReachOtherPorts;
+    const signedIn = byPage ? await signedInByPage(options, pending, form.value) : session;
+    // Without a session there is no way back from the instance.
+    const needsSession = form.value.get("decision") === "link" && session === null;
+    if (signedIn === null || needsSession) return await showSignIn(options, { kind: "request", waiting: pending });
     // Another user signed in meanwhile, in another tab: show whose consent this would be.
     if (form.value.get("account") !== signedIn.account.id) {
       return await showConsent(options, pending, signedIn, {
@@ -224,11 +60,13 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
         ticked: form.value.getAll("scope"),
       });
     }
-    // Without a session there is no way back from the instance.
-    const mayLink = session !== null;
-    const response = await decide(options, { pending, signedIn, peer, mayLink }, form.value) ??
-      await repeatDecision(options, browser, form.value) ?? await offerAgain(request, form.value) ?? gone();
-    return await leave(request, response);
+    const response = await decide(options, { pending, signedIn, peer }, form.value) ??
+      await repeatDecision(options, browser, form.value) ?? gone();
+    // On the way back to a client, the session ends where other programs of this machine could use it.
+    if (browsers.cookiesReachOtherPorts && response.status === 303) {
+      response.headers.append("set-cookie", await browsers.signOut(request));
+    }
+    return response;
   };
 }
 
@@ -264,120 +102,157 @@ interface Decision {
 /** Carries the decision out; `null` when the same page was answered a moment ago. */
 async function decide(
   options: InteractionOptions,
-  decision: Decision & { readonly mayLink: boolean },
+  decision: Decision,
   form: URLSearchParams,
 ): Promise<Response | null> {
-  const { pending, signedIn, mayLink } = decision;
-  const approved = approvedScopes(pending, signedIn);
+  const { pending, signedIn } = decision;
   switch (form.get("decision")) {
     case "link":
-      if (!mayLink) return await showSignIn(options, { kind: "request", waiting: pending });
-      return approved === null || options.servicenow === undefined
-        ? await showConsent(options, pending, signedIn)
-        : await visitInstance(options.servicenow.instance, pending, signedIn);
-    case "later":
-      return approved === null
-        ? await showConsent(options, pending, signedIn)
-        : await answer(options, decision, { form, scopes: approved });
+      return await linkFirst(options, decision);
     case "allow": {
       const ticked = new Set(form.getAll("scope"));
       const grantable = grantableScopes(pending.request.scopes, signedIn.account); // only what was requested
       const scopes = grantable.filter((name) => ticked.has(name));
-      const chosen = withDirectories(options, pending, { form, scopes });
-      if (scopes.length === 0 || chosen.request.directories?.length === 0) {
+      const directories = limitOf(options, form, scopes);
+      if (scopes.length === 0 || directories?.length === 0) {
         const problem = `Tick at least one ${scopes.length === 0 ? "box" : "folder"}, or choose Deny.`;
         return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
       }
-      if (!mayLink || !await needsLink(options, scopes, signedIn)) {
-        return await answer(options, { ...decision, pending: chosen }, { form, scopes });
-      }
-      return await keepApproval(options, chosen, signedIn, scopes) ? showOffer(options, chosen, signedIn) : null;
+      return await answer(options, decision, form, { scopes, ...directories && { directories } });
     }
     default:
-      return await answer(options, decision, { form, scopes: null });
+      return await answer(options, decision, form, null);
   }
 }
 
-/** The request with the directories that the person ticked: none listed where it is all, or no files are asked for. */
-function withDirectories(
-  { directories: known = [] }: InteractionOptions,
-  pending: Pending,
-  { form, scopes }: { readonly form: URLSearchParams; readonly scopes: readonly string[] },
-): Pending {
-  const directories = known.filter((name) => form.getAll("directory").includes(name));
-  const { directories: _, ...request } = pending.request;
-  const isLimited = asksForFiles(scopes) && directories.length < known.length;
-  return { ...pending, request: isLimited ? { ...request, directories } : request };
+/** The request waits longer where an account is linked first: twice what the visit to the instance may take. */
+const linkingLifetimeMs = 1_200_000;
+
+/** Sends the browser to link an account of the ServiceNow instance, which returns it to this request. */
+async function linkFirst(
+  { storage, clock, servicenow }: InteractionOptions,
+  { pending: { handle, request, stored }, signedIn: { account } }: Decision,
+): Promise<Response | null> {
+  if (servicenow === undefined) return null;
+  const isKept = await storage.commit({
+    checks: [unchanged(stored)],
+    puts: [authorizationRequests.put(hashSecret(handle), request, clock() + linkingLifetimeMs)],
+  });
+  if (!isKept) return null;
+  const purpose = { kind: "link", subject: account.id, next: handle } as const;
+  const { url } = await servicenow.instance.begin({ browser: request.browserHash, purpose });
+  return goToInstancePage(url);
 }
 
-/** Consumes the request and redirects the browser; without `scopes` the user denied. */
+/** The directories that the person ticked; `undefined` where it is all, or no files are asked for. */
+function limitOf(
+  { directories: known = [] }: InteractionOptions,
+  form: URLSearchParams,
+  scopes: readonly string[],
+): string[] | undefined {
+  const ticked = known.filter((name) => form.getAll("directory").includes(name));
+  return asksForFiles(scopes) && ticked.length < known.length ? ticked : undefined;
+}
+
+/** What a user allowed. */
+interface Allowed {
+  readonly scopes: readonly string[];
+  readonly directories?: string[];
+}
+
+/** A browser may send a decision twice, and shows the answer to the second: for so long it is the same redirect. */
+const repeatSeconds = 30;
+
+/** Answers the request and redirects the browser; `allowed` is `null` where the user denied. */
 async function answer(
   options: InteractionOptions,
   { pending, signedIn, peer }: Decision,
-  { form, scopes }: { readonly form: URLSearchParams; readonly scopes: readonly string[] | null },
+  form: URLSearchParams,
+  allowed: Allowed | null,
 ): Promise<Response | null> {
   const { storage, log, clock } = options;
   const { request, handle, stored } = pending;
-  const fields = { user: signedIn.account.id, client: pending.client.id };
   const grantId = randomId();
-  const isAllowed = scopes !== null;
-  const answered = rememberDecision({ handle, request, form, isAllowed }, clock);
-  const approval = isAllowed ? approve(options, { ...pending, grantId }, signedIn, scopes) : { puts: [], deletes: [] };
+  const answered = { decisionHash: decisionHash(form), isAllowed: allowed !== null };
+  const repeatable = authorizationRequests.put(
+    hashSecret(handle),
+    { ...request, answered },
+    clock() + repeatSeconds * 1_000,
+  );
+  const approval = allowed === null ? { puts: [], deletes: [] } : approve(options, pending, signedIn, grantId, allowed);
   const committed = await retryOnConflict(async () => {
     const clientCheck = await clientStillThere(storage, pending.client);
     const waiting = await storage.get(stored.key);
     if (clientCheck === null || waiting?.version !== stored.version) return false;
     const done = await storage.commit({
       checks: [unchanged(stored), clientCheck],
-      puts: [answered, ...approval.puts],
-      deletes: [stored.key, ...approval.deletes],
+      puts: [repeatable, ...approval.puts],
+      deletes: approval.deletes,
     });
     return done || conflict;
   });
   if (!committed) return null;
-  logStep({ log, peer }, "consent", {
-    outcome: isAllowed ? "allowed" : "denied",
-    ...(isAllowed ? { scopes } : {}),
-    ...fields,
-  }, isAllowed ? { grant: grantId } : {});
-  return decisionResponse(options, { handle, target: request, isAllowed });
+  const fields = { user: signedIn.account.id, client: pending.client.id };
+  if (allowed === null) logStep({ log, peer }, "consent", { outcome: "denied", ...fields });
+  else {
+    const { scopes } = allowed;
+    logStep({ log, peer }, "consent", { outcome: "allowed", scopes, ...fields }, { grant: grantId });
+  }
+  return decisionResponse(options, handle, { ...request, answered });
 }
 
 /** The writes that store the code and keep the client. */
 function approve(
-  { secrets, clock }: InteractionOptions,
-  { handle, request, client, grantId }: Pending & { readonly grantId: string },
+  options: InteractionOptions,
+  { handle, request, client }: Pending,
   { account }: SignedIn,
-  scopes: readonly string[],
+  grantId: string,
+  { scopes, ...limit }: Allowed,
 ): Required<Pick<Batch, "puts" | "deletes">> {
-  const now = clock();
+  const now = options.clock();
   const expiresAt = now + authorizationCodeLifetimeSeconds * 1_000;
   const { clientId, redirectUri, codeChallenge, resource } = request;
-  const record = {
-    grantId,
-    clientId,
-    userId: account.id,
-    credentialHash: account.credentialHash,
-    redirectUri,
-    codeChallenge,
-    scopes: [...scopes],
-    ...request.directories && { directories: request.directories },
-    resource,
-    createdAt: now,
-    expiresAt,
-    redeemedAt: null,
-  };
-  const isFirstUse = client.origin === "registered" && client.usedAt === null;
+  const { id: userId, credentialHash } = account;
+  const named = { grantId, clientId, userId, credentialHash, redirectUri, codeChallenge, resource };
+  const record = { ...named, scopes: [...scopes], ...limit, createdAt: now, expiresAt, redeemedAt: null };
+  const codePut = authorizationCodes.put(hashSecret(codeOf(options, handle)), record, expiresAt);
+  const used = { ...client, usedAt: now };
   // A metadata document is kept from here on, so that refreshing does not depend on its web server.
   const snapshotUntil = now + refreshTokenLifetimeSeconds * 1_000;
+  if (client.origin === "metadata_document") {
+    return { puts: [codePut, clients.put(client.id, used, snapshotUntil)], deletes: [] };
+  }
+  if (client.origin !== "registered" || client.usedAt !== null) return { puts: [codePut], deletes: [] };
   return {
-    puts: [
-      authorizationCodes.put(hashSecret(codeOf(secrets, handle)), record, expiresAt),
-      ...(isFirstUse ? [clients.put(client.id, { ...client, usedAt: now })] : []),
-      ...(client.origin === "metadata_document"
-        ? [clients.put(client.id, { ...client, usedAt: now }, snapshotUntil)]
-        : []),
-    ],
-    deletes: isFirstUse ? [waitingListOf(client).key(...unusedClientId(client))] : [],
+    puts: [codePut, clients.put(client.id, used)],
+    deletes: [waitingListOf(client).key(...unusedClientId(client))],
   };
+}
+
+/** The one code of a request: derived, so that it need not be stored. Only the page has the handle, and only we the key. */
+function codeOf({ secrets }: InteractionOptions, handle: string): string {
+  return `pca_${secrets.authenticate("authorization-code", handle)}`;
+}
+
+function decisionResponse(options: InteractionOptions, handle: string, request: AuthorizationRequest): Response {
+  return request.answered?.isAllowed
+    ? codeResponse(options.issuer, request, codeOf(options, handle))
+    : errorResponse(options.issuer, request, "access_denied", { description: "The user denied access", status: 303 });
+}
+
+/** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
+async function repeatDecision(
+  options: InteractionOptions,
+  browser: Browser,
+  form: URLSearchParams,
+): Promise<Response | null> {
+  const handle = form.get("request") ?? "";
+  const request = (await authorizationRequests.read(options.storage, hashSecret(handle)))?.value;
+  if (request === undefined || !browser.hashes.includes(request.browserHash)) return null;
+  return request.answered?.decisionHash === decisionHash(form) ? decisionResponse(options, handle, request) : null;
+}
+
+function decisionHash(form: URLSearchParams): string {
+  const parts = ["account", "proof", "decision"].map((name) => form.get(name));
+  return hashSecret(JSON.stringify([...parts, ...form.getAll("scope").sort(), ...form.getAll("directory").sort()]));
 }

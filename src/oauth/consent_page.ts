@@ -1,7 +1,7 @@
 /** The page where a user decides what a client may do. */
 import type { SignedIn } from "./browser_sessions.ts";
 import { type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
-import { type InteractionOptions, pathsOf, proofOf, type Waiting } from "./interaction.ts";
+import { factList, type InteractionOptions, mono, pathsOf, postForm, proofOf, type Waiting } from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
 import type { Client } from "./records.ts";
 import { nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
@@ -36,6 +36,27 @@ export async function showConsent(
   const choices = scopeCatalogue.filter((scope) => scopes.includes(scope.name));
   const beyond = scopeCatalogue.filter(({ name }) => request.scopes.includes(name) && !scopes.includes(name));
   const title = `${client.name} wants access`;
+  const form = html`
+    ${noDefaultButton}
+    <fieldset>
+      <legend>This lets it</legend>
+      ${choices.map((scope) => scopeChoice(scope, scopes, ticked ?? scopes))}
+      ${beyond.length > 0 &&
+        html`<p class="hint">Your groups do not let you allow this: ${
+          beyond.map(({ words }) => words).join("; ")
+        }.</p>`}
+    </fieldset>
+    ${directories.length > 0 && asksForFiles(scopes) && html`
+      <fieldset>
+        <legend>In these folders</legend>
+        ${directories.map((directory) => choice({ field: "directory", value: directory, words: directory }))}
+      </fieldset>
+    `}
+    <div class="actions">
+      ${choices.length > 0 && html`<button type="submit" name="decision" value="allow">Allow</button>`}
+      <button type="submit" name="decision" value="deny" class="plain">Deny</button>
+    </div>
+  `;
   return pageResponse({
     title,
     formsLeave: true,
@@ -44,81 +65,49 @@ export async function showConsent(
       <h1>${title}</h1>
       ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
       ${caution}
-      <dl class="facts">
-        <div>
-          <dt>Application</dt>
-          <dd>“${client.name}”</dd>
-          <dd class="quiet">${identityFact(client)}</dd>
-        </div>
-        <div>
-          <dt>Redirects to</dt>
-          <dd class="mono">${name}</dd>
-        </div>
-        ${workspace !== undefined && html`
-          <div>
-            <dt>Workspace</dt>
-            <dd class="mono">${workspace}</dd>
-          </div>
-        `}
-        <div>
-          <dt>Signed in as</dt>
-          <dd>${account.displayName}</dd>
-          <dd><a href="${paths.signIn}?${new URLSearchParams({ request: handle })
-            .toString()}">Not you?</a></dd>
-        </div>
-        ${servicenowAccount === null ? null : accountFact(servicenowAccount)}
-      </dl>
-      <form method="post" action="${paths.consent}">
-        ${noDefaultButton}
-        <input type="hidden" name="request" value="${handle}">
-        <input type="hidden" name="account" value="${account.id}">
-        <input type="hidden" name="proof" value="${proofOf(options, waiting, account)}">
-        <fieldset>
-          <legend>This lets it</legend>
-          ${choices.map((scope) => scopeChoice(scope, scopes, ticked ?? scopes))}
-          ${beyond.length > 0 &&
-            html`<p class="hint">Your groups do not let you allow this: ${
-              beyond.map(({ words }) => words).join("; ")
-            }.</p>`}
-        </fieldset>
-        ${directories.length > 0 && asksForFiles(scopes) && html`
-          <fieldset>
-            <legend>In these folders</legend>
-            ${directories.map((directory) =>
-              html`
-                <label class="scope">
-                  <input type="checkbox" name="directory" value="${directory}" checked>
-                  <span>${directory}</span>
-                </label>
-              `
-            )}
-          </fieldset>
-        `}
-        <div class="actions">
-          ${choices.length > 0 && html`<button type="submit" name="decision" value="allow">Allow</button>`}
-          <button type="submit" name="decision" value="deny" class="plain">Deny</button>
-        </div>
-      </form>
+      ${factList([
+        ["Application", `“${client.name}”`, html`<span class="quiet">${identityFact(client)}</span>`],
+        ["Redirects to", mono(name)],
+        ["Workspace", workspace === undefined ? null : mono(workspace)],
+        [
+          "Signed in as",
+          account.displayName,
+          html`<a href="${paths.signIn}?${new URLSearchParams({ request: handle }).toString()}">Not you?</a>`,
+        ],
+        ["ServiceNow account", servicenowAccount && accountWords(servicenowAccount)],
+      ])}
+      ${consentForm(options, waiting, account, form)}
+      ${servicenowAccount !== null && servicenowAccount.state !== "linked" &&
+        consentForm(options, waiting, account, linkFirst(servicenow?.instance.origin ?? ""))}
       <p class="hint">You can end this at any time: <a href="${paths.grants}">Access page</a></p>
       <details>
         <summary>Details</summary>
-        <dl class="facts">
-          <div>
-            <dt>Access to</dt>
-            <dd class="mono">${resource}</dd>
-          </div>
-          <div>
-            <dt>Scopes</dt>
-            <dd class="mono">${choices.map((scope) => scope.name).join(" ")}</dd>
-          </div>
-          <div>
-            <dt>Access lasts</dt>
-            <dd>${lifetimeWords(lifetimes, client)}</dd>
-          </div>
-        </dl>
+        ${factList([
+          ["Access to", mono(resource)],
+          ["Scopes", mono(choices.map((scope) => scope.name).join(" "))],
+          ["Access lasts", lifetimeWords(lifetimes, client)],
+        ])}
       </details>
     `,
   });
+}
+
+/** The offer to link an account before the decision: the application acts at the instance as the person. */
+function linkFirst(origin: string): Html {
+  return html`
+    <p class="note plain">To use ServiceNow, the application needs your account at
+      <strong class="mono">${new URL(origin).host}</strong>. You sign in there and come back here.</p>
+    <div class="actions">
+      <button type="submit" name="decision" value="link" class="plain">Link your ServiceNow account first</button>
+    </div>
+  `;
+}
+
+/** A form about a waiting request, which proves that it was shown to this user. */
+function consentForm(options: InteractionOptions, waiting: Waiting, account: Account, shown: Html): Html {
+  const proof = proofOf(options, waiting, account);
+  const hidden = { request: waiting.handle, account: account.id, proof };
+  return postForm(pathsOf(options.issuer).consent, Object.entries(hidden), shown);
 }
 
 /** Whether these scopes lead to files. */
@@ -136,24 +125,34 @@ export function grantableScopes(requested: readonly string[], { mayGrant }: Acco
 const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
 
 function scopeChoice(scope: ScopeDefinition, scopes: readonly string[], ticked: readonly string[]): Html {
-  const including = scopeCatalogue.find(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
-  const checked = ticked.includes(scope.name) && html`checked`;
+  const isIncluded = scopeCatalogue.some(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
+  const note = isIncluded ? "Included in the next one." : null;
+  return choice({ field: "scope", value: scope.name, words: scope.words, isTicked: ticked.includes(scope.name), note });
+}
+
+function choice({ field, value, words, isTicked = true, note = null }: {
+  readonly field: "scope" | "directory";
+  readonly value: string;
+  readonly words: string;
+  readonly isTicked?: boolean;
+  readonly note?: string | null;
+}): Html {
   return html`
-    <label class="${including === undefined ? "scope" : "scope included"}">
-      <input type="checkbox" name="scope" value="${scope.name}" ${checked}>
-      <span>${scope.words}</span>
-      ${including !== undefined && html`<small>Included in the next one.</small>`}
+    <label class="${note === null ? "scope" : "scope included"}">
+      <input type="checkbox" name="${field}" value="${value}" ${isTicked && html`checked`}>
+      <span>${words}</span>
+      ${note !== null && html`<small>${note}</small>`}
     </label>
   `;
 }
 
 /** Who vouches for the client's name: no one, the operator, or the domain of its metadata. */
-function identityFact({ origin, id }: Client): Html {
+function identityFact({ origin, id }: Client): Html | string {
   switch (origin) {
     case "registered":
-      return html`Name not verified`;
+      return "Name not verified";
     case "operator":
-      return html`Added by the operator of this server`;
+      return "Added by the operator of this server";
     case "metadata_document":
       return html`Published by <strong>${new URL(id).host}</strong>`;
   }
@@ -182,15 +181,10 @@ function destination(redirectUri: string, client: Client): { readonly name: stri
   };
 }
 
-function accountFact(status: ServicenowStatus): Html {
-  return html`
-    <div>
-      <dt>ServiceNow account</dt>
-      <dd>${status.state === "linked"
-        ? `${status.account.name} (${status.account.userName})`
-        : "Not linked yet. You are asked about that next."}</dd>
-    </div>
-  `;
+function accountWords(status: ServicenowStatus): string {
+  return status.state === "linked"
+    ? `${status.account.name} (${status.account.userName})`
+    : "Not linked yet: link it before you decide, or later.";
 }
 
 /** How long access lasts: at most, and without use. A client that cannot renew it has it for as long as one token. */

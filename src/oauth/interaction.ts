@@ -53,15 +53,15 @@ export function pathsOf(
   };
 }
 
-/** The waiting request of a handle; `null` when it is gone or belongs to another browser (CSRF, session swapping). */
+/** The waiting request of a handle; `null` when it is answered, gone or belongs to another browser (CSRF, session swapping). */
 export async function findPending(
   options: InteractionOptions,
   handle: string,
   browser: Browser,
 ): Promise<Pending | null> {
-  if (handle === "") return null;
   const stored = await authorizationRequests.read(options.storage, hashSecret(handle));
-  if (stored === null || !browser.hashes.includes(stored.value.browserHash)) return null;
+  if (stored === null || stored.value.answered !== undefined) return null;
+  if (!browser.hashes.includes(stored.value.browserHash)) return null;
   const client = await options.findClient(stored.value.clientId);
   return client === null ? null : { handle, request: stored.value, client, stored };
 }
@@ -114,20 +114,22 @@ export function postForm(action: string, hidden: Iterable<readonly [name: string
   `;
 }
 
-/** Names, and what stands under each; those without a value are left out. */
-export function factList(facts: readonly (readonly [name: string, value: Html | string | null | undefined])[]): Html {
+type Fact = readonly [name: string, ...values: (Html | string | null | undefined)[]];
+
+/** Names, and what stands under each; a name whose first value is missing is left out. */
+export function factList(facts: readonly Fact[]): Html {
   return html`
     <dl class="facts">
-      ${facts.map(([name, value]) =>
-        value && html`
-          <div>
-            <dt>${name}</dt>
-            <dd>${value}</dd>
-          </div>
-        `
+      ${facts.filter(([, first]) => first).map(([name, ...values]) =>
+        html`<div><dt>${name}</dt>${values.map((value) => html`<dd>${value}</dd>`)}</div>`
       )}
     </dl>
   `;
+}
+
+/** A name of the machines' kind: an address, a scope. */
+export function mono(text: string): Html {
+  return html`<span class="mono">${text}</span>`;
 }
 
 /** Sends a browser whose passphrase was right to the company's provider, to link an account there. */

@@ -110,16 +110,14 @@ export const authorizationRequests = defineRecordFamily("authorization_request",
   state: z.string().nullable(),
   codeChallenge: z.string(),
   scopes: z.array(z.string()),
-  /** Those of the workspace that the person allowed; all when absent. */
-  directories: z.array(z.string()).optional(),
   resource: z.string(),
   /** SHA-256 of the cookie of the browser that started it. */
   browserHash: z.string(),
   /** `prompt=login`: a session from before this time does not count. */
   signInAfter: z.number(),
   createdAt: z.number(),
-  /** Allowed, and waiting for the person to link an account first. */
-  approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
+  /** What was decided, by SHA-256 of the form as it was posted; the request is over then. */
+  answered: z.object({ decisionHash: z.string(), isAllowed: z.boolean() }).optional(),
 }));
 
 export type AuthorizationRequest = RecordOf<typeof authorizationRequests>;

@@ -2,7 +2,7 @@
  * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which accepts users
  * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
  */
-import { dateAndTime, type Html, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
+import { dateAndTime, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
 import {
   accountName,
   type FinishedVisit,
@@ -17,11 +17,14 @@ import type { Storage } from "../storage/mod.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   accountPageIn,
+  factList,
   findPending,
   type InteractionOptions,
+  mono,
   pathOfPage,
   pathOfRequest,
   pathsOf,
+  postForm,
   showSignIn,
   type SignInElsewhere,
 } from "./interaction.ts";
@@ -167,6 +170,7 @@ function linkPage(
 ): Response {
   const paths = pathsOf(issuer);
   const isLinked = health?.state === "linked";
+  const problem = health && linkProblem(health);
   const title = isLinked ? "Your ServiceNow account" : "Link your ServiceNow account";
   return pageResponse({
     title,
@@ -176,29 +180,27 @@ function linkPage(
       <p class="quiet">Signed in here as <strong>${account
         .displayName}</strong>. Applications that you allow to use ServiceNow
         act there as you, with your own rights only.</p>
-      <dl class="facts">
-        <div>
-          <dt>Instance</dt>
-          <dd class="mono">${new URL(instance.origin).host}</dd>
-        </div>
-        <div>
-          <dt>Account</dt>
-          <dd>${health === null ? "Not linked" : accountName(health)}</dd>
-        </div>
-        ${health && healthFacts(health)}
-      </dl>
+      ${factList([
+        ["Instance", mono(new URL(instance.origin).host)],
+        ["Account", health === null ? "Not linked" : accountName(health)],
+        ["Linked", health && dateAndTime(health.linkedAt)],
+        ["Last renewed", health && problem === null ? dateAndTime(health.renewedAt) : null],
+        ["Problem", problem],
+        ["Refused", health?.refusedAt ? dateAndTime(health.refusedAt) : null],
+      ])}
       ${isLinked && html`<p class="note good">You can go back to your application.</p>`}
-      <form method="post" action="${paths.servicenowLink}">
-        <input type="hidden" name="csrf" value="${csrfToken(secrets, browser)}">
-        <div class="actions">
-          <button type="submit" name="action" value="link">${health === null
-            ? "Link your ServiceNow account"
-            : "Sign in to ServiceNow again"}</button>
-          ${health === null
-            ? null
-            : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
-        </div>
-      </form>
+      ${postForm(
+        paths.servicenowLink,
+        [["csrf", csrfToken(secrets, browser)]],
+        html`
+          <div class="actions">
+            <button type="submit" name="action" value="link">${health === null
+              ? "Link your ServiceNow account"
+              : "Sign in to ServiceNow again"}</button>
+            ${health && html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
+          </div>
+        `,
+      )}
       <p class="hint">See also your <a href="${paths.grants}">Access page</a>.</p>
     `,
   });
@@ -218,22 +220,6 @@ export function goToInstancePage(url: string, name = "ServiceNow"): Response {
   });
   response.headers.set("refresh", `0; url=${url}`);
   return response;
-}
-
-function healthFacts(health: LinkHealth): Html {
-  const problem = linkProblem(health);
-  const fact = (name: string, value: Html | string): Html =>
-    html`
-      <div>
-        <dt>${name}</dt>
-        <dd>${value}</dd>
-      </div>
-    `;
-  return html`
-    ${fact("Linked", dateAndTime(health.linkedAt))}
-    ${problem === null ? fact("Last renewed", dateAndTime(health.renewedAt)) : fact("Problem", problem)}
-    ${health.refusedAt !== null && fact("Refused", dateAndTime(health.refusedAt))}
-  `;
 }
 
 const startAgain = "start again from the application, or from your ServiceNow account page.";

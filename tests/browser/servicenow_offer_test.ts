@@ -8,7 +8,7 @@ import { openPage } from "./steps.ts";
 
 const passphrase = "correct horse battery";
 
-async function reachOffer(page: Page, authorize: string): Promise<void> {
+async function reachConsent(page: Page, authorize: string): Promise<void> {
   await page.goto(authorize);
   const sign = page.getByRole("button", { name: "Sign in" });
   await sign.or(page.getByRole("button", { name: "Allow" })).waitFor();
@@ -16,12 +16,11 @@ async function reachOffer(page: Page, authorize: string): Promise<void> {
     await page.getByLabel("Passphrase", { exact: true }).fill(passphrase);
     await sign.click();
   }
-  await page.getByRole("button", { name: "Allow" }).click();
-  await page.getByRole("heading", { name: "Link your ServiceNow account" }).waitFor();
+  await page.getByRole("heading", { name: "Desk wants access" }).waitFor();
 }
 
 chromiumTest(
-  "after consent in Chromium, an account is linked or left for later, and the application gets its code",
+  "on the consent page in Chromium, an account is linked or left for later, and the application gets its code",
   async (browser) => {
     await using place = await startServicenowServer({
       SIGN_IN: "local",
@@ -53,17 +52,19 @@ chromiumTest(
     })}`;
     try {
       const page = await openPage(browser, { bypassCSP: false, viewport: { width: 320, height: 800 } });
-      await reachOffer(page, authorize);
+      await reachConsent(page, authorize);
       await assertFits(page);
       assert.deepEqual(await accessibilityProblems(page), []);
-      await page.getByRole("button", { name: "Later" }).click();
+      await page.getByRole("button", { name: "Allow" }).click();
       await page.getByText("connected").waitFor();
       assert.ok(new URL(page.url()).searchParams.has("code"));
 
-      await reachOffer(page, authorize);
-      await page.getByRole("button", { name: "Link your ServiceNow account now" }).click();
+      await reachConsent(page, authorize);
+      await page.getByRole("button", { name: "Link your ServiceNow account first" }).click();
       await page.getByLabel("User name").fill("ada");
       await page.getByLabel("Password").fill("ada-secret");
+      await page.getByRole("button", { name: "Allow" }).click();
+      await page.getByText("Ada Lovelace (ada)").waitFor();
       await page.getByRole("button", { name: "Allow" }).click();
       await page.getByText("connected").waitFor();
       assert.ok(new URL(page.url()).searchParams.has("code"));

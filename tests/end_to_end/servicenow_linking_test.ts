@@ -138,7 +138,7 @@ Deno.test("the console tells the owner and the person who is linked, and why Ser
   assert.match(own.html, /refused to renew the sign-in/);
 });
 
-Deno.test("on plain http the offer after consent leads through the instance to the client, and the session ends there", async () => {
+Deno.test("on plain http the offer on the consent page leads through the instance and back, and the session ends with the decision", async () => {
   await using desk = await startDesk();
   const redirectUri = "http://127.0.0.1:9/callback";
   const registered = await fetch(`${desk.server.url}/oauth/register`, {
@@ -151,15 +151,17 @@ Deno.test("on plain http the offer after consent leads through the instance to t
     ...{ response_type: "code", client_id: clientId, redirect_uri: redirectUri, state: "s" },
     ...{ scope: "servicenow:read", code_challenge: "c".repeat(43), code_challenge_method: "S256" },
   })}`;
-  const offer = await desk.owner.submit(await openSignedIn(desk.owner, authorize), { decision: "allow" }, "decision");
+  const offer = await openSignedIn(desk.owner, authorize);
   desk.endSession();
-  const lost = await desk.owner.submit(offer, { decision: "link" }, "decision");
+  const lost = await desk.owner.submit(offer, { decision: "link" }, 'value="link"');
   assert.match(lost.html, /type="password"/, "the way back needs a session");
   const again = await desk.owner.submit(lost, { passphrase: ownerPassphrase });
-  assert.match(again.html, /Link your ServiceNow account now/);
-  const sent = await desk.owner.submit(offer, { decision: "link" }, "decision");
+  assert.match(again.html, /Link your ServiceNow account first/);
+  const sent = await desk.owner.submit(offer, { decision: "link" }, 'value="link"');
   const url = sent.headers.get("refresh")?.split("url=")[1] ?? "";
-  const left = await desk.owner.open(await desk.instance.approve(url, "ada"));
+  const back = await desk.owner.open(await desk.instance.approve(url, "ada"));
+  assert.match(back.html, /Ada Lovelace \(ada\)/);
+  const left = await desk.owner.submit(back, { decision: "allow" }, 'value="allow"');
   assert.ok(left.url.href.startsWith(`${redirectUri}?code=`), left.url.href);
   assert.match((await desk.owner.open(`${desk.server.url}/servicenow/link`)).html, /type="password"/);
 });
