@@ -23,7 +23,7 @@ import { type DeadEnd, errorPage, messagePage, methodNotAllowedPage, refusedRequ
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 /** Where a response goes. */
-export interface ResponseTarget {
+interface ResponseTarget {
   readonly redirectUri: string;
   readonly state: string | null;
 }

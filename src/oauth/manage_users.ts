@@ -33,7 +33,7 @@ export type UserSummary = Omit<User, "passwordHash" | "epoch">;
 const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
 
 /** The refusal for a name that no user has. */
-export function noSuchUser(name: string): UserProblem {
+function noSuchUser(name: string): UserProblem {
   const message = name === ownerId
     ? "there is no owner yet; start the server and open the set-up link that it prints"
     : `there is no user ${JSON.stringify(name)}; \`portcullis users list\` shows the names`;
