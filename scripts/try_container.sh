@@ -46,12 +46,28 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 "${in_container[@]}" healthcheck
-token="$("${in_container[@]}" token create --scope files:write 2>/dev/null)"
+token="$("${in_container[@]}" token create --scope 'files:read files:write' 2>/dev/null)"
 answer="$(curl --silent --show-error --fail "http://127.0.0.1:$port/mcp" -H "Authorization: Bearer $token" \
   -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"file_write",
   "arguments":{"filename":"hello.txt","content":"Hello"}}}')"
 grep -q '"isError":false' <<<"$answer" || { echo "$answer" >&2; exit 1; }
 [ "$(stat --format=%u "$work/volumes/workspace/hello.txt")" = 65532 ]
+# A document is read in a thread of its own, out of the program's modules.
+cat >"$work/volumes/workspace/page.pdf" <<'PDF'
+%PDF-1.4
+1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
+2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R
+  /Resources<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>> endobj
+4 0 obj <</Length 47>> stream
+BT /F1 12 Tf 20 100 Td (Read in a thread) Tj ET
+endstream endobj
+trailer <</Root 1 0 R>>
+PDF
+answer="$(curl --silent --show-error --fail "http://127.0.0.1:$port/mcp" -H "Authorization: Bearer $token" \
+  -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"file_read",
+  "arguments":{"filename":"page.pdf"}}}')"
+grep -q 'Read in a thread' <<<"$answer" || { echo "$answer" >&2; exit 1; }
 for command in "token list" "users list" "clients list" "keys list" "connect claude-code" "completions bash"; do
   # shellcheck disable=SC2086
   "${in_container[@]}" $command >/dev/null || { echo "$command fails" >&2; exit 1; }
