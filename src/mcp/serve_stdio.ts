@@ -9,7 +9,7 @@ import { atMost } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { McpServer } from "./mcp_server.ts";
 import type { FrameReader } from "./streams.ts";
-import { collectBytes } from "../lib/request_text.ts";
+import { type Line, readLines } from "../lib/lines.ts";
 
 /** The id under which a request is in flight; `null` for everything but requests. */
 function requestIdOf(message: unknown): RpcId | null {
@@ -21,67 +21,6 @@ function cancelledIdOf(message: unknown): RpcId | null {
   if (!isObject(message) || message["method"] !== "notifications/cancelled") return null;
   const id = isObject(message["params"]) ? message["params"]["requestId"] : null;
   return isRpcId(id) ? id : null;
-}
-
-/** One line without its end, or why it cannot be given. The rest of a line that is too long has been skipped. */
-export type Line =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly refusal: "too_long" | "not_utf8" };
-
-const newline = 0x0a;
-const tooLong: Line = { ok: false, refusal: "too_long" };
-const notUtf8: Line = { ok: false, refusal: "not_utf8" };
-
-/** Reads until the input ends or `stop` aborts. A last line without an end counts as one; blank lines do not. */
-export async function* readInputLines(
-  input: ReadableStream<Uint8Array>,
-  options: { readonly maxLineBytes: number; readonly stop: AbortSignal },
-): AsyncGenerator<Line> {
-  const { maxLineBytes, stop } = options;
-  const reader = input.getReader();
-  const cancel = (): void => void reader.cancel().catch(() => {});
-  stop.addEventListener("abort", cancel, { once: true });
-  if (stop.aborted) cancel();
-  let line = collectBytes(maxLineBytes);
-  let isTooLong = false;
-  const add = (part: Uint8Array): void => {
-    if (!line.add(part)) isTooLong = true;
-  };
-  /** The line so far, and begins the next one; `null` for a blank one. */
-  const take = (): Line | null => {
-    const taken = isTooLong ? tooLong : decode(line.bytes());
-    line = collectBytes(maxLineBytes);
-    isTooLong = false;
-    return taken;
-  };
-  try {
-    for (;;) {
-      const { value: chunk, done } = await reader.read();
-      if (done) break;
-      let from = 0;
-      for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-        add(chunk.subarray(from, end));
-        from = end + 1;
-        const taken = take();
-        if (taken !== null) yield taken;
-      }
-      add(chunk.subarray(from));
-    }
-    const last = take();
-    if (last !== null && !stop.aborted) yield last;
-  } finally {
-    stop.removeEventListener("abort", cancel);
-    reader.releaseLock();
-  }
-}
-
-function decode(bytes: Uint8Array): Line | null {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes).trim();
-    return text === "" ? null : { ok: true, text };
-  } catch {
-    return notUtf8;
-  }
 }
 
 export interface StdioOptions {
@@ -202,7 +141,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (isInitialize(message)) await flight.landed;
   };
 
-  for await (const line of readInputLines(options.input, { maxLineBytes, stop: ended })) {
+  for await (const line of readLines(options.input, { maxLineBytes, stop: ended })) {
     const message = line.ok ? parseJson(line.text) : undefined;
     if (message === undefined) await write(refusalOf(line, maxLineBytes));
     else await take(message);

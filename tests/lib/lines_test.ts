@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Line, readInputLines } from "../../src/mcp/serve_stdio.ts";
+import { type Line, readLines } from "../../src/lib/lines.ts";
 
 const encoder = new TextEncoder();
 const never = new AbortController().signal;
@@ -9,11 +9,11 @@ async function linesOf(
   maxLineBytes = 1_000,
 ): Promise<(string | undefined)[]> {
   const input = ReadableStream.from(chunks.map((chunk) => typeof chunk === "string" ? encoder.encode(chunk) : chunk));
-  const lines: Line[] = await Array.fromAsync(readInputLines(input, { maxLineBytes, stop: never }));
+  const lines: Line[] = await Array.fromAsync(readLines(input, { maxLineBytes, stop: never }));
   return lines.map((line) => line.ok ? line.text : line.refusal);
 }
 
-Deno.test("readInputLines() gives lines wherever the chunks are cut, with either line end, and without blank ones", async () => {
+Deno.test("readLines() gives lines wherever the chunks are cut, with either line end, and without blank ones", async () => {
   assert.deepEqual(await linesOf(["a\nb\r\n\n  \nc"]), ["a", "b", "c"]);
   const text = "żółw\n🐢🐢\nz\n";
   for (const size of [1, 2, 3, 5]) {
@@ -27,7 +27,7 @@ Deno.test("readInputLines() gives lines wherever the chunks are cut, with either
   assert.deepEqual(await linesOf([]), []);
 });
 
-Deno.test("readInputLines() skips a line that is too long and goes on with the next, keeping none of it", async () => {
+Deno.test("readLines() skips a line that is too long and goes on with the next, keeping none of it", async () => {
   assert.deepEqual(await linesOf(["1234567890\n", "ok\n"], 10), ["1234567890", "ok"]);
   assert.deepEqual(await linesOf(["12345678901\nok\n"], 10), ["too_long", "ok"]);
   const long = Array.from({ length: 1_000 }, () => "x".repeat(1_000));
@@ -35,15 +35,15 @@ Deno.test("readInputLines() skips a line that is too long and goes on with the n
   assert.deepEqual(await linesOf(["12345678901"], 10), ["too_long"]);
 });
 
-Deno.test("readInputLines() refuses a line that is not UTF-8, and only that one", async () => {
+Deno.test("readLines() refuses a line that is not UTF-8, and only that one", async () => {
   assert.deepEqual(await linesOf([new Uint8Array([0x22, 0xff, 0x22, 0x0a]), "ok\n"]), ["not_utf8", "ok"]);
 });
 
-Deno.test("readInputLines() ends when it is told to, in the middle of a line", async () => {
+Deno.test("readLines() ends when it is told to, in the middle of a line", async () => {
   const stop = new AbortController();
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
-  const lines = readInputLines(readable, { maxLineBytes: 100, stop: stop.signal });
+  const lines = readLines(readable, { maxLineBytes: 100, stop: stop.signal });
   const first = lines.next();
   await writer.write(encoder.encode("a\nhalf"));
   assert.deepEqual((await first).value, { ok: true, text: "a" });
