@@ -293,7 +293,7 @@ async function* examineModels(config: Config): AsyncGenerator<Check> {
       return;
     }
     yield well(`answers at ${host.origin}`);
-    const { names, isUsable, problem } = offerOf(models, report);
+    const { names, isUsable, problem } = offerOf(models, host, report.installed);
     if (isUsable) yield well(`agents may use ${names.join(", ")}`);
     if (problem !== null) yield warning(problem.what, problem.remedy);
   } finally {

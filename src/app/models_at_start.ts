@@ -24,7 +24,7 @@ export function lookForModels(
   return async () => {
     const answer = await atMost(patienceMs, asking, silence);
     if (typeof answer === "string") return { names: [], problem: answer };
-    const { names, isUsable, problem } = offerOf(models, { ...host, installed: answer });
+    const { names, isUsable, problem } = offerOf(models, host, answer);
     return { names: isUsable ? names : [], problem: problem === null ? null : problemWords(problem) };
   };
 }

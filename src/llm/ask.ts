@@ -1,21 +1,18 @@
 /** One question to a model: what is sent, whether it fits, and the answer, asked once more where that helps. */
-import type { ToolOutcome } from "../mcp/mod.ts";
+import * as z from "zod";
+import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { present } from "../lib/json.ts";
 import { type Result, success } from "../lib/result.ts";
 import {
-  type AnswerContext,
-  type AnsweredCall,
-  callOf,
   followAnswer,
+  hurriedCodes,
   type ModelAnswer,
-  problemOf,
+  parseAnswer,
   type ProgressPace,
-  toModelFailure,
   type ToolFailure,
-  toSuccess,
 } from "./answer.ts";
-import { fittingShare, promptTooLong } from "./failure.ts";
+import { fittingShare, largerContext, promptTooLong } from "./failure.ts";
 import { exampleThatFits, type LoadFiles, type NamedText, withTexts } from "./files.ts";
-import { parseAnswer } from "./json_answer.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { Clock } from "../lib/time.ts";
 import type { LocalModel } from "./local_model.ts";
@@ -30,9 +27,7 @@ export interface Asking {
   readonly system?: string | undefined;
   readonly messages?: readonly (ChatMessage & { readonly files?: readonly string[] | undefined })[] | undefined;
   readonly wantsJson: boolean;
-  readonly timeoutMs?: number | undefined;
-  /** What the answer should say beside what was asked. */
-  readonly notes: readonly string[];
+  readonly timeoutMs: number | undefined;
   readonly pace: ProgressPace;
   readonly clock: Clock;
 }
@@ -40,7 +35,6 @@ export interface Asking {
 /** The answer to one question. */
 export interface Answered {
   readonly answer: ModelAnswer;
-  readonly call: AnsweredCall;
   /** The JSON, where it was asked for. */
   readonly parsed?: unknown;
   /** Why the answer is not what it should be. */
@@ -107,80 +101,162 @@ const smallPromptBytes = 1_024;
 const cautiousBytesPerToken = 3;
 
 /** Asks the question, once more without thinking where thoughts took the place of the JSON. */
-export async function askQuestion(asking: Asking, question: Question, context: AnswerContext): Promise<Answered> {
-  const { local: { host }, request: { model, options, think }, wantsJson } = asking;
-  const { texts, leastTokens } = question;
-  const call = { model, maxTokens: options.maxTokens, isOllama: host.isOllama, leastTokens };
+export async function askQuestion(asking: Asking, question: Question, context: ToolContext): Promise<Answered> {
+  const { local, request, wantsJson } = asking;
+  const { messages, texts, leastTokens, bytes } = question;
   const fileTokens = Math.ceil(texts.reduce((sum, { text }) => sum + text.length, 0) / charactersPerToken);
-  const answered = (answer: ModelAnswer, rest: Partial<Answered>): Answered => ({
-    ...{ answer, call, fileTokens, problem: null, failure: null },
-    ...rest,
-  });
-  const contextTokens = await knownContext(asking, question);
+  const contextTokens = await knownContext(asking, bytes);
   if (contextTokens !== undefined && leastTokens >= contextTokens) {
     const lengths = { promptTokens: leastTokens, contextTokens };
-    const room = fittingShare({ promptTokens: question.bytes, contextTokens });
+    const room = fittingShare({ promptTokens: bytes, contextTokens });
     const example = exampleThatFits(texts, Math.min(fittingShare(lengths), cautiousBytesPerToken * room));
-    return answered(nothing, { failure: promptTooLong(lengths, host, model, { example, isEstimate: true }) });
+    const failure = promptTooLong(lengths, local.host, request.model, { example, isEstimate: true });
+    return { answer: nothing, problem: null, failure, fileTokens };
   }
-  const ask = async (think: ModelRequest["think"]): Promise<Answered> => {
-    const answer = await follow(asking, question, think, context);
-    const problem = problemOf(answer, call);
+  const ask = async (think: Pick<ModelRequest, "think">): Promise<Answered> => {
+    const answer = await followAnswer(local, { ...request, messages, ...think }, context, asking);
+    const problem = problemOf(answer, asking, leastTokens);
+    const answered = { answer, problem, failure: null, fileTokens };
     if (answer.failure !== null && problem === null) {
       const { tooLong } = answer.failure;
       const example = tooLong && exampleThatFits(texts, fittingShare(tooLong));
-      return answered(answer, { failure: example ? promptTooLong(tooLong, host, model, { example }) : answer.failure });
+      const failure = example ? promptTooLong(tooLong, local.host, request.model, { example }) : answer.failure;
+      return { ...answered, failure };
     }
-    if (!wantsJson) return answered(answer, { problem });
-    const parsed = parseAnswer(answer.text, problem);
-    return parsed.ok
-      ? answered({ ...answer, text: parsed.value.text }, { parsed: parsed.value.value, problem })
-      : answered(answer, { failure: parsed.error });
+    if (!wantsJson) return answered;
+    const found = parseAnswer(answer.text, problem);
+    if (!found.ok) return { ...answered, problem: null, failure: found.error };
+    const { parsed, text } = found.value;
+    return { ...answered, answer: { ...answer, text }, parsed };
   };
 
-  const first = await ask(think);
+  const first = await ask({});
   const hasThought = first.answer.failure === null && first.answer.thinking !== "";
-  if (first.failure === null || !hasThought || think === false) return first;
-  const second = await ask(false);
+  if (first.failure === null || !hasThought || request.think === false) return first;
+  const second = await ask({ think: false });
   return second.failure === null ? second : first;
 }
 
-const nothing: ModelAnswer = {
-  ...{ text: "", thinking: "", pieces: 0, durationMs: 0 },
-  completion: { type: "done" },
-  failure: null,
-};
-
-function follow(
-  { local, request, timeoutMs, pace, clock }: Asking,
-  { messages }: Question,
-  think: ModelRequest["think"],
-  context: AnswerContext,
-): Promise<ModelAnswer> {
-  const asked = { ...request, messages, ...(think === undefined ? {} : { think }) };
-  return followAnswer(
-    (onWait) => local.ask(asked, { ...callOf(context, timeoutMs), onWait }),
-    context,
-    { maxTokens: request.options.maxTokens, pace, clock },
-  );
-}
+const nothing: ModelAnswer = { text: "", thinking: "", completion: {}, failure: null, pieces: 0, durationMs: 0 };
 
 /** As the operator or the engine says it; the engine is asked only where the prompt is long enough to matter. */
 async function knownContext(
   { local, request: { model, contextTokens } }: Asking,
-  { bytes }: Question,
+  bytes: number,
 ): Promise<number | undefined> {
   if (contextTokens !== undefined || bytes < smallPromptBytes) return contextTokens;
   const { installed } = await local.recentReport();
   return installed.find(({ name }) => isSameModel(name, model))?.contextTokens;
 }
 
-/** The answer to a call's only question. */
+/** Of the tokens that a prompt must have, what an engine that read it whole counts: a margin for odd tokens. */
+const readShare = 0.8;
+
+/** Why an answer is not what it should be, though it came; null for one that is, that failed, or that never began. */
+function problemOf(answer: ModelAnswer, { request, local }: Asking, leastTokens: number): ToolFailure | null {
+  const { completion, failure, text, thinking } = answer;
+  if (failure !== null) return hurriedCodes.has(failure.code) && !isEmpty(answer) ? failure : null;
+  const { model, options: { maxTokens } } = request;
+  const { doneReason, promptTokens = 0, completionTokens = maxTokens } = completion;
+  const isSilent = text.trim() === "";
+  const onlyThought = isSilent && thinking !== "";
+  const larger = largerContext(local.host.isOllama, model);
+  if (promptTokens > 0 && promptTokens < readShare * leastTokens) {
+    const message = `The model read ${promptTokens} tokens of a prompt that has at least ${leastTokens}: the engine ` +
+      `cut the rest, so the answer is about a part. Shorten the prompt. ${larger}`;
+    return { code: "prompt_cut", message };
+  }
+  if (doneReason === "length" && completionTokens < maxTokens) {
+    const message = `The answer was cut where the context of ${model} was full: shorten the prompt, or ask for ` +
+      `the rest in another call. ${larger}`;
+    return { code: "context_full", message };
+  }
+  if (doneReason === "length") {
+    const only = onlyThought ? " while the model was still thinking" : "";
+    const remedy = onlyThought
+      ? "raise max_tokens, or set options.think to false"
+      : "raise max_tokens, or ask for the rest in another call";
+    const message = `The answer was cut at max_tokens (${maxTokens})${only}: ${remedy}.`;
+    return { code: "max_tokens", message };
+  }
+  if (onlyThought) {
+    const message = "The model only thought and gave no answer: set options.think to false, raise max_tokens, or use " +
+      "another model.";
+    return { code: "only_thoughts", message };
+  }
+  return isSilent
+    ? { code: "empty_answer", message: "The model wrote nothing: shorten the prompt, or use another model." }
+    : null;
+}
+
+function isEmpty({ text, thinking }: ModelAnswer): boolean {
+  return text === "" && thinking === "";
+}
+
+/** What every answer says in its `structuredContent`. */
+export const answerOutput = z.lazy(() =>
+  z.object({
+    text: z.string().describe("What the model wrote"),
+    thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
+    model: z.string(),
+    done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
+    truncated: z.boolean().describe("The answer is incomplete; problem says why"),
+    file_tokens: z.number().optional().describe("Tokens of files that the caller need not read, estimated"),
+    answers: z.array(z.object({ file: z.string(), answer: z.unknown().optional(), problem: z.string().optional() }))
+      .optional().describe("One for each file"),
+    files_left: z.array(z.string()).optional().describe("Files that it did not come to"),
+    problem: z.object({ code: z.string(), message: z.string() }).optional()
+      .describe("Why the answer is incomplete, or is not what was asked for"),
+    prompt_tokens: z.number(),
+    completion_tokens: z.number(),
+    duration_ms: z.number(),
+    load_ms: z.number(),
+    tokens_per_second: z.number().optional(),
+    parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
+  })
+);
+
+/** The answer to a call's only question: what was written is never lost, and a `problem` is part of the text too. */
 export function toOutcome(
-  { answer, call, parsed, problem, failure: failed, fileTokens }: Answered,
-  notes: readonly string[],
+  { answer, parsed, problem, failure, fileTokens }: Answered,
+  model: string,
 ): ToolOutcome {
-  return failed === null
-    ? toSuccess(answer, call, { parsed, problem, fileTokens, notes })
-    : toModelFailure(failed, answer, call);
+  const { text, thinking, completion, pieces, durationMs } = answer;
+  const { doneReason, promptTokens = 0, completionTokens = pieces, loadMs = 0, evaluationMs = 0 } = completion;
+  const reason = failure ?? problem;
+  const structuredContent = {
+    text,
+    model,
+    truncated: answer.failure !== null || doneReason === "length" || problem?.code === "prompt_cut",
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    duration_ms: Math.round(durationMs),
+    load_ms: Math.round(loadMs),
+    ...present({
+      thinking: thinking || undefined,
+      done_reason: doneReason,
+      problem: reason && { code: reason.code, message: reason.message },
+      tokens_per_second: evaluationMs > 0 ? Math.round(completionTokens / evaluationMs * 1e5) / 100 : undefined,
+    }),
+  };
+  const shown = text.trim() === "" && thinking !== "" ? `The model had only thought so far:\n${thinking}` : text;
+  if (failure === null) {
+    return {
+      ok: true,
+      content: [shown, ...problem === null ? [] : [`[${problem.message}]`]].map(textBlock),
+      structuredContent: {
+        ...structuredContent,
+        ...(parsed === undefined ? {} : { parsed }),
+        ...(fileTokens === 0 ? {} : { file_tokens: fileTokens }),
+      },
+    };
+  }
+  const { code, message } = failure;
+  if (isEmpty(answer)) return { ok: false, code, message };
+  const partial = { content: [textBlock(shown)], structuredContent };
+  return { ok: false, code, message: `${message} What the model wrote follows.`, partial };
+}
+
+export function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
 }

@@ -1,10 +1,10 @@
 /** One prompt for each of many files: a table of short answers, for a caller that need not read the files. */
-import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { contextWith, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type Answered, type Asking, askQuestion, toQuestion } from "./ask.ts";
-import type { AnswerContext, ToolFailure } from "./answer.ts";
-import { fileLoader, withoutScope } from "./files.ts";
+import { type Answered, type Asking, askQuestion, textBlock, toQuestion } from "./ask.ts";
+import type { ToolFailure } from "./answer.ts";
+import { fileLoader, invalid, withoutScope } from "./files.ts";
 
 /** Files of one call, each with an answer of its own. */
 const maxEachFiles = 100;
@@ -30,22 +30,24 @@ interface Row {
 /** Answers for each file in turn. Stopped before its end, it gives what there is, and names the rest. */
 export async function answerEach(
   asking: Asking,
-  { files, workspace, maxTextBytes }: {
-    readonly files: readonly string[];
-    readonly workspace: WorkspaceSource;
-    readonly maxTextBytes: number;
-  },
+  files: readonly string[],
+  { workspace, maxTextBytes }: { readonly workspace: WorkspaceSource; readonly maxTextBytes: number },
   context: ToolContext,
 ): Promise<ToolOutcome> {
   const { local, clock, wantsJson, timeoutMs = Infinity, request: { model } } = asking;
   const named = await expand(files, workspace, context, clock);
-  if (!named.ok) return { ok: false, code: named.error.code, message: named.error.message };
+  if (!named.ok) return { ok: false, ...named.error };
   const { names, isWhole } = named.value;
   if (names.length > filesAtOnce) await context.handOut();
 
   const startedAt = clock();
   const rows: Row[] = [];
   const spent = { files: 0, prompts: 0, answers: 0 };
+  const part = contextWith(context, {
+    // its progress counts as a part of its file
+    progress: ({ progress, total = 1 }) =>
+      context.progress({ progress: rows.length + Math.min(0.99, progress / total), total: names.length }),
+  });
   let stopped: ToolFailure | null = null;
   while (rows.length < names.length && stopped === null) {
     const file = names[rows.length] ?? "";
@@ -55,7 +57,6 @@ export async function answerEach(
       continue;
     }
     const leftMs = startedAt + local.totalMs - clock();
-    const part = partOf(context, rows.length, names.length);
     const hurried = { ...asking, pace: eachPace, timeoutMs: Math.max(1, Math.min(timeoutMs, leftMs)) };
     const asked = await askQuestion(hurried, question.value, part);
     const { answer: { completion, pieces }, problem, failure } = asked;
@@ -69,31 +70,26 @@ export async function answerEach(
     const message = `${rows.length} of ${names.length}: ${file}`;
     context.progress({ progress: rows.length, total: names.length, message });
   }
-  if (stopped !== null && rows.length === 0) return { ok: false, code: stopped.code, message: stopped.message };
+  const problem = stopped && { code: stopped.code, message: stopped.message };
+  if (problem !== null && rows.length === 0) return { ok: false, ...problem };
 
   const left = names.slice(rows.length);
   const answered = rows.filter(({ problem }) => problem === undefined).length;
-  const notes = [
+  const text = [
     `${answered} of ${names.length} files answered by ${model}; you did not have to read about ${spent.files} tokens of files.`,
-    ...asking.notes,
-    ...isWhole
-      ? []
-      : [`More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`],
-    ...stopped === null ? [] : [`${stopped.message} Left, for another call: ${left.join(", ") || "none"}`],
-  ].join(" ");
-  const content: readonly ContentBlock[] = [
-    { type: "text", text: wantsJson ? jsonList(rows) : table(rows) },
-    { type: "text", text: `[${notes}]` },
-  ];
+    isWhole ? "" : `More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`,
+    problem && `${problem.message} Left, for another call: ${left.join(", ") || "none"}`,
+  ].filter((note) => note).join(" ");
+  const content = [textBlock(wantsJson ? jsonList(rows) : table(rows)), textBlock(`[${text}]`)];
   const structuredContent = {
-    ...{ text: notes, model, truncated: stopped !== null, answers: rows, file_tokens: spent.files },
+    ...{ text, model, truncated: problem !== null, answers: rows, file_tokens: spent.files },
     ...{ prompt_tokens: spent.prompts, completion_tokens: spent.answers, load_ms: 0 },
     duration_ms: Math.round(clock() - startedAt),
-    ...(stopped === null ? {} : { problem: { code: stopped.code, message: stopped.message }, files_left: left }),
+    ...(problem === null ? {} : { problem, files_left: left }),
   };
-  if (stopped === null || !context.signal.aborted) return { ok: true, content, structuredContent };
-  const message = `${stopped.message} What was answered by then follows.`;
-  return { ok: false, code: stopped.code, message, partial: { content, structuredContent } };
+  if (problem === null || !context.signal.aborted) return { ok: true, content, structuredContent };
+  const message = `${problem.message} What was answered by then follows.`;
+  return { ok: false, code: problem.code, message, partial: { content, structuredContent } };
 }
 
 /** The files that names and patterns stand for, each once. */
@@ -115,33 +111,13 @@ async function expand(
     }
     const isOver = (): boolean => clock() > deadline || context.signal.aborted;
     const found = await matchingFiles(workspace, file, { limit: maxEachFiles, isOver });
-    if (found === null) return failure(refused(`files has a pattern that cannot be used: ${file}`));
-    if (found.names.length === 0) return failure(refused(`No file matches ${file}: file_list shows what there is.`));
+    if (found === null) return failure(invalid(`files has a pattern that cannot be used: ${file}`));
+    if (found.names.length === 0) return failure(invalid(`No file matches ${file}: file_list shows what there is.`));
     for (const name of found.names) names.add(name);
     isWhole &&= found.isWhole;
   }
   const taken = [...names].slice(0, maxEachFiles);
   return success({ names: taken, isWhole: isWhole && taken.length === names.size });
-}
-
-function refused(message: string): ToolFailure {
-  return { code: "invalid_request", message };
-}
-
-/** The context for one file: its progress counts as a part of that file. */
-function partOf(context: ToolContext, done: number, total: number): AnswerContext {
-  const { principal, signal, answerNow } = context;
-  return {
-    principal,
-    signal,
-    answerNow,
-    progress: ({ progress, total: ofFile = 1, message }) =>
-      context.progress({
-        progress: done + Math.min(0.99, progress / Math.max(1, ofFile)),
-        total,
-        ...(progress < 1 && message !== undefined ? { message } : {}),
-      }),
-  };
 }
 
 function toRow(file: string, { answer, parsed, problem, failure }: Answered): Row {

@@ -38,11 +38,15 @@ export interface OllamaFailure {
   readonly tooLong?: PromptLength;
 }
 
-export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaFailure {
-  return { code, message };
+export function ollamaFailure(
+  code: OllamaFailureCode,
+  message: string,
+  mayRetry: NonNullable<OllamaFailure["mayRetry"]> = false,
+): OllamaFailure {
+  return { code, message, ...(mayRetry && { mayRetry }) };
 }
 
-export const cancelled: OllamaFailure = { code: "cancelled", message: "The call was cancelled." };
+export const cancelled = ollamaFailure("cancelled", "The call was cancelled.");
 
 /** The engine at its address, at the beginning of a sentence. */
 export function engineName({ origin, engine }: OllamaHost): string {
@@ -53,9 +57,10 @@ export function brokenOff(host: OllamaHost): OllamaFailure {
   return ollamaFailure("truncated", `${engineName(host)} broke off in the middle of its answer; try again.`);
 }
 
-/** A failure after which the same request may be sent again. */
-function retryableFailure(code: OllamaFailureCode, message: string): OllamaFailure {
-  return { code, message, mayRetry: true };
+/** The failure of an answer that the engine does not give. */
+export function notTheEngine({ origin, api, hostSetting }: OllamaHost, status?: number): OllamaFailure {
+  const told = status === undefined ? "" : ` (status ${status})`;
+  return ollamaFailure("not_ollama", `What answers at ${origin} is not ${api}${told}; correct ${hostSetting}.`);
 }
 
 const maxQuotedCharacters = 300;
@@ -80,51 +85,56 @@ export function quoteUpstream(text: string): string {
 
 // What an exception of Deno's fetch means. It has no code, only the words of the layers below in `cause.message`.
 
-/** The failure behind an exception of `fetch` (before the answer) or of its body (`midBody`). */
-export function fromNetworkError(error: unknown, host: OllamaHost, midBody: boolean): OllamaFailure {
-  const words = wordsOf(error);
-  const at = host.origin;
-  const setting = host.hostSetting;
-  if (midBody) {
-    return /gzip|deflate|brotli|unexpected end of file|corrupt/i.test(words)
-      ? ollamaFailure("bad_upstream", `${engineName(host)} sent an answer that could not be decoded; try again.`)
-      : brokenOff(host);
-  }
-  if (error instanceof Error && error.name === "NotCapable") {
-    return ollamaFailure(
-      "ollama_unreachable",
-      `This server is not permitted to connect to ${at}; restart it so that its permissions match ${setting}.`,
-    );
-  }
-  if (/dns error|failed to lookup|no such host/i.test(words)) {
-    return ollamaFailure("host_not_found", `The host of ${at} has no address; correct ${setting}.`);
-  }
-  if (/certificate/i.test(words)) {
-    return ollamaFailure("ollama_unreachable", `The TLS certificate of ${at} is not trusted; correct ${setting}.`);
-  }
-  if (/corrupt message|InvalidContentType|tls|handshake/i.test(words)) {
-    return ollamaFailure("not_ollama", `${at} does not speak TLS; write ${setting} with http:// instead of https://.`);
-  }
-  if (/connection refused/i.test(words)) return retryableFailure("ollama_unreachable", notRunning(host));
-  if (/client error \(Connect\)|are blocked/i.test(words)) return ollamaFailure("ollama_unreachable", notRunning(host));
-  if (/invalid HTTP|parsed|message head|invalid.*(header|status|chunk)/i.test(words)) {
-    return ollamaFailure("not_ollama", `What answers at ${at} does not speak HTTP; correct ${setting}.`);
-  }
-  return ollamaFailure(
-    "bad_upstream",
-    `${engineName(host)} closed the connection before it answered; see that it still runs, then try again.`,
-  );
+/** The first that fits counts. */
+const networkFaults: readonly (readonly [
+  words: RegExp,
+  code: OllamaFailureCode,
+  message: (host: OllamaHost) => string,
+  mayRetry?: boolean,
+])[] = [
+  [
+    /^NotCapable/,
+    "ollama_unreachable",
+    ({ origin, hostSetting }) =>
+      `This server is not permitted to connect to ${origin}; restart it so that its permissions match ${hostSetting}.`,
+  ],
+  [
+    /dns error|failed to lookup|no such host/i,
+    "host_not_found",
+    ({ origin, hostSetting }) => `The host of ${origin} has no address; correct ${hostSetting}.`,
+  ],
+  [
+    /certificate/i,
+    "ollama_unreachable",
+    ({ origin, hostSetting }) => `The TLS certificate of ${origin} is not trusted; correct ${hostSetting}.`,
+  ],
+  [
+    /corrupt message|InvalidContentType|tls|handshake/i,
+    "not_ollama",
+    ({ origin, hostSetting }) => `${origin} does not speak TLS; write ${hostSetting} with http:// instead of https://.`,
+  ],
+  [/connection refused/i, "ollama_unreachable", notRunning, true],
+  [/client error \(Connect\)|are blocked/i, "ollama_unreachable", notRunning],
+  [
+    /invalid HTTP|parsed|message head|invalid.*(header|status|chunk)/i,
+    "not_ollama",
+    ({ origin, hostSetting }) => `What answers at ${origin} does not speak HTTP; correct ${hostSetting}.`,
+  ],
+];
+
+/** The failure behind an exception of `fetch`, before the answer. */
+export function fromNetworkError(error: unknown, host: OllamaHost): OllamaFailure {
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  const [, code, message, mayRetry] = networkFaults.find(([words]) => words.test(`${error}${cause}`)) ?? [];
+  if (code !== undefined && message !== undefined) return ollamaFailure(code, message(host), mayRetry);
+  const words = `${engineName(host)} closed the connection before it answered; see that it still runs, then try again.`;
+  return ollamaFailure("bad_upstream", words);
 }
 
 function notRunning({ origin, isOllama }: OllamaHost): string {
   return isOllama
     ? `Ollama is not running at ${origin}; start it with \`ollama serve\` or set OLLAMA_HOST.`
     : `No model server is running at ${origin}; start it, or correct LLM_BASE_URL.`;
-}
-
-function wordsOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 
 const maxUnwrappedBytes = 65_536;
@@ -134,79 +144,73 @@ interface UpstreamError extends PromptLength {
   readonly text: string;
 }
 
-/** Reads the value of `error`: a text, an object, or a runner's JSON within a text. */
-function readUpstreamError(error: unknown): UpstreamError {
-  if (typeof error === "string") {
-    const isJson = Buffer.byteLength(error) <= maxUnwrappedBytes && error.trimStart().startsWith("{");
-    return (isJson ? fromObject(parseJson(error)) : null) ?? withNumbers({ text: error });
+/**
+ * Reads what an engine calls an error: a text, a runner's JSON within a text, or an object with a text or with another
+ * such value: Ollama's and OpenAI's `error`, vLLM's `message`, FastAPI's `detail`. `null` for anything else.
+ */
+function readUpstreamError(value: unknown): UpstreamError | null {
+  if (typeof value === "string") {
+    const isJson = Buffer.byteLength(value) <= maxUnwrappedBytes && value.trimStart().startsWith("{");
+    return (isJson ? readUpstreamError(parseJson(value)) : null) ?? { text: value, ...lengthsIn(value) };
   }
-  return fromObject(error) ?? { text: JSON.stringify(error) };
-}
-
-function fromObject(value: unknown): UpstreamError | null {
   if (!isObject(value)) return null;
-  const { message, detail, error, n_prompt_tokens: promptTokens, n_ctx: contextTokens } = value;
-  if (typeof message === "string") {
-    return withNumbers({
-      text: message,
-      ...(typeof promptTokens === "number" ? { promptTokens } : {}),
-      ...(typeof contextTokens === "number" ? { contextTokens } : {}),
-    });
+  const { message, n_prompt_tokens: promptTokens, n_ctx: contextTokens, error, detail } = value;
+  if (typeof message !== "string") {
+    return readUpstreamError(error ?? detail) ?? (detail === undefined ? null : { text: JSON.stringify(detail) });
   }
-  if (error !== undefined) return typeof error === "string" ? withNumbers({ text: error }) : fromObject(error);
-  return detail === undefined ? null : { text: typeof detail === "string" ? detail : JSON.stringify(detail) };
+  const known = typeof promptTokens === "number" && typeof contextTokens === "number";
+  return { text: message, ...(known ? { promptTokens, contextTokens } : lengthsIn(message)) };
 }
 
 /** How engines tell the length of a prompt, and of their context, within the text. */
 const lengthWords = [
-  /\((\d+) tokens\) exceeds/, // llama.cpp
-  /\((\d+) in the messages/, // vLLM
+  /\((\d+) (?:tokens\) exceeds|in the messages)/, // llama.cpp, vLLM
   /(?:resulted in|requested|request has|prompt contains|passed)(?: at least| about)? (\d+) (?:input )?(?:tokens|characters)/,
   /keep the first (\d+) tokens/, // LM Studio
 ];
 const contextWords = /(?:context size \(|maximum context length is |context length of only |context length \()(\d+)/;
 
-function withNumbers(error: UpstreamError): UpstreamError {
-  const numberIn = (pattern: RegExp): number | undefined => {
-    const digits = pattern.exec(error.text)?.[1];
-    return digits === undefined ? undefined : Number(digits);
-  };
-  const { promptTokens = lengthWords.map(numberIn).find((each) => each !== undefined) } = error;
-  const { contextTokens = numberIn(contextWords) } = error;
-  return { text: error.text, ...(promptTokens && { promptTokens }), ...(contextTokens && { contextTokens }) };
+function lengthsIn(text: string): PromptLength {
+  const promptTokens = Number(lengthWords.map((each) => each.exec(text)?.[1]).find((each) => each !== undefined));
+  const contextTokens = Number(contextWords.exec(text)?.[1]);
+  return { ...(promptTokens && { promptTokens }), ...(contextTokens && { contextTokens }) };
 }
 
 const otherModel = "llm_models lists what each model can do";
 
-/** The failure behind an error that is about the request, in words for its caller; null for any other error. */
-function refusedRequest(error: UpstreamError, { isOllama }: OllamaHost, model = "the model"): OllamaFailure | null {
-  const { text } = error;
-  const refuse = (message: string): OllamaFailure => ollamaFailure("invalid_request", message);
-  if (/does not support thinking|reasoning_effort|chat_template_kwargs/i.test(text)) {
-    return refuse(`${model} does not support thinking: leave out options.think, or use another model (${otherModel}).`);
-  }
-  if (/does not support (generate|chat|completion)|not support (the )?chat completions|embedding model/i.test(text)) {
-    return refuse(`${model} does not write text: use another model (${otherModel}).`);
-  }
-  if (/image input is not supported|does not support (vision|image|multimodal)|not a multimodal model/i.test(text)) {
-    return refuse(
-      `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
-    );
-  }
-  if (/response_format|json.?schema|grammar/i.test(text) && !isOllama) {
-    return refuse(
-      `The model server cannot hold an answer to this json_schema (${
-        quoteUpstream(text)
-      }): leave out json_schema and ` +
-        "describe the JSON in the prompt.",
-    );
-  }
-  return isTooLong(text) ? promptTooLong(error, { isOllama }, model) : null;
-}
+/** Errors that are about the request, in words for its caller. */
+const refusals: readonly (readonly [words: RegExp, message: (model: string) => string])[] = [
+  [
+    /does not support thinking|reasoning_effort|chat_template_kwargs/i,
+    (model) => `${model} does not support thinking: leave out options.think, or use another model (${otherModel}).`,
+  ],
+  [
+    /does not support (generate|chat|completion)|not support (the )?chat completions|embedding model/i,
+    (model) => `${model} does not write text: use another model (${otherModel}).`,
+  ],
+  [
+    /image input is not supported|does not support (vision|image|multimodal)|not a multimodal model/i,
+    (model) => `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
+  ],
+];
+/** How engines say that they lack a model, with 400, 404 or 500. */
+const missingModel =
+  /model\b.{0,200}?\b(not found|does not exist)|could not find .*model|invalid model identifier|no models? (is )?loaded|no router for requested model/i;
+const tooLongWords =
+  /exceeds? (the )?(available |maximum )?context|longer than the context length|maximum context length|context size has been exceeded|context the overflows|max_tokens must be at least 1, got -/i;
 
-function isTooLong(text: string): boolean {
-  return /exceeds? (the )?(available |maximum )?context|longer than the context length|maximum context length|context size has been exceeded|context the overflows|max_tokens must be at least 1, got -/i
-    .test(text);
+/** What an error says of the request, whatever its status; `null` where it says nothing of it. */
+function refusedRequest(error: UpstreamError, host: OllamaHost, model = "the model"): OllamaFailure | null {
+  const { text } = error;
+  if (missingModel.test(text.slice(0, maxQuotedCharacters * 4))) return notInstalled(host, model);
+  const message = refusals.find(([words]) => words.test(text))?.[1](model);
+  if (message !== undefined) return ollamaFailure("invalid_request", message);
+  if (/response_format|json.?schema|grammar/i.test(text) && !host.isOllama) {
+    const why = `The model server cannot hold an answer to this json_schema (${quoteUpstream(text)})`;
+    const words = `${why}: leave out json_schema and describe the format in the prompt.`;
+    return ollamaFailure("invalid_request", words);
+  }
+  return tooLongWords.test(text) ? promptTooLong(error, host, model) : null;
 }
 
 /** Of the context, what a prompt may take so that an answer fits beside it. */
@@ -230,18 +234,17 @@ export function promptTooLong(
     readonly isEstimate?: boolean;
   } = {},
 ): OllamaFailure {
+  const lengths = present({ promptTokens, contextTokens });
   const what = promptTokens === undefined || contextTokens === undefined
     ? `The prompt is longer than the context of ${model}`
-    : `The prompt has ${
-      isEstimate ? "at least " : ""
-    }${promptTokens} tokens, with instructions and earlier messages, and the ` +
-      `context of ${model} has room for ${contextTokens}, the answer included`;
-  const share = fittingShare({ ...present({ promptTokens, contextTokens }) });
+    : `The prompt has ${isEstimate ? "at least " : ""}${promptTokens} tokens, with instructions and earlier ` +
+      `messages, and the context of ${model} has room for ${contextTokens}, the answer included`;
+  const share = fittingShare(lengths);
   const part = share < 1 ? ` to some ${Math.max(1, Math.floor(100 * share))} % of it` : "";
   const message =
     `${what}: shorten it${part} (of files name lines, such as ${example}), or split it over several calls. ` +
     largerContext(isOllama, model);
-  return { ...ollamaFailure("invalid_request", message), tooLong: present({ promptTokens, contextTokens }) };
+  return { ...ollamaFailure("invalid_request", message), tooLong: lengths };
 }
 
 /** What the operator can do about a context that is too small. */
@@ -254,77 +257,59 @@ export function largerContext(isOllama: boolean, model: string): string {
 
 interface FailedCall {
   readonly host: OllamaHost;
-  readonly model?: string;
+  readonly model?: string | undefined;
   readonly apiKeySent: boolean;
 }
 
 /** The failure behind a status and the beginning of its body. */
-export function fromStatus(status: number, body: string, call: FailedCall): OllamaFailure {
-  const { host, model } = call;
-  const at = host.origin;
-  const error = errorOf(body);
-  const quoted = error === null ? "" : quoteUpstream(error.text);
+export function fromStatus(status: number, body: string, { host, model, apiKeySent }: FailedCall): OllamaFailure {
+  const { origin: at, isOllama, hostSetting } = host;
+  const error = readUpstreamError(parseJson(body));
+  const text = error?.text ?? "";
+  const said = text === "" ? "" : `: ${quoteUpstream(text)}`;
+  const isStranger = error === null; // another program, or a proxy that cannot reach the engine
   if (status >= 300 && status < 400) {
-    return ollamaFailure(
-      "not_ollama",
-      `${at} redirects elsewhere; set ${host.hostSetting} to the address that answers.`,
-    );
+    return ollamaFailure("not_ollama", `${at} redirects elsewhere; set ${hostSetting} to the address that answers.`);
   }
-  if (status === 403 && /cloud is disabled/i.test(quoted)) return cloudOff(model);
-  if (status === 401 || (status === 403 && error !== null)) return authRequired(call, quoted);
+  if (status === 401 || (status === 403 && !isStranger)) return authRequired(text, { host, model, apiKeySent });
   if (status === 403) {
-    return ollamaFailure(
-      "forbidden_host",
-      `${engineName(host)} refuses requests under this host name; use its IP address or localhost in ` +
-        `${host.hostSetting}${host.isOllama ? ", or allow the name with OLLAMA_ORIGINS on its side" : ""}.`,
-    );
+    const words = `${engineName(host)} refuses requests under this host name; use its IP address or ` +
+      `localhost in ${hostSetting}${isOllama ? ", or allow the name with OLLAMA_ORIGINS on its side" : ""}.`;
+    return ollamaFailure("forbidden_host", words);
   }
-  if (!host.isOllama && isMissingModel(body)) return notInstalled(host, model);
-  if (error === null) return fromStranger(status, host);
-  const refused = status === 404 ? null : refusedRequest(error, host, model);
+  const refused = refusedRequest(error ?? { text: body }, host, model);
   if (refused !== null) return refused;
-  switch (status) {
-    case 404:
-      return /not found/i.test(error.text) ? notInstalled(host, model) : unknownAnswer(status, host, quoted);
-    case 400:
-    case 413:
-    case 422:
-      return ollamaFailure("invalid_request", `${host.engine} refused the request: ${quoted}`);
-    case 429:
-    case 503:
-      return /loading|starting|swapping/i.test(quoted)
-        ? {
-          ...ollamaFailure("busy", `${engineName(host)} was still loading the model; try again in a little while.`),
-          mayRetry: "loading",
-        }
-        : retryableFailure("busy", `${engineName(host)} is busy; try again in a little while.`);
-    case 500:
-      return /^option "|invalid format|invalid duration|cannot unmarshal/i.test(error.text)
-        ? ollamaFailure("invalid_request", `${host.engine} refused the request: ${quoted}`)
-        : ollamaFailure(
-          "model_failed",
-          `The model failed: ${quoted}. Try again, or use a smaller model; the operator finds more in its log.`,
-        );
-    default:
-      return unknownAnswer(status, host, quoted);
+  if (isStranger && [502, 503, 504].includes(status)) {
+    const words = `The proxy at ${at} cannot reach the engine (status ${status}); see that it runs behind it.`;
+    return ollamaFailure("ollama_unreachable", words, status === 503);
   }
-}
-
-/** How llama.cpp, vLLM, LM Studio, llama-swap and Ollama say that they lack a model, with 400, 404 or 500. */
-function isMissingModel(body: string): boolean {
-  return /model\b.{0,200}?\b(not found|does not exist)|could not find .*model|invalid model identifier|no models? (is )?loaded|no router for requested model/i
-    .test(body.slice(0, maxQuotedCharacters * 4));
+  if (status === 429 || status === 503) {
+    return /loading|starting|swapping/i.test(text)
+      ? ollamaFailure(
+        "busy",
+        `${engineName(host)} was still loading the model; try again in a little while.`,
+        "loading",
+      )
+      : ollamaFailure("busy", `${engineName(host)} is busy; try again in a little while.`, true);
+  }
+  if ([400, 413, 422].includes(status) || /^option "|invalid format|invalid duration|cannot unmarshal/i.test(text)) {
+    return ollamaFailure("invalid_request", `${host.engine} refused the request${said}`);
+  }
+  if (status === 500 && !isStranger) {
+    const words = "Try again, or use a smaller model; the operator finds more in its log.";
+    return ollamaFailure("model_failed", `The model failed${said}. ${words}`);
+  }
+  return isStranger && status < 500
+    ? notTheEngine(host, status)
+    : ollamaFailure("bad_upstream", `${engineName(host)} answered with status ${status}${said}. See its log.`);
 }
 
 /** The failure behind an error within a stream that had begun with status 200. */
 export function fromErrorLine(line: unknown, host: OllamaHost, model?: string): OllamaFailure {
-  const error = readUpstreamError(line);
-  const quoted = quoteUpstream(error.text);
-  if (!host.isOllama && isMissingModel(error.text)) return notInstalled(host, model);
-  return refusedRequest(error, host, model) ?? ollamaFailure(
-    "model_failed",
-    `The model at ${host.origin} failed: ${quoted}. Try again, or use another model; the operator finds more in its log.`,
-  );
+  const error = readUpstreamError(line) ?? { text: JSON.stringify(line) };
+  const words = "Try again, or use another model; the operator finds more in its log.";
+  return refusedRequest(error, host, model) ??
+    ollamaFailure("model_failed", `The model at ${host.origin} failed: ${quoteUpstream(error.text)}. ${words}`);
 }
 
 /** The failure for a model that a host lacks. */
@@ -337,57 +322,17 @@ function notInstalled({ isOllama, origin }: OllamaHost, model = "that was asked 
   );
 }
 
-function cloudOff(model = "This model"): OllamaFailure {
-  return ollamaFailure(
-    "auth_required",
-    `${model} runs in Ollama's cloud, which is switched off: use a local model. Only the operator can switch it on, with ` +
-      "OLLAMA_NO_CLOUD=0 on Ollama's side.",
-  );
-}
-
-function authRequired({ host, apiKeySent }: FailedCall, quoted: string): OllamaFailure {
-  const why = quoted === "" ? "" : ` (${quoted})`;
-  const plain = host.protocol === "http" && !host.isLoopback && !apiKeySent ? " The key is sent over https only." : "";
+function authRequired(text: string, { host, model = "This model", apiKeySent }: FailedCall): OllamaFailure {
+  if (/cloud is disabled/i.test(text)) {
+    const words = "use a local model. Only the operator can switch it on, with OLLAMA_NO_CLOUD=0 on Ollama's side.";
+    return ollamaFailure("auth_required", `${model} runs in Ollama's cloud, which is switched off: ${words}`);
+  }
+  const why = text === "" ? "" : ` (${quoteUpstream(text)})`;
   const signIn = host.isOllama ? ", or run `ollama signin` on the machine that runs Ollama" : "";
-  return ollamaFailure(
-    "auth_required",
-    `${host.origin} did not accept this server${why}: use another model. Only the operator can change this: ${
-      apiKeySent ? `check ${host.keySetting}` : `set ${host.keySetting}${signIn}`
-    }.${plain}`,
-  );
-}
-
-/** Answers without an error in JSON: another program, or a proxy that cannot reach the engine. */
-function fromStranger(status: number, host: OllamaHost): OllamaFailure {
-  const { origin: at, isOllama } = host;
-  if (status === 502 || status === 503 || status === 504) {
-    const engine = isOllama ? "Ollama" : "the model server";
-    const text = `The proxy at ${at} cannot reach ${engine} (status ${status}); see that ${
-      isOllama ? engine : "it"
-    } runs behind it.`;
-    return status === 503 ? retryableFailure("ollama_unreachable", text) : ollamaFailure("ollama_unreachable", text);
-  }
-  if (status === 429) {
-    return retryableFailure("busy", `${at} limits the rate of requests; try again in a little while.`);
-  }
-  if (status === 413) {
-    return ollamaFailure("invalid_request", `${at} refuses a request of this size; shorten the prompt.`);
-  }
-  if (status >= 500) return unknownAnswer(status, host, "");
-  return ollamaFailure(
-    "not_ollama",
-    `What answers at ${at} is not ${host.api} (status ${status}); correct ${host.hostSetting}.`,
-  );
-}
-
-function unknownAnswer(status: number, host: OllamaHost, quoted: string): OllamaFailure {
-  const said = quoted === "" ? "" : `: ${quoted}`;
-  return ollamaFailure("bad_upstream", `${engineName(host)} answered with status ${status}${said}. See its log.`);
-}
-
-/** The error of a body that has one: Ollama's and OpenAI's `error`, vLLM's `message` or FastAPI's `detail`. */
-function errorOf(body: string): UpstreamError | null {
-  const parsed = parseJson(body);
-  if (!isObject(parsed)) return null;
-  return "error" in parsed ? readUpstreamError(parsed["error"]) : fromObject(parsed);
+  const how = apiKeySent
+    ? `check ${host.keySetting}`
+    : `set ${host.keySetting}, which is sent over https or to this machine only${signIn}`;
+  const message =
+    `${host.origin} did not accept this server${why}: use another model. Only the operator can change this`;
+  return ollamaFailure("auth_required", `${message}: ${how}.`);
 }

@@ -1,5 +1,6 @@
 /** Workspace files for a model: texts go into the prompt under their names, images beside it. */
 import * as z from "zod";
+import { counted } from "../lib/counted.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
@@ -47,14 +48,10 @@ export interface NamedText {
   /** As the caller wrote it. */
   readonly name: string;
   readonly text: string;
-  readonly lines: LinesOfFile;
-}
-
-/** Which lines a text is. */
-interface LinesOfFile {
   readonly file: string;
   /** `null` where it is not known. */
   readonly startLine: number | null;
+  /** Whether the last lines were asked for. */
   readonly isTail: boolean;
 }
 
@@ -68,6 +65,8 @@ interface LoadedFiles {
 /** Reads files, within the bounds of one call. */
 export type LoadFiles = (names: readonly string[] | undefined) => Promise<Result<LoadedFiles, ToolFailure>>;
 
+const wholeFile: LineRequest = {};
+
 /** For one call: what it may read is counted over all that it loads, with the tags and names around it. */
 export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number): LoadFiles {
   let files = 0;
@@ -79,9 +78,10 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     path: WorkspacePath,
     whole: Outcome<FileContent>,
     lines: LineRequest,
-  ): Promise<Result<Pick<NamedText, "text" | "lines">, ToolFailure>> => {
-    if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
+  ): Promise<Result<Omit<NamedText, "name">, ToolFailure>> => {
     const file = showName(path.text);
+    const notText = invalid(`${JSON.stringify(file)} is neither text nor a PNG, JPEG, WebP or GIF image.`);
+    if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText);
     const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
     const request = { lines, cursor: undefined, encoding: undefined, maxBytes: roomBytes + 1 };
     let read = whole.ok
@@ -89,55 +89,56 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       : whole.error.reason === "too_large"
       ? await readTextPart(workspace, path, request)
       : whole;
-    if (whole.ok && !read.ok && read.error.reason === "not_text") {
+    if (whole.ok && !read.ok) {
       const encoding = (await decodeText(whole.value.bytes))?.encoding;
       if (encoding !== undefined) read = selectText(whole.value, { ...request, encoding });
     }
     if (!read.ok) {
-      if (read.error.reason !== "not_text") return failure(refused(path, read.error));
-      return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large
+      if (read.error.reason !== "not_text") return failure(toFailure("read file", path, read.error));
+      return failure(whole.ok ? notText : toFailure("read file", path, whole.error)); // an image may be too large
     }
-    const textBytes = Buffer.byteLength(read.value.content);
+    const { content: text, next, isShort, totalLines, isWhole, startLine } = read.value;
+    const part = { text, file, startLine, isTail: lines.tail !== undefined };
     // A text that was cut must not pass for the whole: the model would answer about a part of it.
-    if (textBytes > roomBytes || read.value.next !== null || read.value.isShort) {
-      const { content, next, startLine } = read.value;
-      const isCut = next !== null && !content.endsWith("\n"); // within a line
-      const part = { file, startLine, isTail: lines.tail !== undefined };
-      const fitting = linesThatFit(content, part, roomBytes, isCut);
-      return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
+    if (Buffer.byteLength(text) > roomBytes || next !== null || isShort) {
+      const isCut = next !== null && !text.endsWith("\n"); // within a line
+      const fitting = linesThatFit(part, roomBytes, isCut);
+      const remedy = fitting === null
+        ? `there is no room for ${file}: leave some out, or name lines of them; file_search shows parts of long lines`
+        : `name lines that fit, such as ${fitting}`;
+      return failure(invalid(`The files have more than ${Math.max(0, maxTextBytes)} bytes of text: ${remedy}.`));
     }
-    usedBytes = maxTextBytes - roomBytes + textBytes;
-    const { content: text, totalLines, isWhole, startLine } = read.value;
     if (text === "" && !isWhole) {
-      const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
+      const end = totalLines === null ? "" : `: it has ${counted(totalLines, "line")}`;
       return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
     }
-    return success({ text, lines: { file, startLine, isTail: lines.tail !== undefined } });
+    usedBytes = maxTextBytes - roomBytes + Buffer.byteLength(text);
+    return success(part);
   };
 
+  /** The end of the name asks for a part only if no file has the whole name. */
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
-    const parsed = parseFilePath(name);
-    const whole = parsed.ok ? await workspace.read(parsed.value) : null;
-    if (whole?.ok && imageTypes.has(sniffMedia(whole.value.bytes)?.mimeType ?? "")) return success(whole.value.bytes);
-    let path = parsed;
-    let found = whole;
-    let lines: LineRequest = {};
-    // the end of the name asks for a part only if no file has the whole name
-    for (const part of parseNamedParts(name)) {
-      const named = parseFilePath(part.filename);
-      if (!named.ok || (found !== null && (found.ok || found.error.reason !== "not_found"))) continue;
-      [path, lines] = [named, part.lines];
-      found = await workspace.read(named.value);
+    let refusal = invalid("files must be names of files");
+    for (const { filename, lines } of [{ filename: name, lines: wholeFile }, ...parseNamedParts(name)]) {
+      const path = parseFilePath(filename);
+      if (!path.ok) {
+        refusal = toPathFailure("files", path.error);
+        continue;
+      }
+      const whole = await workspace.read(path.value);
+      const isImage = whole.ok && imageTypes.has(sniffMedia(whole.value.bytes)?.mimeType ?? "");
+      if (isImage && lines === wholeFile) return success(whole.value.bytes);
+      const text = await textOf(workspace, path.value, whole, lines);
+      if (text.ok) return success({ name: showName(name), ...text.value });
+      refusal = await suggestNear(workspace, path.value, text.error);
+      if (text.error.code !== "not_found") break;
     }
-    if (!path.ok) return failure(toPathFailure("files", path.error));
-    if (found === null) throw new TypeError("a path that is right was not read");
-    const text = await textOf(workspace, path.value, found, lines);
-    if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
-    return success({ name: showName(name), ...text.value });
+    return failure(refusal);
   };
 
   return async (names = []) => {
-    if (names.length === 0) return success({ texts: [], images: [] });
+    const loaded = { texts: [] as NamedText[], images: [] as string[] };
+    if (names.length === 0) return success(loaded);
     if (!principal.scopes.has("files:read")) return failure(withoutScope);
     files += names.length;
     if (files > maxFiles) {
@@ -146,7 +147,6 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       );
     }
     const workspace = workspaceOf(source, principal);
-    const loaded = { texts: [] as NamedText[], images: [] as string[] };
     for (const name of names) {
       const file = await load(workspace, name);
       if (!file.ok) return file;
@@ -154,15 +154,15 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       else loaded.images.push(file.value.toBase64());
     }
     images += loaded.images.length;
-    if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
-    return success(loaded);
+    return images > maxImages
+      ? failure(invalid(`A call may hold ${maxImages} images; leave some out.`))
+      : success(loaded);
   };
 }
 
 /** A name for the lines of a text that fit, at its beginning or, of the last lines, at its end; `null` for none. */
 function linesThatFit(
-  text: string,
-  { file, startLine, isTail }: LinesOfFile,
+  { text, file, startLine, isTail }: Omit<NamedText, "name">,
   roomBytes: number,
   isCut = false,
 ): string | null {
@@ -170,7 +170,7 @@ function linesThatFit(
   if (!isTail && isCut) lines.pop();
   let sizeBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
   while (sizeBytes > roomBytes) sizeBytes -= Buffer.byteLength((isTail ? lines.shift() : lines.pop()) ?? "");
-  if (lines.length === 0 || sizeBytes === 0) return null;
+  if (sizeBytes === 0) return null;
   return isTail || startLine === null
     ? `${file}:-${lines.length}`
     : `${file}:${startLine}-${startLine + lines.length - 1}`;
@@ -179,9 +179,9 @@ function linesThatFit(
 /** Lines of the first text that does not fit whole into a share of all their bytes; `undefined` where there are none. */
 export function exampleThatFits(texts: readonly NamedText[], share: number): string | undefined {
   let roomBytes = share * texts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-  for (const { text, lines } of texts) {
-    const sizeBytes = Buffer.byteLength(text);
-    if (sizeBytes > roomBytes) return linesThatFit(text, lines, roomBytes) ?? undefined;
+  for (const text of texts) {
+    const sizeBytes = Buffer.byteLength(text.text);
+    if (sizeBytes > roomBytes) return linesThatFit(text, roomBytes) ?? undefined;
     roomBytes -= sizeBytes;
   }
   return undefined;
@@ -207,29 +207,7 @@ export const withoutScope: ToolFailure = {
   message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
 };
 
-function invalid(message: string): ToolFailure {
+/** The refusal of what a call asks. */
+export function invalid(message: string): ToolFailure {
   return { code: "invalid_request", message };
-}
-
-function notText(path: WorkspacePath): ToolFailure {
-  return invalid(`${JSON.stringify(showName(path.text))} is neither text nor a PNG, JPEG, WebP or GIF image.`);
-}
-
-function tooMuchText({ file, maxTextBytes, isFirst, fitting }: {
-  readonly file: string;
-  readonly maxTextBytes: number;
-  /** Of the texts of the call. */
-  readonly isFirst: boolean;
-  readonly fitting: string | null;
-}): ToolFailure {
-  const remedy = fitting !== null
-    ? `name lines that fit, such as ${fitting}`
-    : isFirst
-    ? `the first line that is asked for of ${file} is longer; file_search shows parts of a line`
-    : `the files before ${file} leave it no room: leave some out, or name lines of them`;
-  return invalid(`The files have more than ${Math.max(0, maxTextBytes)} bytes of text: ${remedy}.`);
-}
-
-function refused(path: WorkspacePath, refusal: Parameters<typeof toFailure>[2]): ToolFailure {
-  return toFailure("read file", path, refusal);
 }

@@ -5,19 +5,19 @@ import {
   defineTool,
   type Meaning,
   otherNames,
+  saysNothing,
   type Tool,
   type ToolContext,
   type ToolOutcome,
 } from "../mcp/mod.ts";
-import { answerOutput, defaultProgressPace, type ProgressPace, type ToolFailure } from "./answer.ts";
-import { type Asking, askQuestion, toOutcome, toQuestion } from "./ask.ts";
+import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace, type ToolFailure } from "./answer.ts";
+import { answerOutput, type Asking, askQuestion, toOutcome, toQuestion } from "./ask.ts";
 import { answerEach } from "./each_file.ts";
 import type { LocalModel } from "./local_model.ts";
-import type { AnswerFormat } from "./port.ts";
-import { fileLoader, filesParameter, maxFiles } from "./files.ts";
-import { schemaProblem } from "./json_answer.ts";
+import type { AnswerFormat, HostReport } from "./port.ts";
+import { fileLoader, filesParameter, invalid, maxFiles } from "./files.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
-import { isObject, present } from "../lib/json.ts";
+import { hasMoreParts, isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
@@ -71,32 +71,36 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
 async function generate(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
   const { model: local, clock, workspace, pace = defaultProgressPace } = options;
   const { json_schema: schema, max_tokens: maxTokens, prompt, system, messages, files, each } = input;
-  const problem = schema === undefined ? null : schemaProblem(schema);
-  if (problem !== null) return refuse(`json_schema cannot be used: ${problem}.`);
+  const problem = schemaProblem(schema);
+  if (problem !== null) return { ok: false, ...invalid(`json_schema cannot be used: ${problem}.`) };
   const chosen = await chooseModel(options, input.model);
   if (!chosen.ok) return { ok: false, code: chosen.error.code, message: chosen.error.message };
-  const hasNoUse = input.options?.keep_alive !== undefined && !local.host.isOllama;
   const asking: Asking = {
     local,
     request: { ...chosen.value, ...toModelOptions(input) },
     ...{ prompt, system, messages, pace, clock },
     wantsJson: schema !== undefined,
     timeoutMs: input.options?.timeout_ms,
-    notes: hasNoUse ? ["options.keep_alive has no effect: this model server decides how long a model stays."] : [],
   };
   const maxTextBytes = local.maxPromptBytes - wordBytes(input);
   if (each) {
-    if (files === undefined || files.length === 0) return refuse("each needs files: name them, or give a pattern.");
-    return await answerEach(asking, { files, workspace, maxTextBytes }, context);
+    return files === undefined || files.length === 0
+      ? { ok: false, ...invalid("each needs files: name them, or give a pattern.") }
+      : await answerEach(asking, files, { workspace, maxTextBytes }, context);
   }
   const question = await toQuestion(asking, files, fileLoader(workspace, context.principal, maxTextBytes));
-  if (!question.ok) return { ok: false, code: question.error.code, message: question.error.message };
+  if (!question.ok) return { ok: false, ...question.error };
   if (maxTokens > longAnswerTokens) await context.handOut();
-  return toOutcome(await askQuestion(asking, question.value, context), asking.notes);
+  return toOutcome(await askQuestion(asking, question.value, context), chosen.value.model);
 }
 
-function refuse(message: string): ToolOutcome {
-  return { ok: false, code: "invalid_request", message };
+/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
+const maxSchemaValues = 10_000;
+
+/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for the engine to judge. */
+function schemaProblem(schema: unknown): string | null {
+  if (isDeep(schema)) return `it has more than ${maxJsonDepth} levels`;
+  return hasMoreParts(schema, maxSchemaValues) ? `it has more than ${maxSchemaValues} values` : null;
 }
 
 /** What the call brings itself, beside its files. */
@@ -107,16 +111,16 @@ function wordBytes({ prompt, system = "", messages = [], json_schema: schema }: 
 }
 
 /** Spellings that people use and Ollama does not know, with the ones it does. */
-const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
+const modelAliases: ReadonlyMap<string, string> = new Map([["tinylama", "tinyllama"]]);
 
-/** The last report, where the engine could be asked. */
-function askedOf({ known }: LocalModel): LocalModel["known"] {
-  return known?.failure === undefined ? known ?? null : null;
+/** What is offered, by a report; `null` for an engine that was not asked yet, or cannot be. */
+function offered({ models, model }: LlmGenerateOptions, report: HostReport | null) {
+  return offerOf(models, model.host, report?.failure === undefined ? report?.installed ?? null : null);
 }
 
 /** The names that the list shows, as far as is known: never waits. */
-function namesOf({ models, model }: LlmGenerateOptions): readonly [string, ...string[]] {
-  return offerOf(models, askedOf(model)).names;
+function namesOf(options: LlmGenerateOptions): readonly [string, ...string[]] {
+  return offered(options, options.model.known).names;
 }
 
 /** The `model` parameter, the first of the offered models by default; known misspellings are understood. */
@@ -145,59 +149,42 @@ function useOneOf(names: readonly string[]): string {
 
 /** The model to ask, with its context where the operator sets it. Without an allow list the engine says what it has. */
 async function chooseModel(
-  { models, model: local }: LlmGenerateOptions,
+  options: LlmGenerateOptions,
   asked: string | undefined,
 ): Promise<Result<{ readonly model: string; readonly contextTokens?: number }, ToolFailure>> {
+  const { models, model: local } = options;
   if (models !== undefined) {
     const allowed = models.map(parseAllowedModel);
-    const [first] = offerOf(models, askedOf(local)).names;
-    const name = nameIn(allowed.map((each) => each.name), asked ?? first) ?? first;
-    const { contextTokens } = allowed.find((each) => each.name === name) ?? {};
-    return success({ model: name, ...(contextTokens === undefined ? {} : { contextTokens }) });
+    const name = nameIn(allowed.map((each) => each.name), asked ?? namesOf(options)[0]) ?? namesOf(options)[0];
+    return success({
+      model: name,
+      ...present({ contextTokens: allowed.find((it) => it.name === name)?.contextTokens }),
+    });
   }
-  let report = await local.recentReport();
-  const meant = (): string | undefined => {
-    const { names } = offerOf(models, report.failure === undefined ? report : null);
-    return asked === undefined ? names[0] : nameIn(names, asked);
+  const look = (report: HostReport) => {
+    const { names, isUsable, problem } = offered(options, report);
+    return { report, names, name: asked === undefined ? names[0] : nameIn(names, asked), isUsable, problem };
   };
-  if (meant() === undefined) report = await local.report(new AbortController().signal); // it may have come since
-  const name = meant();
-  if (report.failure !== undefined) {
-    // the call may still find the engine; which of its models run elsewhere is not known
-    return name === undefined || report.isElsewhere ? failure(report.failure) : success({ model: name });
-  }
-  const { names, isUsable, problem } = offerOf(models, report);
+  let found = look(await local.recentReport());
+  if (found.name === undefined) found = look(await local.report(new AbortController().signal)); // it may have come since
+  const { report, names, name, isUsable, problem } = found;
+  if (report.failure !== undefined && (name === undefined || local.host.isElsewhere)) return failure(report.failure);
   if (!isUsable && problem !== null) {
     return failure({ code: "model_not_installed", message: `There is no model to use: ${problemWords(problem)}.` });
   }
-  if (name !== undefined) return success({ model: name });
+  if (name !== undefined) return success({ model: name }); // also of an engine that could not be asked: it may come yet
   const isRemote = report.installed.some((it) => it.isRemote === true && isSameModel(it.name, asked ?? ""));
   const why = isRemote ? `. ${asked} runs on another machine: only the operator can allow it, with LLM_MODELS` : "";
-  return failure({ code: "invalid_request", message: `${useOneOf(names)}${why}` });
+  return failure(invalid(`${useOneOf(names)}${why}`));
 }
 
 /** The name in the list that is meant. */
 function nameIn(names: readonly string[], name: string): string | undefined {
-  const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
-  return [name, alias].find((each) => each !== undefined && names.includes(each)) ??
+  return [name, modelAliases.get(name)].find((each) => each !== undefined && names.includes(each)) ??
     names.find((each) => isSameModel(each, name));
 }
 
-const maxDurationCharacters = 50;
-const unitSeconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
-
-/** Go's durations (`1h30m`), as Ollama's own settings have them, in whole seconds; anything else as it is. */
-function durationSeconds(value: unknown): unknown {
-  if (typeof value !== "string" || value.length > maxDurationCharacters) return value;
-  if (!/^(\d{1,9}(ms|[smh]))+$/.test(value)) return value;
-  let seconds = 0;
-  for (const [, amount, unit] of value.matchAll(/(\d+)(ms|[smh])/g)) {
-    seconds += Number(amount) * (unitSeconds[unit ?? ""] ?? 0);
-  }
-  return Math.round(seconds);
-}
-
-const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
+const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "timeout_ms"] as const;
 const samplingOptions = z.lazy(() =>
   z.strictObject(
     {
@@ -207,7 +194,6 @@ const samplingOptions = z.lazy(() =>
       top_k: z.int().min(1).max(1000).optional(),
       stop: z.array(z.string().min(1).max(200)).max(8).optional(),
       think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
-      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().describe("Seconds"),
       timeout_ms: z.int().min(1).optional(),
     } satisfies Record<typeof optionNames[number], z.ZodType>,
   )
@@ -256,7 +242,7 @@ const generateAliases: Readonly<Record<string, Meaning>> = {
     model: "model_name",
     max_tokens: "num_predict max_output_tokens max_new_tokens max_completion_tokens",
   }),
-  stream: { values: { true: undefined, false: undefined } },
+  ...{ stream: saysNothing, keep_alive: saysNothing },
   ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
 };
 
@@ -273,10 +259,10 @@ type GenerateInput = z.output<ReturnType<typeof generateInput>>;
 
 /** Options and format in the port's terms. */
 function toModelOptions({ max_tokens: maxTokens, json_schema: schema, options = {} }: GenerateInput) {
-  const { temperature, seed, top_p: topP, top_k: topK, stop, think, keep_alive: keepAliveSeconds } = options;
+  const { temperature, seed, top_p: topP, top_k: topK, stop, think } = options;
   const format: AnswerFormat | undefined = schema && Object.keys(schema).length === 0 ? "json" : schema;
   return {
     options: { maxTokens, ...present({ temperature, seed, topP, topK, stop }) },
-    ...present({ format, think, keepAliveSeconds }),
+    ...present({ format, think }),
   };
 }

@@ -4,7 +4,6 @@ import { present } from "../lib/json.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
-import type { InstalledModel } from "./port.ts";
 import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
 const modelEntry = z.lazy(() =>
@@ -41,47 +40,37 @@ export async function describeModels(
   { model, models }: DescribeModelsOptions,
   signal: AbortSignal,
 ): Promise<ModelsReport> {
-  const report = await model.report(signal);
-  const { origin, version, installed } = report;
-  const set = models?.map(parseAllowedModel) ?? [];
-  const { names, isUsable, problem } = offerOf(models, report);
-  const allowed = models !== undefined ? set.map(({ name }) => name) : isUsable ? names : [];
-  const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)))
-    .sort();
+  const { version, failure, installed } = await model.report(signal);
+  const set = models?.map(parseAllowedModel);
+  const { names, isUsable, problem } = offerOf(models, model.host, installed);
+  const allowed = set?.map(({ name }) => name) ?? (isUsable ? names : []);
+  const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)));
   return {
-    models: [
-      ...allowed.map((name) => ({
-        ...describe(name, true, installed),
-        ...present({ context_tokens: set.find((it) => it.name === name)?.contextTokens }),
-      })),
-      ...others.map((name) => describe(name, false, installed)),
-    ],
+    models: [...allowed, ...others.sort()].map((name): ModelEntry => {
+      const details = installed.find((it) => isSameModel(it.name, name));
+      return {
+        name,
+        installed: details !== undefined,
+        loaded: details?.isLoaded === true,
+        allowed: allowed.includes(name),
+        ...present({
+          size_bytes: details?.sizeBytes,
+          parameter_size: details?.parameterSize,
+          quantization: details?.quantization,
+          family: details?.family,
+          capabilities: details?.capabilities?.slice(),
+          context_tokens: set?.find((it) => it.name === name)?.contextTokens ?? details?.contextTokens,
+        }),
+      };
+    }),
     server: {
-      address: origin,
-      ok: report.failure === undefined,
+      address: model.host.origin,
+      ok: failure === undefined,
       ...present({
         version,
-        problem: report.failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)),
+        problem: failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)),
       }),
     },
-  };
-}
-
-function describe(name: string, allowed: boolean, installed: readonly InstalledModel[]): ModelEntry {
-  const details = installed.find((it) => isSameModel(it.name, name));
-  return {
-    name,
-    installed: details !== undefined,
-    loaded: details?.isLoaded === true,
-    allowed,
-    ...present({
-      size_bytes: details?.sizeBytes,
-      parameter_size: details?.parameterSize,
-      quantization: details?.quantization,
-      family: details?.family,
-      capabilities: details?.capabilities?.slice(),
-      context_tokens: details?.contextTokens,
-    }),
   };
 }
 
@@ -117,11 +106,9 @@ function toLine(entry: ModelEntry, { isOllama }: LocalModel["host"]): string {
   return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }
 
-// The resource `llm://models`: which models there are, loaded and allowed, as the tool `llm_models` reports them.
-
 const uri = "llm://models";
 
-/** The models as a resource; each read asks the server again. */
+/** The models as a resource, as `llm_models` reports them; each read asks the server again. */
 export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
   return {
     name: "llm_models",

@@ -13,7 +13,7 @@ import {
   ollamaLimits,
   type PrincipalCall,
 } from "./port.ts";
-import { createOllamaClient } from "./client.ts";
+import { createOllamaClient } from "./ollama_client.ts";
 import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import { createOpenAiClient } from "./openai_client.ts";
 import type { ModelClientOptions } from "./transport.ts";
@@ -153,10 +153,8 @@ function fromRefusal(refusal: QueueRefusal, queue: ModelQueue): OllamaFailure {
 
 // The queue for the model: N calls run at a time, M wait, any more are refused at once. Turns go round the people, and
 // round the clients of each, so ten queued calls of one person do not delay another person by ten. When the queue is
-// full, a new call takes the last place of the person, or client, with the most. While a person with no running call
-// waits, no other person keeps two places for longer than a share of time.
-
-// The order in which waiting calls get their turns, if no others arrive; callers are told their place in it.
+// full, the call whose turn comes last is refused. While a person with no running call waits, no other person keeps two
+// places for longer than a share of time.
 
 /** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
 interface ModelCaller {
@@ -168,34 +166,30 @@ interface Call {
   readonly caller: ModelCaller;
 }
 
-/** The waiting calls, the next one first: rounds of the people, and for each person rounds of the clients. */
+/** The waiting calls, the next one first, if no others arrive; callers are told their place in it. */
 function turnOrder<Waiter extends Call>(waiters: readonly Waiter[], running: Iterable<Call>): readonly Waiter[] {
   const inside = [...running];
-  const [ofPerson, ofClient] = [countBy(inside, "person"), countBy(inside, "client")];
-  const ofPeople = Map.groupBy(waiters, ({ caller }) => caller.person);
-  return inRounds([...ofPeople].map(([person, own]) => {
-    const ofClients = Map.groupBy(own, ({ caller }) => caller.client);
-    const calls = inRounds(
-      [...ofClients].map(([client, calls]) => ({ calls, had: ofClient.get(client) ?? 0 })),
-    );
-    return { calls, had: ofPerson.get(person) ?? 0 };
-  }));
+  return inRounds(waiters, inside, "person", (own) => inRounds(own, inside, "client", (calls) => calls));
 }
 
-/** One call of each queue in turn; a queue that has had turns begins that many rounds later. */
-function inRounds<Item>(
-  queues: readonly { readonly calls: readonly Item[]; readonly had: number }[],
-): readonly Item[] {
-  return queues.flatMap(({ calls, had }) => calls.map((call, index) => ({ call, round: had + index })))
+/** One call of each person, or client, in turn; one that has calls running begins that many rounds later. */
+function inRounds<Waiter extends Call>(
+  waiters: readonly Waiter[],
+  running: readonly Call[],
+  part: keyof ModelCaller,
+  order: (own: readonly Waiter[]) => readonly Waiter[],
+): readonly Waiter[] {
+  const had = countBy(running, part);
+  return [...Map.groupBy(waiters, ({ caller }) => caller[part])]
+    .flatMap(([name, own]) => order(own).map((call, index) => ({ call, round: (had.get(name) ?? 0) + index })))
     .sort((a, b) => a.round - b.round)
     .map(({ call }) => call);
 }
 
 /** How many of the calls each person, or each client, has. */
-function countBy(calls: Iterable<Call>, part: keyof ModelCaller): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { caller } of calls) counts.set(caller[part], (counts.get(caller[part]) ?? 0) + 1);
-  return counts;
+function countBy(calls: readonly Call[], part: keyof ModelCaller): ReadonlyMap<string, number> {
+  const groups = Map.groupBy(calls, ({ caller }) => caller[part]);
+  return new Map([...groups].map(([name, own]) => [name, own.length]));
 }
 
 /** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
@@ -217,13 +211,11 @@ interface EnterOptions {
 
 export type ModelQueue = ReturnType<typeof createModelQueue>;
 
-interface Waiter {
-  readonly caller: ModelCaller;
+interface Waiter extends Call {
   settle(outcome: Result<Place, QueueRefusal>): void;
 }
 
-interface Running {
-  readonly caller: ModelCaller;
+interface Running extends Call {
   readonly since: number;
   readonly giveUp: AbortController;
 }
@@ -241,77 +233,38 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
   let waiters: Waiter[] = [];
   const running = new Set<Running>();
   let shareTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Computed when a waiting call asks for its place, and valid until a call comes or goes. */
-  let places: ReadonlyMap<Waiter, number> | undefined;
 
-  const remove = (waiter: Waiter): void => {
+  const settle = (waiter: Waiter, outcome: Result<Place, QueueRefusal>): void => {
     waiters = waiters.filter((other) => other !== waiter);
-    places = undefined;
+    waiter.settle(outcome);
   };
-  const placeOf = (waiter: Waiter): number | null => {
-    places ??= new Map(turnOrder(waiters, running).map((each, index) => [each, index]));
-    return places.get(waiter) ?? null;
-  };
-
   const admit = (caller: ModelCaller): Place => {
     const call: Running = { caller, since: clock(), giveUp: new AbortController() };
     running.add(call);
-    places = undefined;
     return {
       signal: call.giveUp.signal,
       release() {
         if (!running.delete(call)) return;
-        places = undefined;
         next();
         watchShares();
       },
     };
   };
-
-  /** Admits the person, then the client, with the fewest running calls; among equals, the one that came first. */
   const next = (): void => {
-    if (running.size >= maxInFlight) return;
-    let chosen: Waiter | undefined;
-    let fewest = Infinity;
-    const [ofPerson, ofClient] = [countBy(running, "person"), countBy(running, "client")];
-    for (const waiter of waiters) {
-      const { person, client } = waiter.caller;
-      const weight = (ofPerson.get(person) ?? 0) * maxInFlight + (ofClient.get(client) ?? 0);
-      if (weight < fewest) [chosen, fewest] = [waiter, weight];
-    }
-    if (chosen === undefined) return;
+    const [chosen] = turnOrder(waiters, running);
+    if (chosen === undefined || running.size >= maxInFlight) return;
     const { caller } = chosen;
-    remove(chosen);
     for (const part of ["client", "person"] as const) { // to the end of the round
       const isOwn = (waiter: Waiter): boolean => waiter.caller[part] === caller[part];
       waiters = [...waiters.filter((waiter) => !isOwn(waiter)), ...waiters.filter(isOwn)];
     }
-    chosen.settle(success(admit(caller)));
-  };
-
-  /** Frees a place in a full queue, when a person, or a client of the same person, has at least two more in it. */
-  const makeRoom = (caller: ModelCaller): boolean => {
-    for (const part of ["person", "client"] as const) {
-      const counts = countBy(waiters, part);
-      let most = (counts.get(caller[part]) ?? 0) + 2;
-      let last: Waiter | undefined;
-      for (const waiter of waiters) {
-        const count = counts.get(waiter.caller[part]) ?? 0;
-        if (count < most || (part === "client" && waiter.caller.person !== caller.person)) continue;
-        [last, most] = [waiter, count];
-      }
-      if (last === undefined) continue;
-      remove(last);
-      last.settle(failure("full"));
-      return true;
-    }
-    return false;
+    settle(chosen, success(admit(caller)));
   };
 
   /** Ends the newest call of a person with several once it has had its share, while a person with none waits. */
   const watchShares = (): void => {
     clearTimeout(shareTimer);
-    const ofPerson = countBy(running, "person");
+    const ofPerson = countBy([...running], "person");
     if (waiters.every(({ caller }) => ofPerson.has(caller.person))) return;
     const newest = [...running].findLast(({ caller }) => (ofPerson.get(caller.person) ?? 0) > 1);
     if (newest === undefined) return;
@@ -327,32 +280,34 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
       waiting: waiters.length,
     }),
     /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
-    enter(caller: ModelCaller, { signal, maxWaitMs, onWait }: EnterOptions): Promise<Result<Place, QueueRefusal>> {
-      if (signal.aborted) return Promise.resolve(failure("cancelled"));
-      if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
-      if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
-      return new Promise((resolve) => {
-        const leave = (why: QueueRefusal): void => {
-          remove(waiter);
-          waiter.settle(failure(why));
-          watchShares();
-        };
-        const onAbort = (): void => leave("cancelled");
-        const timer = setTimeout(() => leave("timed_out"), maxWaitMs);
-        const waiter: Waiter = {
-          caller,
-          settle(outcome) {
-            clearTimeout(timer);
-            signal.removeEventListener("abort", onAbort);
-            resolve(outcome);
-          },
-        };
-        signal.addEventListener("abort", onAbort, { once: true });
-        waiters.push(waiter);
-        places = undefined;
-        onWait?.(() => placeOf(waiter));
+    async enter(
+      caller: ModelCaller,
+      { signal, maxWaitMs, onWait }: EnterOptions,
+    ): Promise<Result<Place, QueueRefusal>> {
+      if (signal.aborted) return failure("cancelled");
+      if (running.size < maxInFlight) return success(admit(caller));
+      const { promise, resolve } = Promise.withResolvers<Result<Place, QueueRefusal>>();
+      const waiter: Waiter = { caller, settle: resolve };
+      waiters.push(waiter);
+      const last = waiters.length > maxWaiting ? turnOrder(waiters, running).at(-1) : undefined;
+      if (last !== undefined) settle(last, failure("full"));
+      if (last === waiter) return await promise;
+      const leave = (why: QueueRefusal) => (): void => {
+        settle(waiter, failure(why));
         watchShares();
+      };
+      const onAbort = leave("cancelled");
+      const timer = setTimeout(leave("timed_out"), maxWaitMs);
+      signal.addEventListener("abort", onAbort, { once: true });
+      onWait?.(() => {
+        const place = turnOrder(waiters, running).indexOf(waiter);
+        return place < 0 ? null : place;
       });
+      watchShares();
+      const outcome = await promise;
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      return outcome;
     },
   };
 }

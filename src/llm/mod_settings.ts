@@ -5,8 +5,8 @@
 import { optional, parseList, parseText, required } from "../lib/settings.ts";
 import { failure } from "../lib/result.ts";
 import { isObject, present } from "../lib/json.ts";
-import { parseModelBaseUrl, parseOllamaHost } from "./host.ts";
-import type { HostReport, InstalledModel } from "./port.ts";
+import { type OllamaHost, parseModelBaseUrl, parseOllamaHost } from "./host.ts";
+import type { InstalledModel } from "./port.ts";
 
 /** Settings under the heading Local model. */
 export const ollamaSettings = {
@@ -79,26 +79,53 @@ interface Offer {
   readonly problem: { readonly what: string; readonly remedy: string } | null;
 }
 
-/** What an engine reports, as far as an offer depends on it. */
-type KnownModels = Pick<HostReport, "installed" | "isElsewhere" | "isOllama">;
+type Host = Pick<OllamaHost, "isElsewhere" | "isOllama">;
 
-/** The offer for `LLM_MODELS`, where it is set, and what is known of the engine: `null` where it could not be asked. */
-export function offerOf(allowed: readonly string[] | undefined, known: KnownModels | null): Offer {
+/** The offer for `LLM_MODELS`, where it is set, and what the engine has: `null` where it could not be asked. */
+export function offerOf(
+  allowed: readonly string[] | undefined,
+  host: Host,
+  installed: readonly InstalledModel[] | null,
+): Offer {
   const named = allowed?.map((entry) => parseAllowedModel(entry).name) ?? [];
   const [first = documentedModels[0], ...others] = named.length > 0 ? named : documentedModels;
-  if (known === null) return { names: [first, ...others], isUsable: false, problem: null };
-  const isThere = (name: string): boolean => known.installed.some((it) => isSameModel(it.name, name));
-  const [best, ...rest] = named.length > 0 ? named.filter(isThere) : usableModels(known);
+  if (installed === null) return { names: [first, ...others], isUsable: false, problem: null };
+  const isThere = (name: string): boolean => installed.some((it) => isSameModel(it.name, name));
+  const usable = usableModels(host, installed);
+  const [best, ...rest] = named.length > 0 ? named.filter(isThere) : usable;
   const missing = named.filter((name) => !isThere(name));
-  return {
-    names: best === undefined ? [first, ...others] : [best, ...rest],
-    isUsable: best !== undefined,
-    problem: best === undefined || missing.length > 0 ? problemOf(missing, best !== undefined, known) : null,
-  };
+  const offer = best === undefined
+    ? { names: [first, ...others] as const, isUsable: false }
+    : { names: [best, ...rest] as const, isUsable: true };
+  if (missing.length > 0) {
+    const what = `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not installed`;
+    const others = offer.isUsable ? [] : usable.slice(0, maxNamesShown);
+    const remedy = others.length > 0 ? `set LLM_MODELS=${others.join(",")} to use what is` : wayToGet(host, missing[0]);
+    return { ...offer, problem: { what, remedy } };
+  }
+  if (offer.isUsable) return { ...offer, problem: null };
+  const problem = installed.some(({ isRemote }) => host.isElsewhere || isRemote === true)
+    ? {
+      what: "the models run on another machine, where files would go",
+      remedy: "name those that agents may use in LLM_MODELS",
+    }
+    : { what: "no model is installed", remedy: wayToGet(host) };
+  return { ...offer, problem };
+}
+
+const maxNamesShown = 3;
+
+function wayToGet({ isOllama }: Host, name?: string): string {
+  return isOllama ? `\`ollama pull ${name ?? documentedModels[0]}\`` : `load ${name ?? "one"} in the model server`;
+}
+
+/** A problem in one sentence. */
+export function problemWords({ what, remedy }: NonNullable<Offer["problem"]>): string {
+  return `${what}; ${remedy}`;
 }
 
 /** The models on this machine that write text: those of the documents, then by what is in memory, then by size. */
-function usableModels({ installed, isElsewhere }: KnownModels): readonly string[] {
+function usableModels({ isElsewhere }: Host, installed: readonly InstalledModel[]): readonly string[] {
   const rank = ({ name, isLoaded }: InstalledModel): number => {
     const documented = documentedModels.findIndex((each) => isSameModel(each, name));
     return documented >= 0 ? documented - documentedModels.length : isLoaded === true ? 0 : 1;
@@ -113,32 +140,6 @@ function usableModels({ installed, isElsewhere }: KnownModels): readonly string[
 function writesText({ name, capabilities }: InstalledModel): boolean {
   return capabilities?.includes("completion") ??
     !/embed|bert|bge|minilm|rerank|whisper|tts|stable-diffusion/i.test(name);
-}
-
-const maxNamesShown = 3;
-
-function problemOf(missing: readonly string[], isUsable: boolean, known: KnownModels): Offer["problem"] {
-  const { installed, isElsewhere, isOllama } = known;
-  const [wanted = documentedModels[0]] = missing;
-  const remedy = isOllama ? `\`ollama pull ${wanted}\`` : `load ${missing[0] ?? "one"} in the model server`;
-  if (missing.length > 0) {
-    const others = isUsable ? [] : usableModels(known).slice(0, maxNamesShown);
-    return {
-      what: `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} not installed`,
-      remedy: others.length > 0 ? `set LLM_MODELS=${others.join(",")} to use what is` : remedy,
-    };
-  }
-  return installed.some(({ isRemote }) => isElsewhere || isRemote === true)
-    ? {
-      what: "the models run on another machine, where files would go",
-      remedy: "name those that agents may use in LLM_MODELS",
-    }
-    : { what: "no model is installed", remedy };
-}
-
-/** A problem in one sentence. */
-export function problemWords(problem: NonNullable<Offer["problem"]>): string {
-  return `${problem.what}; ${problem.remedy}`;
 }
 
 /**
@@ -171,15 +172,10 @@ function toInstalled(name: string, entry: Readonly<Record<string, unknown>>): In
       family: textIn(details["family"], entry["arch"]),
       parameterSize: textIn(details["parameter_size"]),
       quantization: textIn(details["quantization_level"], entry["quantization"]),
-      capabilities: capabilitiesOf(entry),
+      capabilities: capabilitiesOf(entry, part("architecture")["input_modalities"]),
       contextTokens: countIn(
-        entry["loaded_context_length"],
-        meta["n_ctx"],
-        entry["max_model_len"],
-        details["context_length"],
-        entry["context_length"],
-        entry["max_context_length"],
-        meta["n_ctx_train"],
+        ...[entry["loaded_context_length"], meta["n_ctx"], entry["max_model_len"], details["context_length"]],
+        ...[entry["context_length"], entry["max_context_length"], meta["n_ctx_train"]],
       ),
       isLoaded: entry["state"] === "loaded" || part("status")["value"] === "loaded" || undefined,
       isRemote: textIn(entry["remote_host"], entry["remote_model"]) !== undefined || /[:-]cloud$/.test(name) ||
@@ -188,20 +184,20 @@ function toInstalled(name: string, entry: Readonly<Record<string, unknown>>): In
   };
 }
 
-function capabilitiesOf(entry: Readonly<Record<string, unknown>>): readonly string[] | undefined {
-  const { capabilities, type, architecture } = entry;
+function capabilitiesOf(
+  { capabilities, type }: Readonly<Record<string, unknown>>,
+  inputs: unknown,
+): readonly string[] | undefined {
   if (Array.isArray(capabilities)) return capabilities.filter((each) => typeof each === "string");
   if (type === "embeddings") return ["embedding"];
-  if (type === "vlm") return ["completion", "vision"];
-  const inputs = isObject(architecture) ? architecture["input_modalities"] : undefined;
-  if (Array.isArray(inputs)) return inputs.includes("image") ? ["completion", "vision"] : ["completion"];
-  return type === "llm" ? ["completion"] : undefined;
+  if (type === "vlm" || (Array.isArray(inputs) && inputs.includes("image"))) return ["completion", "vision"];
+  return type === "llm" || Array.isArray(inputs) ? ["completion"] : undefined;
 }
 
 function countIn(...values: readonly unknown[]): number | undefined {
-  return values.find((value) => typeof value === "number" && value > 0) as number | undefined;
+  return values.find((value): value is number => typeof value === "number" && value > 0);
 }
 
 function textIn(...values: readonly unknown[]): string | undefined {
-  return values.find((value) => typeof value === "string" && value !== "") as string | undefined;
+  return values.find((value): value is string => typeof value === "string" && value !== "");
 }

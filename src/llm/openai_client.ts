@@ -2,89 +2,76 @@
  * An engine by OpenAI's chat completions, as llama.cpp, vLLM, LM Studio, llama-swap and Ollama itself serve them: what
  * differs between them is read here, and asked for in each one's words.
  */
-import { isObject, parseJson, present } from "../lib/json.ts";
-import type { AnswerParser, StreamLine } from "./answer_stream.ts";
+import * as z from "zod";
+import { parseJson, present } from "../lib/json.ts";
 import { readModelList } from "./mod_settings.ts";
-import { createTransport, type ModelClientOptions } from "./transport.ts";
-import type {
-  AnswerFormat,
-  ChatMessage,
-  HostReport,
-  InstalledModel,
-  ModelClient,
-  ModelCompletion,
-  ModelRequest,
-} from "./port.ts";
+import { createTransport, type ModelClientOptions, type StreamPart } from "./transport.ts";
+import type { AnswerFormat, ChatMessage, InstalledModel, ModelClient, ModelRequest } from "./port.ts";
 
 /** Makes the client; it connects at the first call. Calls give failures as values and reject for none of them. */
 export function createOpenAiClient(options: ModelClientOptions): ModelClient {
-  const { host } = options;
   const { stream, probe, close } = createTransport(options);
-  /** Beside the list that all have, what some engines know of their models: they answer 404, or nonsense, to the rest. */
-  const report = async (signal: AbortSignal): Promise<HostReport> => {
-    const [listed, ofLmStudio, ofLlamaCpp, ofLlamaSwap] = await Promise.all([
-      probe("models", readModelList, signal),
-      probe("../api/v0/models", readModelList, signal),
-      probe("../props", readProps, signal),
-      probe("../running", readRunning, signal),
-    ]);
-    const common = { origin: host.origin, isElsewhere: host.isElsewhere, isOllama: false };
-    if (!listed.ok) return { ...common, failure: listed.error, installed: [] };
-    const known = new Map(ofLmStudio.ok ? ofLmStudio.value.map((it) => [it.name, it]) : []);
-    const props = ofLlamaCpp.ok && listed.value.length === 1 ? ofLlamaCpp.value : {};
-    const running = ofLlamaSwap.ok ? ofLlamaSwap.value : [];
-    return {
-      ...common,
-      installed: listed.value.map((it): InstalledModel => ({
-        ...it,
-        ...known.get(it.name),
-        ...props,
-        ...(running.includes(it.name) ? { isLoaded: true } : {}),
-      })),
-    };
-  };
-
   return {
-    host,
-    ask: (request, call) => stream("chat/completions", toBody(request), createEventParser(), call),
-    report,
+    host: options.host,
+    ask: (request, call) => stream("chat/completions", toBody(request), parseEvent, call),
+    /** Beside the list that all have, what some know of their models: they answer 404, or nonsense, to the rest. */
+    async report(signal) {
+      const [listed, ofLmStudio, ofLlamaCpp, ofLlamaSwap] = await Promise.all([
+        probe("models", readModelList, signal),
+        probe("../api/v0/models", readModelList, signal),
+        probe("../props", readProps, signal),
+        probe("../running", (reply) => runningShape.safeParse(reply).data ?? null, signal),
+      ]);
+      if (!listed.ok) return { failure: listed.error, installed: [] };
+      const known = ofLmStudio.ok ? ofLmStudio.value : [];
+      const props = ofLlamaCpp.ok && listed.value.length === 1 ? ofLlamaCpp.value : {};
+      const running = ofLlamaSwap.ok ? ofLlamaSwap.value.running : [];
+      return {
+        installed: listed.value.map((it): InstalledModel => ({
+          ...it,
+          ...known.find(({ name }) => name === it.name),
+          ...props,
+          ...(running.some(({ model }) => model === it.name) ? { isLoaded: true } : {}),
+        })),
+      };
+    },
     close,
   };
 }
 
+/** llama-swap's `GET /running`: the models in memory. */
+const runningShape = z.lazy(() => z.object({ running: z.array(z.object({ model: z.string() })) }));
 /** llama.cpp's `GET /props`, of a server with one model: the context of a call, and whether it sees images. */
+const propsShape = z.lazy(() =>
+  z.object({
+    default_generation_settings: z.object({ n_ctx: z.number().optional() }),
+    modalities: z.object({ vision: z.boolean().optional() }).nullish(),
+  })
+);
+
 function readProps(reply: unknown): Partial<InstalledModel> | null {
-  if (!isObject(reply) || !isObject(reply["default_generation_settings"])) return null;
-  const { n_ctx: contextTokens } = reply["default_generation_settings"];
-  const { modalities } = reply;
-  const sees = isObject(modalities) && modalities["vision"] === true;
+  const { data } = propsShape.safeParse(reply);
+  if (data === undefined) return null;
+  const { default_generation_settings: { n_ctx: contextTokens }, modalities } = data;
   return {
     isLoaded: true,
-    capabilities: sees ? ["completion", "vision"] : ["completion"],
-    ...(typeof contextTokens === "number" && contextTokens > 0 ? { contextTokens } : {}),
+    capabilities: modalities?.vision === true ? ["completion", "vision"] : ["completion"],
+    ...(contextTokens && { contextTokens }),
   };
-}
-
-/** llama-swap's `GET /running`: the names of the models in memory. */
-function readRunning(reply: unknown): readonly string[] | null {
-  const running = isObject(reply) ? reply["running"] : undefined;
-  if (!Array.isArray(running)) return null;
-  return running.flatMap((each) => isObject(each) && typeof each["model"] === "string" ? [each["model"]] : []);
 }
 
 /** The body of `POST /v1/chat/completions`. What is undefined is not sent. */
 function toBody({ model, messages, options, format, think }: ModelRequest) {
+  const { maxTokens, topP, topK, ...others } = options;
   return {
     model,
     messages: messages.map(toMessage),
     stream: true,
     stream_options: { include_usage: true },
-    max_tokens: options.maxTokens,
-    temperature: options.temperature,
-    seed: options.seed,
-    top_p: options.topP,
-    top_k: options.topK,
-    stop: options.stop,
+    max_tokens: maxTokens,
+    top_p: topP,
+    top_k: topK,
+    ...others,
     response_format: format && toResponseFormat(format),
     ...toThinking(think),
   };
@@ -103,17 +90,14 @@ function toMessage({ role, content, images = [] }: ChatMessage) {
 
 /** By the first characters of its Base64. */
 function typeOf(image: string): string {
-  const known = { "/9j/": "jpeg", UklG: "webp", R0lG: "gif" } as const;
-  const start = image.slice(0, 4);
-  return `image/${Object.hasOwn(known, start) ? known[start as keyof typeof known] : "png"}`;
+  const known = new Map([["/9j/", "jpeg"], ["UklG", "webp"], ["R0lG", "gif"]]);
+  return `image/${known.get(image.slice(0, 4)) ?? "png"}`;
 }
 
 /** LM Studio refuses `json_object`; a schema of any object is understood by all. */
 function toResponseFormat(format: AnswerFormat) {
-  return {
-    type: "json_schema",
-    json_schema: { name: "answer", schema: format === "json" ? { type: "object" } : format },
-  };
+  const schema = format === "json" ? { type: "object" } : format;
+  return { type: "json_schema", json_schema: { name: "answer", schema } };
 }
 
 /** `reasoning_effort` for Ollama, llama.cpp and LM Studio; the template's own words for vLLM and older llama.cpp. */
@@ -126,59 +110,48 @@ function toThinking(think: ModelRequest["think"]) {
   };
 }
 
+const count = z.lazy(() => z.number().nonnegative().nullish());
+const piece = z.lazy(() =>
+  z.object({ content: z.string().nullish(), reasoning_content: z.string().nullish(), reasoning: z.string().nullish() })
+);
+const chunkShape = z.lazy(() =>
+  z.object({
+    error: z.unknown().optional(),
+    object: z.unknown().optional(),
+    choices: z.array(
+      z.object({ delta: piece.nullish(), message: piece.nullish(), finish_reason: z.string().nullish() }),
+    )
+      .nullish(),
+    usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish(),
+    timings: z.object({ predicted_ms: count }).nullish(),
+  })
+);
+
 /**
- * Reads server-sent events of chunks, and the JSON of an engine that streams nothing. Comments keep a connection alive;
+ * Reads a line of server-sent events, or the JSON of an engine that streams nothing. Comments keep a connection alive;
  * the counts come with the last piece, after it in a chunk without choices, or not at all; `[DONE]` may be missing.
  */
-function createEventParser(): AnswerParser {
-  const nothing: StreamLine = { kind: "answer", delta: null, completion: null };
-  let completion: ModelCompletion | null = null;
+function parseEvent(line: string): StreamPart | null {
+  if (/^(:|(event|id|retry):)/.test(line)) return {};
+  const payload = line.replace(/^data:\s*/, "");
+  if (payload === "[DONE]") return { isLast: true };
+  const json = parseJson(payload);
+  const { data: chunk } = chunkShape.safeParse(json);
+  if (chunk === undefined) return null;
+  const { error, object, choices, usage, timings } = chunk;
+  if (object === "error") return { error: json };
+  if (typeof error === "string" || (typeof error === "object" && error !== null)) return { error };
+  const { delta, message, finish_reason: reason } = choices?.[0] ?? {};
+  const { content, reasoning_content: thought, reasoning } = delta ?? message ?? {};
   return {
-    line(line) {
-      const text = line.trim();
-      if (/^(:|(event|id|retry):)/.test(text)) return nothing;
-      const payload = text.replace(/^data:/, "").trim();
-      if (payload === "[DONE]") return { ...nothing, completion: completion ?? { type: "done" } };
-      const chunk = parseJson(payload);
-      if (!isObject(chunk)) return null;
-      if (isObject(chunk["error"]) || typeof chunk["error"] === "string") {
-        return { kind: "error", error: chunk["error"] };
-      }
-      if (chunk["object"] === "error") return { kind: "error", error: chunk };
-      const choices = chunk["choices"] ?? [];
-      if (!Array.isArray(choices)) return null;
-      const [choice = {}] = choices;
-      if (!isObject(choice)) return null;
-      const delta = choice["delta"] ?? choice["message"] ?? {};
-      if (!isObject(delta)) return null;
-      const { content: said, reasoning_content: thought = delta["reasoning"] } = delta;
-      const [piece, thinking] = [said ?? "", thought ?? ""];
-      if (typeof piece !== "string" || typeof thinking !== "string") return null;
-      const { finish_reason: reason } = choice;
-      if (typeof reason === "string" && reason !== "") completion = { type: "done", ...completion, doneReason: reason };
-      const counts = countsOf(chunk);
-      if (completion !== null || Object.keys(counts).length > 0) {
-        completion = { type: "done", ...completion, ...counts };
-      }
-      const isWhole = delta === choice["message"];
-      return {
-        kind: "answer",
-        delta: piece === "" && thinking === "" ? null : { type: "delta", text: piece, thinking },
-        completion: isWhole ? completion : null,
-      };
-    },
-    end: () => completion?.doneReason === undefined ? null : completion,
+    text: content ?? "",
+    thinking: thought ?? reasoning ?? "",
+    isLast: !delta && Boolean(message),
+    facts: present({
+      doneReason: reason || undefined,
+      promptTokens: usage?.prompt_tokens,
+      completionTokens: usage?.completion_tokens,
+      evaluationMs: timings?.predicted_ms,
+    }),
   };
-}
-
-function countsOf({ usage, timings }: Readonly<Record<string, unknown>>): Partial<ModelCompletion> {
-  const count = (holder: unknown, name: string): number | undefined => {
-    const value = isObject(holder) ? holder[name] : undefined;
-    return typeof value === "number" && value >= 0 ? value : undefined;
-  };
-  return present({
-    promptTokens: count(usage, "prompt_tokens"),
-    completionTokens: count(usage, "completion_tokens"),
-    evaluationMs: count(timings, "predicted_ms"),
-  });
 }

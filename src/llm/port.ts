@@ -2,8 +2,8 @@
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 
-/** Sampling options; the names on the wire are Ollama's. */
-export interface SamplingOptions {
+/** Sampling options; those of one word have the same name on the wire. */
+interface SamplingOptions {
   readonly temperature?: number;
   /** At least 1: with 0 a real Ollama never stops. */
   readonly maxTokens: number;
@@ -15,9 +15,6 @@ export interface SamplingOptions {
 
 /** `"json"`, or a JSON schema that the answer has to follow. */
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
-
-/** Whether a model thinks before it answers, or how hard. */
-type Think = boolean | "low" | "medium" | "high" | "max";
 
 /** One message of a conversation. */
 export interface ChatMessage {
@@ -33,9 +30,8 @@ export interface ModelRequest {
   readonly messages: readonly ChatMessage[];
   readonly options: SamplingOptions;
   readonly format?: AnswerFormat;
-  /** How long the model stays loaded afterwards. */
-  readonly keepAliveSeconds?: number;
-  readonly think?: Think;
+  /** Whether the model thinks before it answers, or how hard. */
+  readonly think?: boolean | "low" | "medium" | "high" | "max";
   /** Tokens that prompt and answer may have together, where the operator sets it; else the engine decides. */
   readonly contextTokens?: number;
 }
@@ -112,16 +108,10 @@ export interface InstalledModel {
 
 /** The engine, as it is now. */
 export interface HostReport {
-  /** Scheme, name and port. */
-  readonly origin: string;
   readonly version?: string;
   /** Why it cannot be used. */
   readonly failure?: OllamaFailure;
   readonly installed: readonly InstalledModel[];
-  /** Ollama, whose models have a command that gets them. */
-  readonly isOllama: boolean;
-  /** On another network than this machine: what it reads leaves it. */
-  readonly isElsewhere: boolean;
 }
 
 /** A client of one engine. Calls are independent of each other; nothing is retried here. */

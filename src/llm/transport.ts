@@ -1,74 +1,161 @@
 /** Requests to one engine: streams of events, probes, an end to every call, and each failure as a value. */
 import type { OllamaHost } from "./host.ts";
 import { parseJson } from "../lib/json.ts";
+import { readLines, readPieces } from "../lib/lines.ts";
+import { collectBytes } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type AnswerParser, type EndReason, type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
-import { cancelled, engineName, fromNetworkError, fromStatus, type OllamaFailure, ollamaFailure } from "./failure.ts";
-import { type ModelCall, type ModelEvent, modelFailed, type OllamaLimits, ollamaLimits } from "./port.ts";
+import { atMost } from "../lib/time.ts";
+import {
+  brokenOff,
+  cancelled,
+  engineName,
+  fromErrorLine,
+  fromNetworkError,
+  fromStatus,
+  notTheEngine,
+  type OllamaFailure,
+  ollamaFailure,
+} from "./failure.ts";
+import {
+  type ModelCall,
+  type ModelCompletion,
+  type ModelEvent,
+  modelFailed,
+  type OllamaLimits,
+  ollamaLimits,
+} from "./port.ts";
 
 /**
- * A reader that the signal ends. Deno forgets to pass an abort on to a body once its `Response` is out of reach, and a
- * read would then wait for ever: so the reader itself is cancelled, and its reads report `done`.
+ * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
+ * long; `failure` says which.
  */
-function readUntil(
+export function watchCall(host: OllamaHost, { signal: caller, totalMs }: ModelCall, idleMs: number) {
+  const over = new AbortController();
+  const signal = AbortSignal.any([caller, over.signal]);
+  let begun = false;
+  let late: OllamaFailure | undefined;
+  const end = (failure: OllamaFailure): void => {
+    late ??= failure;
+    over.abort();
+  };
+  const totalTimer = setTimeout(() => end(begun ? tookTooLong : notBegun(host, totalMs)), totalMs);
+  return {
+    signal,
+    /** Why the signal fired; undefined while it has not. */
+    get failure() {
+      return late ?? (caller.aborted ? cancelled : undefined);
+    },
+    /** Waits for the next piece of the answer: only then can the stream be idle. Throws once the signal has fired. */
+    async wait<T>(read: Promise<T>): Promise<T> {
+      const idleTimer = begun ? setTimeout(() => end(stalled(host, idleMs)), idleMs) : undefined;
+      try {
+        const piece = await read;
+        signal.throwIfAborted();
+        return piece;
+      } finally {
+        clearTimeout(idleTimer);
+      }
+    },
+    /** The answer has begun: keep-alives of an engine that loads, or reads a long prompt, are no beginning. */
+    begin() {
+      begun = true;
+    },
+    /** Ends the timer and, unless the answer was read to its end, the connection. */
+    dispose() {
+      clearTimeout(totalTimer);
+      over.abort();
+    },
+  };
+}
+
+/** The timers around one call. */
+type ModelCallWatch = ReturnType<typeof watchCall>;
+
+function notBegun(host: OllamaHost, totalMs: number): OllamaFailure {
+  return ollamaFailure(
+    "timeout_first_byte",
+    `${engineName(host)} did not begin to answer within ${Math.round(totalMs) / 1000} s; it may still be loading the ` +
+      "model: try again, or use a smaller one.",
+  );
+}
+
+const tookTooLong = ollamaFailure(
+  "timeout_total",
+  "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
+);
+
+function stalled(host: OllamaHost, idleMs: number): OllamaFailure {
+  const words = `${engineName(host)} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`;
+  return ollamaFailure("timeout_idle", words);
+}
+
+/** What a line of an answer says. */
+export interface StreamPart {
+  readonly error?: unknown;
+  readonly text?: string;
+  readonly thinking?: string;
+  /** Of the whole answer; engines tell it in pieces. */
+  readonly facts?: Omit<ModelCompletion, "type">;
+  /** Nothing of the answer follows. */
+  readonly isLast?: boolean;
+}
+
+/** Reads a line by the rules of an API; `null` when it is not of the API. */
+export type LineParser = (line: string) => StreamPart | null;
+
+/** The call that an answer belongs to. */
+interface AnswerOptions {
+  readonly model: string;
+  readonly parse: LineParser;
+  readonly host: OllamaHost;
+  readonly watch: ModelCallWatch;
+  readonly limits: OllamaLimits;
+}
+
+/** How long the connection may take to become free for the next call, once the final line has arrived. */
+const lingerMs = 50;
+
+/** Yields the events of a body. Throws only the network's errors and the abort of `watch`. */
+export async function* readAnswer(
   body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): ReadableStreamDefaultReader<Uint8Array> {
-  const reader = body.getReader();
-  const cancel = (): void => void reader.cancel().catch(() => {}); // a body that has failed needs no end
-  if (signal.aborted) cancel();
-  else signal.addEventListener("abort", cancel, { once: true });
-  return reader;
-}
-
-/** The beginning of the body as text, and whether that was all of it; beyond `maxBytes` nothing is read. */
-async function readText(
-  response: Response,
-  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
-): Promise<{ text: string; whole: boolean }> {
-  if (response.body === null) return { text: "", whole: true };
-  const reader = readUntil(response.body, signal);
-  const decoder = new TextDecoder();
-  let text = "";
-  let bytes = 0;
-  while (true) {
-    const { done, value } = await reader.read();
-    signal.throwIfAborted();
-    if (done) return { text: text + decoder.decode(), whole: true };
-    text += decoder.decode(value.subarray(0, maxBytes - bytes), { stream: true });
-    bytes += value.byteLength;
-    if (bytes <= maxBytes) continue;
-    await reader.cancel();
-    return { text, whole: false };
+  { host, watch, limits, parse, model }: AnswerOptions,
+): AsyncGenerator<ModelEvent, void> {
+  const lines = readLines(body, { maxLineBytes: limits.maxLineBytes, stop: watch.signal, wait: watch.wait });
+  let completion: ModelCompletion = { type: "done" };
+  let outputBytes = 0;
+  for (;;) {
+    const { done, value: line } = await lines.next();
+    if (done) return yield completion.doneReason === undefined ? modelFailed(brokenOff(host)) : completion;
+    const part = line.ok ? parse(line.text) : null;
+    if (part === null) return yield modelFailed(notItsProtocol(host, line.ok ? "a line" : faultWords[line.refusal]));
+    const { error, text = "", thinking = "", facts, isLast } = part;
+    if (error !== undefined) return yield modelFailed(fromErrorLine(error, host, model));
+    if (text !== "" || thinking !== "") {
+      watch.begin();
+      outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking);
+      if (outputBytes > limits.maxOutputBytes) return yield modelFailed(tooLarge(limits.maxOutputBytes));
+      yield { type: "delta", text, thinking };
+    }
+    completion = { ...completion, ...facts };
+    if (isLast) break;
   }
+  // What follows is ignored, however it ends; read, so that the connection serves the next call.
+  await atMost(lingerMs, Array.fromAsync(lines).catch(() => {}), undefined);
+  yield completion;
 }
 
-// A fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
-// proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
-// the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
+const faultWords = { too_long: "a line over the limit", not_utf8: "text that is not UTF-8" } as const;
 
-/** The call signature of the platform's `fetch`. */
-type OllamaFetch = typeof globalThis.fetch;
-
-/** A fetch, and the connections behind it. */
-interface HostFetch {
-  readonly fetch: OllamaFetch;
-  close(): void;
+function notItsProtocol(host: OllamaHost, what: string): OllamaFailure {
+  const words = `${engineName(host)} sent ${what} that is not its protocol; try again, or use another model.`;
+  return ollamaFailure("bad_upstream", words);
 }
 
-/**
- * `fetch` itself, where the platform has no clients or none is needed; for loopback hosts, with `avoidProxy`, one that
- * knows no proxy. With `keepsNone`, one that leaves no idle connections, for what is asked now and then.
- */
-function createHostFetch(host: OllamaHost, fetch: OllamaFetch, avoidProxy: boolean, keepsNone: boolean): HostFetch {
-  const isDirect = avoidProxy && host.isLoopback;
-  if (typeof Deno.createHttpClient !== "function" || !(isDirect || keepsNone)) return { fetch, close: () => {} };
-  const { hostname, port } = host;
-  const client = Deno.createHttpClient({
-    ...(isDirect ? { proxy: { transport: "tcp", hostname, port } } : {}),
-    ...(keepsNone ? { poolMaxIdlePerHost: 0 } : {}),
-  });
-  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
+function tooLarge(maxOutputBytes: number): OllamaFailure {
+  return ollamaFailure(
+    "output_too_large",
+    `The answer exceeded ${maxOutputBytes} bytes and was stopped; ask for less, or lower max_tokens.`,
+  );
 }
 
 /** What a client of an engine is made from. */
@@ -76,81 +163,81 @@ export interface ModelClientOptions {
   readonly host: OllamaHost;
   /** It is sent over https and to loopback, never in the clear to another machine. */
   readonly apiKey?: string | undefined;
-  readonly fetch: OllamaFetch;
+  readonly fetch: typeof globalThis.fetch;
   /** Go to loopback hosts past the environment's proxy; see `environmentHasProxy`. */
   readonly avoidProxy?: boolean;
   readonly limits?: OllamaLimits;
 }
 
+/**
+ * A client that goes to the host past any proxy. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would
+ * hand local prompts to the proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there
+ * directly. Requests then carry the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only
+ * where a proxy is set, and where the platform has clients.
+ */
+function directClient({ hostname, port }: OllamaHost): Deno.HttpClient | undefined {
+  if (typeof Deno.createHttpClient !== "function") return undefined;
+  return Deno.createHttpClient({ proxy: { transport: "tcp", hostname, port } });
+}
+
 /** Makes the requests of one client; it connects at the first. None of them rejects. */
-export function createTransport(options: ModelClientOptions) {
-  const { host, apiKey, limits = ollamaLimits } = options;
-  const { avoidProxy = false } = options;
-  const posting = createHostFetch(host, options.fetch, avoidProxy, false);
-  let probing: HostFetch | undefined;
+export function createTransport({ host, apiKey, fetch, avoidProxy, limits = ollamaLimits }: ModelClientOptions) {
+  const client = avoidProxy && host.isLoopback ? directClient(host) : undefined;
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
 
+  /** The text of an answer, or `null` where it is longer. */
+  const textOf = async (response: Response, maxBytes: number, watch: ModelCallWatch): Promise<string | null> => {
+    const collected = collectBytes(maxBytes);
+    const pieces = response.body === null ? [] : readPieces(response.body, { stop: watch.signal, wait: watch.wait });
+    for await (const piece of pieces) if (!collected.add(piece)) return null;
+    return new TextDecoder().decode(collected.bytes());
+  };
+
   /** Sends, and turns every answer but a good one into a failure. A redirect would post the prompt elsewhere. */
   const send = async (
     path: string,
-    body: unknown,
-    { signal }: ModelCallWatch,
-    model?: string,
+    body: { readonly model: string } | undefined,
+    watch: ModelCallWatch,
   ): Promise<Result<Response, OllamaFailure>> => {
-    const { fetch } = body === undefined ? probing ??= createHostFetch(host, options.fetch, avoidProxy, true) : posting;
     const response = await fetch(`${host.baseUrl}${path}`, {
       redirect: "manual",
-      signal,
+      signal: watch.signal,
+      ...(client && { client }),
       ...(body === undefined
         ? { headers }
         : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     if (response.status !== 200) {
-      const { text } = await readText(response, { maxBytes: limits.maxErrorBytes, signal });
-      return failure(
-        fromStatus(response.status, text, { host, apiKeySent, ...(model === undefined ? {} : { model }) }),
-      );
+      const text = await textOf(response, limits.maxErrorBytes, watch);
+      return failure(fromStatus(response.status, text ?? "", { host, apiKeySent, model: body?.model }));
     }
     const type = response.headers.get("content-type") ?? "";
-    if (/^(application\/(x-ndjson|json)|text\/event-stream)\b/i.test(type)) return success(response);
-    await response.body?.cancel();
-    return failure(notOllama(host));
+    return /^(application\/(x-ndjson|json)|text\/event-stream)\b/i.test(type)
+      ? success(response)
+      : failure(notTheEngine(host));
   };
-
-  const watch = ({ signal, totalMs }: ModelCall): ModelCallWatch =>
-    watchCall({ caller: signal, idleMs: limits.idleMs, totalMs });
-
-  const explain = (
-    error: unknown,
-    { reason }: ModelCallWatch,
-    { totalMs }: ModelCall,
-    midBody: boolean,
-  ): OllamaFailure =>
-    reason === undefined
-      ? fromNetworkError(error, host, midBody)
-      : fromEndReason(reason, { idleMs: limits.idleMs, totalMs }, host);
 
   /** Posts a request, and reads what is streamed by the rules of the engine's API. */
   async function* stream(
     path: string,
     body: { readonly model: string; readonly [member: string]: unknown },
-    parser: AnswerParser,
+    parse: LineParser,
     call: ModelCall,
   ): AsyncGenerator<ModelEvent, void> {
-    const watched = watch(call);
-    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    const watch = watchCall(host, call, limits.idleMs);
+    let hasBegun = false;
     try {
-      const sent = await send(path, body, watched, body.model);
+      const sent = await send(path, body, watch);
       if (!sent.ok) return yield modelFailed(sent.error);
-      if (sent.value.body === null) return yield modelFailed(emptyAnswer(host));
-      reader = readUntil(sent.value.body, watched.signal);
-      yield* readAnswer(reader, { host, watch: watched, limits, parser, model: body.model });
+      hasBegun = true;
+      const answer = sent.value.body ?? ReadableStream.from<Uint8Array>([]);
+      yield* readAnswer(answer, { host, watch, limits, parse, model: body.model });
     } catch (error) {
-      yield modelFailed(explain(error, watched, call, reader !== undefined));
+      yield modelFailed(watch.failure ?? (hasBegun ? brokenOff(host) : fromNetworkError(error, host)));
     } finally {
-      watched.dispose();
+      watch.dispose();
     }
   }
 
@@ -160,76 +247,18 @@ export function createTransport(options: ModelClientOptions) {
     read: (reply: unknown) => T | null,
     signal: AbortSignal,
   ): Promise<Result<T, OllamaFailure>> => {
-    const call = { signal, totalMs: limits.probeMs };
-    const watched = watch(call);
+    const watch = watchCall(host, { signal, totalMs: limits.probeMs }, limits.idleMs);
     try {
-      const sent = await send(path, undefined, watched);
+      const sent = await send(path, undefined, watch);
       if (!sent.ok) return sent;
-      const { text, whole } = await readText(sent.value, { maxBytes: limits.maxReplyBytes, signal: watched.signal });
-      const reply = whole ? read(parseJson(text)) : null;
-      return reply === null ? failure(notOllama(host)) : success(reply);
+      const reply = read(parseJson(await textOf(sent.value, limits.maxReplyBytes, watch) ?? ""));
+      return reply === null ? failure(notTheEngine(host)) : success(reply);
     } catch (error) {
-      const isLate = watched.reason !== undefined && watched.reason !== "cancelled";
-      return failure(isLate ? probeTimeout(host, limits.probeMs) : explain(error, watched, call, false));
+      return failure(watch.failure ?? fromNetworkError(error, host));
     } finally {
-      watched.dispose();
+      watch.dispose();
     }
   };
 
-  const close = (): void => {
-    posting.close();
-    probing?.close();
-  };
-  return { stream, probe, close };
-}
-
-/** The failure of a call that was cancelled, or ran out of time. */
-function fromEndReason(
-  reason: EndReason,
-  { idleMs, totalMs }: { readonly idleMs: number; readonly totalMs: number },
-  host: OllamaHost,
-): OllamaFailure {
-  switch (reason) {
-    case "cancelled":
-      return cancelled;
-    case "first_byte":
-      return ollamaFailure(
-        "timeout_first_byte",
-        `${engineName(host)} did not begin to answer within ${
-          Math.round(totalMs) / 1000
-        } s; it may still be loading the ` +
-          "model: try again, or use a smaller one.",
-      );
-    case "idle":
-      return ollamaFailure(
-        "timeout_idle",
-        `${engineName(host)} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`,
-      );
-    case "total":
-      return ollamaFailure(
-        "timeout_total",
-        "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
-      );
-  }
-}
-
-/** The failure of a probe that was not answered in time. */
-function probeTimeout(host: OllamaHost, probeMs: number): OllamaFailure {
-  return ollamaFailure(
-    "timeout_first_byte",
-    `${engineName(host)} did not answer within ${probeMs / 1000} s; check that it runs and is not overloaded.`,
-  );
-}
-
-/** The failure of an answer that Ollama does not give. */
-function notOllama(host: OllamaHost): OllamaFailure {
-  return ollamaFailure(
-    "not_ollama",
-    `What answers at ${host.origin} is not ${host.api}; correct ${host.hostSetting}.`,
-  );
-}
-
-/** The failure of an answer without a body. */
-function emptyAnswer(host: OllamaHost): OllamaFailure {
-  return ollamaFailure("bad_upstream", `${engineName(host)} sent an empty answer; try again.`);
+  return { stream, probe, close: (): void => client?.close() };
 }

@@ -69,7 +69,6 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
     call("file_read", Object.fromEntries(Array.from({ length: bytes / 10 }, (_, index) => [`k${index}`, 1]))),
   "many lists that nobody knows": (bytes) =>
     call("file_read", Object.fromEntries(Array.from({ length: bytes / 11 }, (_, index) => [`k${index}`, []]))),
-  "a long duration": (bytes) => call("llm_generate", { prompt: "x", keep_alive: text(bytes, "1m") }),
   "a long path": (bytes) => call("file_read", { filename: text(bytes, "a/") }),
   "a long glob": (bytes) => call("file_list", { pattern: text(bytes, "{a,b}") }),
   "a long expression": (bytes) => call("file_search", { query: text(bytes, "(a|b)*"), regex: true }),

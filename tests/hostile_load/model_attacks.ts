@@ -21,7 +21,7 @@ export const modelAttacks: Attacks = {
     call("llm_generate", {
       prompt: hostileText(random, sizeAround(random, 262_144, 1_000_000)),
       ...brief,
-      ...random.pick([{}, { keep_alive: "1m".repeat(100_000) }, { stop: Array(100_000).fill("x") }, { model: "x" }]),
+      ...random.pick([{}, { stop: Array(100_000).fill("x") }, { model: "x" }]),
     }),
   llm_generate_with_schema: (random) =>
     call("llm_generate", { prompt: "x", json_schema: random.pick(schemas)(random), ...brief }),

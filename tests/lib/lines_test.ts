@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { type Line, readLines } from "../../src/lib/lines.ts";
 
 const encoder = new TextEncoder();
@@ -51,4 +52,25 @@ Deno.test("readLines() ends when it is told to, in the middle of a line", async 
   stop.abort();
   assert.equal((await second).done, true);
   await assert.rejects(writer.write(encoder.encode("x")).then(() => writer.closed));
+});
+
+Deno.test("readLines() gives the same lines however the bytes are cut", async () => {
+  const line = fc.string({ unit: "binary" }).map((text) => text.replace(/[\n\ufeff]/g, "").toWellFormed().trim())
+    .filter((text) => text !== "");
+  await fc.assert(
+    fc.asyncProperty(fc.array(line), fc.array(fc.nat(), { maxLength: 8 }), fc.boolean(), async (lines, cuts, ends) => {
+      const bytes = encoder.encode(lines.join("\n") + (ends && lines.length > 0 ? "\n" : ""));
+      const at = [...cuts.map((cut) => cut % (bytes.byteLength + 1)), 0, bytes.byteLength].sort((a, b) => a - b);
+      const chunks = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
+      assert.deepEqual(await linesOf(chunks, 10_000), lines);
+    }),
+  );
+});
+
+Deno.test("readLines() tells at once that a line is too long, though its end never comes", async () => {
+  const lines = readLines(new ReadableStream({ start: (it) => it.enqueue(encoder.encode("x".repeat(11))) }), {
+    maxLineBytes: 10,
+    stop: never,
+  });
+  assert.deepEqual((await lines.next()).value, { ok: false, refusal: "too_long" });
 });

@@ -1,6 +1,6 @@
 /** What both clients promise: Ollama's by its own API, and the one of OpenAI's API with each engine's habits. */
 import assert from "node:assert/strict";
-import { createOllamaClient } from "../../src/llm/client.ts";
+import { createOllamaClient } from "../../src/llm/ollama_client.ts";
 import { parseModelBaseUrl } from "../../src/llm/host.ts";
 import { createOpenAiClient } from "../../src/llm/openai_client.ts";
 import type { ModelClient, ModelRequest, OllamaLimits } from "../../src/llm/port.ts";

@@ -23,41 +23,40 @@ Deno.test("what is installed is offered: the documents' models first, then those
     gigabytes("mxbai", 0.3, { capabilities: ["embedding"] }),
     gigabytes("gpt-oss:120b-cloud", 0.1, { isRemote: true }),
   ];
-  assert.deepEqual(offerOf(undefined, { ...here, installed }), {
+  assert.deepEqual(offerOf(undefined, here, installed), {
     names: ["phi3", "hot:3b", "warm:7b", "tiny:1b", "large:70b"],
     isUsable: true,
     problem: null,
   });
   const many = Array.from({ length: 50 }, (_, at) => gigabytes(`m${at}`, at + 1));
-  assert.deepEqual(offerOf(undefined, { ...here, installed: many }).names, many.slice(0, 20).map(({ name }) => name));
+  assert.deepEqual(offerOf(undefined, here, many).names, many.slice(0, 20).map(({ name }) => name));
 });
 
 Deno.test("LLM_MODELS narrows and orders what is there, and says what is missing", () => {
   const installed = [gigabytes("a:latest", 1), gigabytes("b:7b", 2), gigabytes("c-cloud", 1, { isRemote: true })];
-  const names = (allowed: string[] | undefined, known: Parameters<typeof offerOf>[1]) => {
-    const offer = offerOf(allowed, known);
+  const names = (allowed: string[] | undefined, known: Parameters<typeof offerOf>[2], host = here) => {
+    const offer = offerOf(allowed, host, known);
     return [
       offer.names.join(),
       offer.isUsable,
       offer.problem === null ? null : `${offer.problem.what}; ${offer.problem.remedy}`,
     ];
   };
-  const known = { ...here, installed };
-  assert.deepEqual(names(["b:7b", "a"], known), ["b:7b,a", true, null]);
-  assert.deepEqual(names(["c-cloud"], known), ["c-cloud", true, null], "named, a model of the cloud may be used");
-  assert.deepEqual(names(["x", "a@8192"], known), ["a", true, "x is not installed; `ollama pull x`"]);
-  assert.deepEqual(names(["x", "y"], known), [
+  assert.deepEqual(names(["b:7b", "a"], installed), ["b:7b,a", true, null]);
+  assert.deepEqual(names(["c-cloud"], installed), ["c-cloud", true, null], "named, a model of the cloud may be used");
+  assert.deepEqual(names(["x", "a@8192"], installed), ["a", true, "x is not installed; `ollama pull x`"]);
+  assert.deepEqual(names(["x", "y"], installed), [
     "x,y",
     false,
     "x and y are not installed; set LLM_MODELS=a,b:7b to use what is",
   ]);
-  assert.deepEqual(names(undefined, { ...here, installed: [] }), [
+  assert.deepEqual(names(undefined, []), [
     "tinyllama,phi3",
     false,
     "no model is installed; `ollama pull tinyllama`",
   ]);
   assert.deepEqual(names(undefined, null), ["tinyllama,phi3", false, null], "as the source documents name them");
-  const elsewhere = names(undefined, { ...known, isElsewhere: true, isOllama: false });
+  const elsewhere = names(undefined, installed, { isElsewhere: true, isOllama: false });
   assert.deepEqual(elsewhere.slice(0, 2), ["tinyllama,phi3", false]);
   assert.match(String(elsewhere[2]), /another machine.*; name those that agents may use in LLM_MODELS/);
   assert.deepEqual(["q:4b@16384", "m@q4_k_m", "plain"].map(parseAllowedModel), [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readAnswer, watchCall } from "../../src/llm/answer_stream.ts";
-import { ollamaLines } from "../../src/llm/ollama_lines.ts";
+import { parseLine } from "../../src/llm/ollama_client.ts";
+import { readAnswer, watchCall } from "../../src/llm/transport.ts";
 import { hostOf, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 
@@ -29,20 +29,15 @@ Deno.test("readAnswer() ends whatever bytes come with exactly one event, done or
   const limits = testLimits({ maxLineBytes: 300, maxOutputBytes: 200 });
   await fc.assert(
     fc.asyncProperty(chunks, async (chunks) => {
-      const watch = watchCall({
-        caller: noSignal(),
-        idleMs: 5000,
-        totalMs: 5000,
-      });
-      const reader = ReadableStream.from(chunks).getReader();
+      const watch = watchCall(host, { signal: noSignal(), totalMs: 5000 }, 5000);
+      const body = ReadableStream.from(chunks);
       const types: string[] = [];
       let size = 0;
-      for await (const event of readAnswer(reader, { host, watch, limits, parser: ollamaLines, model: "m" })) {
+      for await (const event of readAnswer(body, { host, watch, limits, parse: parseLine, model: "m" })) {
         types.push(event.type);
         if (event.type === "delta") size += new TextEncoder().encode(event.text + event.thinking).byteLength;
         if (event.type === "failed") assert.match(event.failure.message, /[.;]/);
       }
-      await reader.cancel();
       watch.dispose();
       assert.ok(types.length > 0 && types.slice(0, -1).every((type) => type === "delta"), types.join());
       assert.notEqual(types.at(-1), "delta");

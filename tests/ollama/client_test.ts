@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createOllamaClient } from "../../src/llm/client.ts";
+import { createOllamaClient } from "../../src/llm/ollama_client.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, hostOf, modelCall, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
 
@@ -10,7 +10,6 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
     ask("one two three", {
       system: "be brief",
       options: { maxTokens: 2, temperature: 0, seed: 7, topP: 0.5, topK: 10, stop: ["END"] },
-      keepAliveSeconds: 60,
       think: false,
     }),
     modelCall(),
@@ -22,7 +21,6 @@ Deno.test("generate() sends Ollama's names, always streams, and reports counts a
     stream: true,
     truncate: false,
     shift: false,
-    keep_alive: 60,
     think: false,
     options: { num_predict: 2, temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"] },
   });
@@ -81,36 +79,32 @@ Deno.test("generate() takes the single JSON object that answers an empty prompt"
   client.close();
 });
 
-Deno.test("the probes read version, installed and loaded models", async () => {
+Deno.test("a report has the version, and the installed models, of which some are in memory", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3:mini" }] });
   const client = testClient(ollama.url);
   await gather(client.ask(ask("hi"), modelCall()));
-  assert.deepEqual(await client.version(noSignal()), { ok: true, value: "0.33.0" });
-  const tags = await client.tags(noSignal());
-  assert.ok(tags.ok);
-  assert.deepEqual(tags.value.map((it) => it.name), ["tinyllama:latest", "phi3:mini"]);
-  assert.equal(tags.value[0]?.sizeBytes, 637_700_138);
-  const ps = await client.ps(noSignal());
-  assert.ok(ps.ok);
-  assert.deepEqual(ps.value.map((it) => it.name), ["tinyllama:latest"]);
+  const { version, failure, installed } = await client.report(noSignal());
+  assert.deepEqual([version, failure], ["0.33.0", undefined]);
+  assert.deepEqual(installed.map((it) => [it.name, it.isLoaded ?? false]), [
+    ["tinyllama:latest", true],
+    ["phi3:mini", false],
+  ]);
+  assert.equal(installed[0]?.sizeBytes, 637_700_138);
   client.close();
 });
 
-Deno.test("the probes give up in time and say what answered instead", async () => {
+Deno.test("a report is given up in time, and says what answered instead", async () => {
   const silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const client = testClient(`http://127.0.0.1:${silent.addr.port}`, { limits: { probeMs: 100 } });
-  const probed = await client.version(noSignal());
-  assert.equal(probed.ok ? "" : probed.error.code, "timeout_first_byte");
-  assert.match(probed.ok ? "" : probed.error.message, /within 0\.1 s/);
+  const { failure } = await client.report(noSignal());
+  assert.equal(failure?.code, "timeout_first_byte");
+  assert.match(failure.message, /within 0\.1 s/);
   client.close();
   silent.close();
 
   const other = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => Response.json({ hello: "there" }));
   const stranger = testClient(`http://127.0.0.1:${other.addr.port}`);
-  for (const probe of [stranger.version, stranger.tags, stranger.ps]) {
-    const answer = await probe(noSignal());
-    assert.equal(answer.ok ? "" : answer.error.code, "not_ollama");
-  }
+  assert.equal((await stranger.report(noSignal())).failure?.code, "not_ollama");
   stranger.close();
   await other.shutdown();
 });
@@ -136,10 +130,10 @@ Deno.test("an API key goes to loopback and https, and replaces nothing in messag
       limits: testLimits(),
       fetch: (_input, init) => {
         sent.push(new Headers(init?.headers).get("authorization"));
-        return Promise.resolve(Response.json({ version: "1" }));
+        return Promise.resolve(Response.json({ response: "hi", done: true }));
       },
     });
-    assert.ok((await client.version(noSignal())).ok);
+    assert.equal((await gather(client.ask(ask("hi"), modelCall()))).text, "hi");
     client.close();
   }
   assert.deepEqual(sent, [null, "Bearer key-1234", `Basic ${btoa("ann:pw")}`]);
@@ -149,7 +143,7 @@ Deno.test("a proxy of the environment does not see what goes to loopback", async
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const script = `
     import { ask, gather, hostOf, modelCall, testLimits } from "./tests/fixtures/ollama_calls.ts";
-    import { createOllamaClient } from "./src/llm/client.ts";
+    import { createOllamaClient } from "./src/llm/ollama_client.ts";
     import { environmentHasProxy } from "./src/lib/network.ts";
     for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
       const client = createOllamaClient({

@@ -1,6 +1,6 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
-import { createOllamaClient } from "../../src/llm/client.ts";
+import { createOllamaClient } from "../../src/llm/ollama_client.ts";
 import { environmentHasProxy } from "../../src/lib/network.ts";
 import { parseOllamaHost } from "../../src/llm/host.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
@@ -21,11 +21,11 @@ const avoidProxy = environmentHasProxy((name) => process.env[name]);
 const createClient = () => createOllamaClient({ host, apiKey, fetch, avoidProxy });
 
 const probe = createClient();
-const installed = await probe.tags(noSignal());
+const found = await probe.report(noSignal());
 probe.close();
 /** By model. */
 export const capabilities = new Map<string, readonly string[]>();
-for (const { name } of installed.ok ? installed.value : []) {
+for (const { name } of found.installed) {
   const response = await real("show", { model: name });
   const { capabilities: known = ["completion"] } = await response.json();
   capabilities.set(name, known);
@@ -43,7 +43,7 @@ export function show(
   what: string,
   run: (model: string) => Promise<void>,
 ): void {
-  const reason = installed.ok ? `SKIPPED: no model with ${what}` : `SKIPPED: ${installed.error.message}`;
+  const reason = `SKIPPED: ${found.failure?.message ?? `no model with ${what}`}`;
   Deno.test({
     name: needed === undefined ? `${name} (${reason})` : `${name} (${needed})`,
     ignore: needed === undefined,

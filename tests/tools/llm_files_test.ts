@@ -127,8 +127,8 @@ Deno.test("llm_generate refuses files in words that say what to do, before the m
       [{ files: ["link"] }, "denied_outside_link", /leads outside/],
       [{ files: ["huge.png"] }, "too_large", /has 2000010 bytes and the limit is/],
       [{ files: ["core"] }, "invalid_request", /"core" is neither text nor a PNG/],
-      [{ files: ["a.txt", "a.txt"] }, "invalid_request", /than 199 bytes of text: the files before a\.txt leave it no/],
-      [{ files: ["big.log"] }, "invalid_request", /the first line that is asked for of big\.log is longer/],
+      [{ files: ["a.txt", "a.txt"] }, "invalid_request", /than 199 bytes of text: there is no room for a\.txt/],
+      [{ files: ["big.log"] }, "invalid_request", /no room for big\.log: .*file_search shows parts of long lines/],
       [
         { files: ["a.txt"], messages: [{ role: "user", content: "", files: ["a.txt"] }] },
         "invalid_request",

@@ -43,7 +43,7 @@ Deno.test("llm_generate returns what the model wrote, and why it ended, for ever
   const faults: readonly (readonly [Play, code: string, limits?: ModelChanges])[] = [
     ["reset_mid_stream", "truncated"],
     ["cut_without_final", "truncated"],
-    ["half_line_at_eof", "truncated"],
+    ["half_line_at_eof", "bad_upstream"],
     ["invalid_json_line", "bad_upstream"],
     ["scalar_line", "bad_upstream"],
     ["wrong_types", "bad_upstream"],

@@ -21,7 +21,7 @@ const arriving: readonly (readonly [Play, RegExp])[] = [
   ["reset_mid_stream", /broke off in the middle of its answer; try again/],
   ["cut_without_final", /broke off in the middle of its answer; try again/],
   ["invalid_json_line", /sent a line that is not its protocol; try again/],
-  ["broken_gzip", /could not be decoded; try again/],
+  ["broken_gzip", /broke off in the middle of its answer; try again/],
   ["error_first", /failed: .*\. Try again, or use another model/],
   ["load_failure", /The model failed: .*\. Try again, or use a smaller model/],
 ];
@@ -87,7 +87,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   },
   {
     args: { prompt, files: ["half.txt", "one_line.txt"] },
-    says: /the files before \S+ leave it no room: leave some out, or name lines of them/,
+    says: /there is no room for \S+: leave some out, or name lines of them/,
     repeat: set({ files: ["one_line.txt"] }),
   },
   {
@@ -135,7 +135,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   {
     args: { prompt },
     plays: ["context_exceeded"],
-    says: /shorten it to some \d+ % of it/,
+    says: /shorten it.*, or split it over several calls/,
     repeat: set({ prompt: "h" }),
   },
   {
@@ -167,7 +167,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   {
     args: { prompt },
     plays: ["long_line"],
-    says: /sent [\w. ]+; update it, or use another/,
+    says: /sent [\w. ]+; try again, or use another/,
     repeat: otherModel,
   },
   {
