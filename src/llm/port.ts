@@ -37,7 +37,7 @@ export interface ModelRequest {
 }
 
 /** One piece of the answer. */
-export interface ModelDelta {
+interface ModelDelta {
   readonly type: "delta";
   readonly text: string;
   readonly thinking: string;

@@ -101,7 +101,7 @@ export interface StreamPart {
 }
 
 /** Reads a line by the rules of an API; `null` when it is not of the API. */
-export type LineParser = (line: string) => StreamPart | null;
+type LineParser = (line: string) => StreamPart | null;
 
 /** The call that an answer belongs to. */
 interface AnswerOptions {
