@@ -13,7 +13,7 @@ onDisk.test("searches with the worst expressions that are accepted keep nobody e
   await using server = await startServer(place);
   const created = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = created.stdout.trim();
-  // no text that a line must hold, so each is looked at by the automaton
+  // no text that a line must hold, so each is looked at by RE2
   for (let n = 0; n < 40; n++) {
     await Deno.writeTextFile(join(server.workspaceDir, `long_lines_${n}.txt`), (`${"a".repeat(8191)}b\n`).repeat(100));
   }

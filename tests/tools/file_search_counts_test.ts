@@ -46,7 +46,7 @@ Deno.test("file_search counts what file_edit replaces, in lines of any length", 
     }
     // an expression may look at a whole long line for each match: then it says that there may be more
     const some = await answerOf(search, { query: "var|end", regex: true, path: "longer", show: "count" });
-    assert.match(some.text, /2 lines, at least 2 matches in 1 file/);
+    assert.match(some.text, /2 lines, at least \d+ matches in 1 file/);
   }, { limits: { maxReadBytes: 64 * 1024 } }));
 
 Deno.test("file_search counts how often which text matched, the most frequent first", () =>

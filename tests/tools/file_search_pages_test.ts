@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import type { LineMatch } from "../../src/files/text/search_text.ts";
+import type { LineMatch } from "../../src/files/text/search_file.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 type Found = LineMatch & { readonly filename: string };

@@ -7,8 +7,7 @@ import { parseFilePath } from "../../src/files/workspace/path.ts";
 import { createLinePattern, type LineQuery } from "../../src/files/text/line_pattern.ts";
 import { decodeText } from "../../src/files/text/detect.ts";
 import { wideEncoding } from "../../src/files/workspace/encoding.ts";
-import { createSearchBuffer, searchFile } from "../../src/files/text/search_file.ts";
-import type { LineMatch } from "../../src/files/text/search_text.ts";
+import { createSearchBuffer, type LineMatch, searchFile } from "../../src/files/text/search_file.ts";
 import { diskModes } from "./disk_modes.ts";
 
 interface Expected {
@@ -145,7 +144,9 @@ function matcherOf({ text, isRegularExpression, ignoreCase }: LineQuery): (line:
     return (line) => expression.matcher(line).find();
   }
   if (!ignoreCase) return (line) => line.includes(text);
-  const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), "iu");
+  // without what Unicode folds with letters of ASCII: the Kelvin sign, and the long s
+  const flags = /^[\0-\x7f]*$/.test(text) ? "i" : "iu";
+  const literal = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"), flags);
   return (line) => literal.test(line);
 }
 
@@ -284,7 +285,7 @@ Deno.test("searchFile() finds an expression anywhere in a line without end, with
   }
 });
 
-Deno.test("searchFile() finds in lines longer than any read what a look at the whole line does, and where", async () => {
+Deno.test("searchFile() finds in lines longer than any read what a look at the whole line does, or is unsure, and where", async () => {
   const filler = fc.constantFrom("abcdefgh ", "ab", "é", "xyz\u{1f600}", "0123456789 ", "foo", "\r");
   const long = fc.array(fc.tuple(filler, fc.nat(2_000)), { maxLength: 8 })
     .map((parts) => parts.map(([text, times]) => text.repeat(times)).join(""));
@@ -316,6 +317,7 @@ Deno.test("searchFile() finds in lines longer than any read what a look at the w
   };
   for (const query of longQueries) {
     const matches = matcherOf(query);
+    const unsure: number[] = [];
     await searchFiles(query, (searchOne) =>
       fc.assert(
         fc.asyncProperty(
@@ -327,8 +329,12 @@ Deno.test("searchFile() finds in lines longer than any read what a look at the w
             const lines = seen.split("\n");
             if (lines.at(-1) === "") lines.pop();
             const expected = lines.flatMap((line, index) => matches(line) ? [index + 1] : []);
+            unsure.length = 0;
             const found = await searchOne(encode(text, encoding), pieceBytes) ?? assert.fail();
-            assert.deepEqual(found.map(({ line }) => line), expected);
+            if (!query.isRegularExpression) assert.deepEqual(unsure, []);
+            const isLong = (line: number): boolean => (lines[line - 1]?.length ?? 0) > 10_000;
+            assert.ok(unsure.every((line) => isLong(line) && !found.some((match) => match.line === line)));
+            assert.deepEqual(found.map(({ line }) => line), expected.filter((line) => !unsure.includes(line)));
             for (const { line, column, text: shown } of found) {
               const whole = lines[line - 1] ?? "";
               assert.ok(whole.includes(shown.replace(/^…\ufffd?/, "").replace(/\ufffd?…$/, "")));
@@ -339,7 +345,7 @@ Deno.test("searchFile() finds in lines longer than any read what a look at the w
           },
         ),
         { numRuns: 25 },
-      ));
+      ), { unsure });
   }
 });
 

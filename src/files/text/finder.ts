@@ -54,10 +54,10 @@ export function unicodeForms(text: string): readonly string[] {
   return [...new Set([text, text.normalize("NFC"), text.normalize("NFD")])];
 }
 
-/** Finds the first of some forms of a text; `flags` of an expression: `iu` for any case. Forms are short. */
+/** Finds the first of some forms of a text; `flags` of an expression: `i` for any case. Forms are short. */
 export function createFormsFinder(
   forms: readonly string[],
-  flags: "" | "iu" = "",
+  flags: "" | "i" = "",
 ): (text: string, from: number) => Match | null {
   const [only = "", ...others] = forms;
   if (flags === "" && others.length === 0) {

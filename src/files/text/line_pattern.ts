@@ -4,53 +4,34 @@
  */
 import { Buffer } from "node:buffer";
 import {
+  type ByteText,
   createFormsFinder,
   createTextFinder,
   endOfLine,
   escapeExpression,
   type Match,
-  startOfLine,
   unicodeForms,
   wordClass,
 } from "./finder.ts";
-import {
-  acceptsByte,
-  anywhere,
-  closureOf,
-  createLineAutomaton,
-  holdsMatch,
-  isCharacter,
-  isHeld,
-  type LineAutomaton,
-  lineStart,
-  type Program,
-  requiredText,
-  type Requirement,
-} from "./line_automaton.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
-  /** The offset of a byte in the first line that may match, of the lines from one offset to another (finder.ts); or -1. */
-  findCandidate(characters: string, from: number, to: number): number;
-  /** The offset of the first match in a line, or -1. */
-  find(line: string): number;
-  /** The first match at or after an offset of the line. */
+  /** An offset in the first line that may match, of the lines from one offset to another; -1 where none does. */
+  findCandidate(text: ByteText, from: number, to: number): number;
+  /** The first match at or after an offset of the line, or of a part of it. */
   next(line: string, from: number): Match | null;
   /** Whether finding a match may take as long as the rest of the line is. */
   readonly isExpression: boolean;
-  /** A text that is found as it is, in bytes (finder.ts) of its Unicode forms; `null` for any other query. */
-  readonly literals: readonly string[] | null;
-  /** How many characters `find` searches in one step, so that other callers do not wait. */
+  /** Whether it says something of what follows a match, which a part of a line may not hold. */
+  readonly looksAhead: boolean;
+  /** Of a line that is longer than a step, and so searched in parts, or not at all: whether its matches are found. */
+  readonly inParts: "all_found" | "some_missed" | "nothing_found";
+  /** How many characters are searched in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
   /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
   readonly seesReturns: boolean;
-  /** What a text holds that has a match, each; none where that is not known. */
-  readonly screens: readonly RegExp[];
-  /** Begins the search of a line that is longer than a step. */
-  searchLong(): LongLineSearch;
   /** Of plain text: whether a line that was searched may have it but for its case. */
   readonly hasOtherCase: boolean;
 }
@@ -72,61 +53,60 @@ type LineQueryRefusal =
 const maxPlainLength = 1000;
 const maxExpressionLength = 250;
 const maxInstructions = 300;
-/** Looking at a line that a screen has found takes as long as the automaton takes for so many bytes. */
-const candidateCost = 200;
-/** A screen is given up when it has cost as much as the automaton takes for so many bytes. */
-const patience = 20_000;
-const maxStepCharacters = 8192;
+const maxStepCharacters = 64 * 1024;
 // matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
 const maxStepWork = 400_000;
+/** Lines of a stretch that may match are looked at one by one in a part of it that is no longer. */
+const minStretchBytes = 512;
 const startsWithWord = new RegExp(`^[${wordClass}]`, "u");
 const endsWithWord = new RegExp(`[${wordClass}]$`, "u");
 const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds the time to compile
+const beyondAscii = /[^\0-\x7f]/;
 
 /** Prepares a query. The engine for expressions is loaded when it is first needed. */
 export async function createLinePattern(query: LineQuery): Promise<Result<LinePattern, LineQueryRefusal>> {
   const { text, isRegularExpression, ignoreCase, wholeWord = false } = query;
   const isPlain = !isRegularExpression && !ignoreCase && !wholeWord;
-  const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
   if (text === "") return failure({ reason: "empty" });
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
-  if (isRegularExpression || wholeWord) return await createExpressionPattern(query, seesReturns);
+  const isByExpression = isRegularExpression || wholeWord || (ignoreCase && beyondAscii.test(text));
+  return isByExpression ? await createExpressionPattern(query) : success(createTextPattern(text, ignoreCase));
+}
+
+function createTextPattern(text: string, ignoreCase: boolean): LinePattern {
   const forms = text.length > maxExpressionLength ? [text] : unicodeForms(text); // one of macOS is longer
-  const possible = forms.map(ignoreCase ? createCaselessScreen : createTextScreen).filter((each) => each !== null);
-  const screen = possible.length < forms.length ? null : toExpression(...possible);
-  const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
-    findByScreen(screen, characters, from, to);
-  const next = createFormsFinder(forms, isPlain ? "" : "iu");
-  let hasOtherCase = false;
-  const find: LinePattern["find"] = (line) => {
-    const match = next(line, 0);
-    hasOtherCase ||= match === null; // the screen has found it in small or capital letters
-    return match?.start ?? -1;
-  };
-  const screens = screen === null ? [] : [screen];
-  const literals = isPlain ? forms.map(toByteCharacters) : null;
-  return success({
-    findCandidate,
-    find,
-    next,
-    isExpression: false,
-    literals,
-    stepCharacters: maxStepCharacters,
-    seesReturns,
-    screens,
-    searchLong: () => searchLongText(findCandidate, find),
-    get hasOtherCase() {
-      return screen === null || hasOtherCase || /[^\0-\x7f]/.test(text);
+  // in any case, which costs nothing: lines are looked at again. Half a character has no bytes that could be looked for
+  const sources = forms.map((form) => escapeExpression(Buffer.from(form).toString("latin1")));
+  const screen = text.isWellFormed() ? new RegExp(sources.join("|"), "i") : null;
+  const next = createFormsFinder(forms, ignoreCase ? "i" : "");
+  let hasOtherCase = screen === null || beyondAscii.test(text);
+  return {
+    findCandidate({ characters }, from, to) {
+      if (screen === null) return from;
+      const found = (to - from === characters.length ? characters : characters.slice(from, to)).search(screen);
+      return found === -1 ? -1 : from + found;
     },
-  });
+    next(line, from) {
+      const match = next(line, from);
+      hasOtherCase ||= match === null && from === 0; // the screen has found it in small or capital letters
+      return match;
+    },
+    isExpression: false,
+    looksAhead: false,
+    inParts: "all_found",
+    stepCharacters: maxStepCharacters,
+    seesReturns: text.includes("\r"),
+    get hasOtherCase() {
+      return hasOtherCase;
+    },
+  };
 }
 
 const loadRe2 = loadOnce(() => import("re2js"));
 
 async function createExpressionPattern(
   { text, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
-  seesReturns: boolean,
 ): Promise<Result<LinePattern, LineQueryRefusal>> {
   if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await loadRe2();
@@ -134,41 +114,48 @@ async function createExpressionPattern(
   try {
     if (isRegularExpression) RE2JS.compile(text, flags); // an error is about what the caller wrote
     const written = isRegularExpression ? text : escapeExpression(text);
-    const compiled = [...new Set([inAnyForm(written), written])].map((inner) =>
-      RE2JS.compile(wholeWord ? asWholeWord(inner, isRegularExpression ? null : text) : inner, flags)
-    );
-    const expression = compiled.find((each) => each.programSize() <= maxInstructions);
-    const instructions = expression?.programSize() ?? Infinity;
-    if (expression === undefined) return failure({ reason: "too_complex" });
-    const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
-    const program = expression.re2Input.prog as Program;
-    const required = requiredText(expression.re2Input.prefilter as Requirement | null);
-    const possible = [
-      required === null ? null : createTextScreen(required),
-      createStartScreen(program),
-      required === null ? createHeldScreen(program) : null,
-    ];
-    const known = possible.filter((screen) => screen !== null);
-    const screens = known.map((screen) => toExpression(screen));
-    const automaton = createLineAutomaton(program);
-    const shownGroup = wholeWord ? 1 : 0;
-    const findFrom = (line: string, from: number): Match | null => {
-      const matcher = expression.matcher(line);
-      return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end() } : null;
+    const source = [...new Set([inAnyForm(written), written])]
+      .map((inner) => wholeWord ? asWholeWord(inner, isRegularExpression ? null : text) : inner)
+      .find((each) => RE2JS.compile(each, flags).programSize() <= maxInstructions);
+    if (source === undefined) return failure({ reason: "too_complex" });
+    const expression = RE2JS.compile(source, flags);
+    // in a text of many lines it holds where it does in one of them, unless it speaks of the text's own start or end
+    const inLines = /\\[Az]|\(\?[a-zA-Z]*-/.test(source) ? null : RE2JS.compile(source, flags | RE2JS.MULTILINE);
+    const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
+    const mayHold = ({ decode }: ByteText, from: number, to: number): boolean => {
+      if (inLines === null || to - from > stepCharacters + 1) return true;
+      const lines = decode(from, to);
+      return inLines.test(seesReturns ? lines : lines.replaceAll("\r\n", "\n"));
     };
+    const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / expression.programSize()));
+    const shownGroup = wholeWord ? 1 : 0;
+    const plain = isRegularExpression || beyondAscii.test(text) ? null : createTextPattern(text, ignoreCase);
     return success({
-      findCandidate: screenLines(screens, automaton),
-      find: (line) => findFrom(line, 0)?.start ?? -1,
+      findCandidate(lines, from, to) {
+        if (plain !== null) return plain.findCandidate(lines, from, to);
+        const endFrom = (at: number): number => Math.min(endOfLine(lines.characters, at) + 1, to);
+        let [low, size] = [from, minStretchBytes];
+        let high = endFrom(low + size);
+        for (; !mayHold(lines, low, high); high = endFrom(low + size)) { // more of the lines each time
+          if (high === to) return -1;
+          [low, size] = [high, 2 * size];
+        }
+        for (let middle; high - low > minStretchBytes && (middle = endFrom((low + high) >> 1)) < high;) {
+          if (mayHold(lines, low, middle)) high = middle;
+          else low = middle;
+        }
+        return low;
+      },
       next(line, from) { // what stands behind a whole word may stand before the next
+        if (line.length > minStretchBytes && !expression.test(line)) return null; // much quicker
         const matcher = expression.matcher(line);
         return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end(shownGroup) } : null;
       },
       isExpression: true,
-      literals: null,
+      looksAhead: wholeWord || /[$]|\\[bBz]/.test(text),
+      inParts: isRegularExpression ? "some_missed" : "all_found",
       stepCharacters,
       seesReturns,
-      screens,
-      searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, findFrom }),
       hasOtherCase: true,
     });
   } catch (error) {
@@ -199,35 +186,6 @@ function inAnyForm(expression: string): string {
   });
 }
 
-/** The lines that pass both; a screen that most lines pass is given up. */
-function screenLines(screens: readonly RegExp[], automaton: LineAutomaton): LinePattern["findCandidate"] {
-  let used = 0;
-  let spared = 0;
-  return (characters, from, to) => {
-    for (let start = from; start < to;) {
-      const screen = screens[used];
-      if (screen === undefined) return automaton.find(characters, start, to);
-      const found = findByScreen(screen, characters, start, to);
-      if (found === -1) return -1;
-      const lineEnd = Math.min(endOfLine(characters, found) + 1, to);
-      const match = automaton.find(characters, startOfLine(characters, found), lineEnd);
-      if (match !== -1) return match;
-      spared += found - start - candidateCost;
-      if (spared < -patience) [used, spared] = [used + 1, 0];
-      start = lineEnd;
-    }
-    return -1;
-  };
-}
-
-function findByScreen(screen: RegExp | null, characters: string, from: number, to: number): number {
-  if (from >= to) return -1;
-  if (screen === null) return from;
-  const isWhole = from === 0 && to === characters.length;
-  const found = (isWhole ? characters : characters.slice(from, to)).search(screen);
-  return found === -1 ? -1 : from + found;
-}
-
 /** The product of all counts in the expression, which bounds how far it grows when it is compiled. */
 function repetitionsOf(expression: string): number {
   let product = 1;
@@ -256,119 +214,12 @@ export function filterLines(
   return {
     ...pattern,
     hasOtherCase: true,
-    find(line) {
+    inParts: "nothing_found",
+    next(line, from) {
+      if (from > 0) return pattern.next(line, from); // the line was judged with its first match
       const text = fold(line);
       const isWanted = needed.every((isIn) => isIn(text)) && !refused.some((isIn) => isIn(text));
-      return isWanted ? pattern.find(line) : -1;
+      return isWanted ? pattern.next(line, from) : null;
     },
-    searchLong: () => ({
-      isUnsure: true,
-      *feed() {
-        yield;
-        return null;
-      },
-    }),
   };
-}
-
-/**
- * Screens are bytes of UTF-8 (see finder.ts) that a match holds: every match has them, not all that have them match.
- * V8 compiles their expression to code that passes over most bytes without looking at them. It repeats nothing but the
- * bytes of one character, so no text makes it slow. Without the start screen a search takes twice as long.
- */
-type Screen = readonly Place[];
-
-/** What may be at one character of a match. */
-interface Place {
-  /** The bytes of it, where it is one. */
-  readonly bytes: readonly number[];
-  /** Whether it may be another character, of several bytes. */
-  readonly goesBeyond: boolean;
-}
-
-/** How much of a match a screen looks for: in the worst text, each byte is compared with so many. */
-const maxCharacters = 16;
-const maxScreenedCharacters = 12;
-/** How much more often one of the common characters is met than one of the others. */
-const commonRate = 8;
-const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
-const firstByteBeyond = 0xc2;
-const allRates = asciiBytes.reduce((sum, byte) => sum + rateOf(byte), commonRate);
-/** The bytes of one character. */
-const beyondAscii = "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
-/** What is beyond ASCII, or folds with such a character. */
-const foldsBeyond = /[ks\u0080-\u{10ffff}]/iu;
-
-/** Finds what one of the screens holds. */
-function toExpression(...screens: readonly Screen[]): RegExp {
-  const sourceOf = ({ bytes, goesBeyond }: Place): string => {
-    const single = `[${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}]`;
-    return goesBeyond ? `(?:${single}|${beyondAscii})` : single;
-  };
-  return new RegExp(screens.map((screen) => screen.map(sourceOf).join("")).join("|"));
-}
-
-/** A text, in small or capital letters: that is found quicker than the exact text, and lines are looked at again. */
-function createTextScreen(text: string): Screen | null {
-  if (!text.isWellFormed()) return null; // half a character has no UTF-8
-  return Array.from(toByteCharacters(text).slice(0, maxCharacters), (character) => {
-    const cases = character < "\x80" ? [character.toLowerCase(), character.toUpperCase()] : [character];
-    return { bytes: cases.map((each) => each.charCodeAt(0)), goesBeyond: false };
-  });
-}
-
-/** A text whatever its letters' case, by Unicode's simple case folding. */
-function createCaselessScreen(text: string): Screen | null {
-  if (!text.isWellFormed()) return null;
-  return Array.from(text).slice(0, maxCharacters).map((character) => {
-    const literal = new RegExp(escapeExpression(character), "iu");
-    const bytes = asciiBytes.filter((byte) => literal.test(String.fromCharCode(byte)));
-    return { bytes, goesBeyond: foldsBeyond.test(character) };
-  });
-}
-
-/** What the first characters of an expression's matches may be, as many as every match has. */
-function createStartScreen(program: Program): Screen | null {
-  const places: Place[] = [];
-  // a match may end with its line at any of these characters
-  let reached = closureOf(program, [program.start], anywhere);
-  for (let count = 0; count < maxScreenedCharacters && !holdsMatch(program, reached); count++) {
-    places.push(placeOf(program, reached));
-    const taken = reached.filter((index) => isCharacter(program, index));
-    reached = closureOf(program, taken.map((index) => program.inst[index]?.out ?? 0), anywhere & ~lineStart);
-  }
-  return places.length === 0 ? null : places;
-}
-
-/** The rarest character, by a rough measure, that every match contains. */
-function createHeldScreen(program: Program): Screen | null {
-  const rated = program.inst.flatMap((_, index) => {
-    if (!isCharacter(program, index) || !isHeld(program, index)) return [];
-    const place = placeOf(program, [index]);
-    return [{ place, rate: shareOf(place) }];
-  }).sort((one, other) => one.rate - other.rate);
-  return rated[0] === undefined ? null : [rated[0].place];
-}
-
-/** Which part of all characters may be there, by a rough measure. */
-function shareOf({ bytes, goesBeyond }: Place): number {
-  return bytes.reduce((sum, byte) => sum + rateOf(byte), goesBeyond ? commonRate : 0) / allRates;
-}
-
-/** Blanks and small letters are common, as most of a text is. */
-function rateOf(byte: number): number {
-  return byte === 0x20 || (byte >= 0x61 && byte <= 0x7a) ? commonRate : 1;
-}
-
-/** A character that one of the instructions accepts. */
-function placeOf(program: Program, indexes: readonly number[]): Place {
-  return {
-    bytes: asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte))),
-    goesBeyond: indexes.some((index) => acceptsByte(program, index, firstByteBeyond)),
-  };
-}
-
-/** Where a text would be found in its bytes. */
-function toByteCharacters(text: string): string {
-  return Buffer.from(text).toString("latin1");
 }

@@ -168,7 +168,7 @@ export function offsetOfLine(bytes: Uint8Array, lines: number): number | null {
 }
 
 /** How many of the bytes end with a line, or where they hold none, with a whole character. */
-export function cutAtBoundary(bytes: Uint8Array): number {
+function cutAtBoundary(bytes: Uint8Array): number {
   const lastLine = bytes.lastIndexOf(newline) + 1;
   if (lastLine > 0) return lastLine;
   let end = bytes.byteLength;

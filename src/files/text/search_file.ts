@@ -1,20 +1,10 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
-import {
-  createLiteralCount,
-  cutLongLine,
-  type LineMatch,
-  linesAfter,
-  linesBefore,
-  type LiteralCount,
-  searchText,
-} from "./search_text.ts";
-import { type ByteText, countLineEnds, endOfLine } from "./finder.ts";
+import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
 import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import type { LongLineSearch } from "./long_line.ts";
-import { decodeBytes, decodeWide, type TextEncoding, type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
-import { cutAtBoundary, markBytes } from "./lines.ts";
+import { decodeBytes, decodeWide, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
+import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -26,144 +16,37 @@ export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable" | "
 /** What came of the search of one file: the last line that was searched, when that was not the last of the file. */
 type FileSearched = Result<{ readonly stoppedAfter: number | null }, PassedOver>;
 
-/** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
-interface SearchBuffer {
-  readonly head: Buffer;
-  piece: Buffer | null;
+/** A line that matches, with its neighbours. */
+export interface LineMatch {
+  /** From 1. */
+  readonly line: number;
+  /** Of a line that is cut: where the match starts, in characters from 1. */
+  readonly column?: number;
+  /** The line without its end, cut around the match when it is long. */
+  readonly text: string;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** Of all matches in the line. */
+  readonly found: MatchCount;
+  /** What matched, where that is asked for. */
+  readonly texts: readonly string[];
 }
 
-/** What one read gave. */
-interface ReadBytes {
-  readonly bytes: Buffer;
-  readonly isLast: boolean;
-}
-
-const headBytes = 64 * 1024;
-const firstByteOfMark = 0xef;
-
-export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
-  return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
-}
-
-/** Gives each matching line to `onMatch`. A file of one read whose bytes show that nothing matches is not looked at by lines. */
-export async function searchFile(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: SearchBuffer,
-  search: FileSearch,
-): Promise<FileSearched> {
-  const read = await workspace.readInto(path, buffer.head, 0);
-  if (!read.ok) return failure(reasonOf(read.error));
-  const { lengthBytes, sizeBytes } = read.value;
-  if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
-  const pause = search.nextTurn();
-  if (pause !== undefined) await pause;
-  const bytes = buffer.head.subarray(0, lengthBytes);
-  const isLast = lengthBytes >= sizeBytes;
-  if (isLast && holdsNothing(bytes, search.pattern)) return success({ stoppedAfter: null });
-  if (!isLast && bytes.includes(0) && wideEncoding(bytes) === null) return failure("binary");
-  return await searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
-}
-
-/** Whether plain text has no match, though it has the bytes that were looked for first. */
-function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
-  const characters = bytes.toString("latin1");
-  if (bytes[0] === firstByteOfMark || characters.includes("\0") || !isUtf8(bytes)) return false;
-  if (pattern.screens.some((screen) => !screen.test(characters))) return true; // also where lines end in CRLF
-  return (pattern.seesReturns || !characters.includes("\r\n")) &&
-    pattern.findCandidate(characters, 0, characters.length) === -1;
-}
-
-async function searchPieces(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: SearchBuffer,
-  search: FileSearch,
-  whole: ReadBytes | null,
-): Promise<FileSearched> {
-  const keepsReturns = search.pattern.seesReturns;
-  const lines = createLineSearch(search);
-  let encoding: TextEncoding = "utf-8";
-  for (let offset = 0;;) {
-    const read = whole ?? await readPiece(workspace, path, buffer, offset);
-    if (typeof read === "string") return failure(read);
-    const { bytes, isLast } = read;
-    const isFirst = offset === 0;
-    if (isFirst) encoding = wideEncoding(bytes) ?? encoding;
-    const cut = { isFirst, isLast, keepsReturns };
-    let searchable = toSearchable(bytes, { encoding, ...cut });
-    if (searchable === null && encoding === "utf-8") {
-      encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
-      searchable = toSearchable(bytes, { encoding, ...cut });
-    }
-    if (searchable === null) return failure("binary");
-    const { text, sourceBytes } = searchable;
-    const goesOn = !isLast && !text.characters.endsWith("\n");
-    const stoppedAfter = await lines.take({ text, isLast, goesOn }) ?? (isLast ? lines.end() : null);
-    if (stoppedAfter !== null || isLast) return success({ stoppedAfter });
-    offset += sourceBytes;
-  }
-}
-
-async function readPiece(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: SearchBuffer,
-  offset: number,
-): Promise<ReadBytes | PassedOver> {
-  const { maxReadBytes, maxFileBytes } = workspace.limits;
-  const bytes = buffer.piece ??= Buffer.allocUnsafeSlow(maxReadBytes);
-  const read = await workspace.readInto(path, bytes, offset);
-  if (!read.ok) return reasonOf(read.error);
-  if (read.value.sizeBytes > maxFileBytes) return "too_large";
-  const { lengthBytes, sizeBytes } = read.value;
-  const isLast = lengthBytes === 0 || offset + lengthBytes >= sizeBytes;
-  return { bytes: bytes.subarray(0, lengthBytes), isLast };
-}
-
-function reasonOf(refusal: WorkspaceRefusal): PassedOver {
-  return refusal.reason === "denied" && refusal.because === "hard_link" ? "hard_link" : "unreadable";
-}
-
-/** Passes matches on in order, each once the lines after it are known: they may come with the next piece of the file. */
-function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean) {
-  let waiting: readonly LineMatch[] = [];
-  let last = 0;
-  /** Passes on the first matches as long as they are complete, or all. */
-  const passOn = (all: boolean): boolean => {
-    for (let [first] = waiting; first !== undefined; [first] = waiting) {
-      if (!all && first.after.length < contextLines) return false;
-      waiting = waiting.slice(1);
-      last = first.line;
-      if (onMatch(first)) return true;
-    }
-    return false;
-  };
-  return {
-    /** The line that was passed on last; 0 before. */
-    get last(): number {
-      return last;
-    },
-    /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
-    push(match: LineMatch, mayGoOn: boolean): boolean {
-      waiting = [...waiting, match];
-      return passOn(!mayGoOn);
-    },
-    /** The lines after all that was pushed. */
-    add(lines: readonly string[]): boolean {
-      waiting = waiting.map((match) => ({ ...match, after: [...match.after, ...lines].slice(0, contextLines) }));
-      return passOn(false);
-    },
-    /** Passes on all; the line of the one that was enough, or `null`. */
-    flush: (): number | null => passOn(true) ? last : null,
-  };
+/** Matches of one line. */
+export interface MatchCount {
+  readonly count: number;
+  /** Whether there may be more. */
+  readonly isLeast: boolean;
+  /** Of a long line: where the matches after the first begin, in characters from 1; only some. */
+  readonly columns: readonly number[];
 }
 
 /** What a search asks of each file. */
 interface FileSearch {
   readonly pattern: LinePattern;
-  /** See search_text.ts. */
+  /** Whether matches are counted, and their texts given; else only the first of each line is looked for. */
   readonly counts?: "none" | "all" | "texts";
+  /** How many lines to give before and after each match. */
   readonly contextLines: number;
   /** Only lines after this one. */
   readonly afterLine: number;
@@ -179,207 +62,300 @@ interface FileSearch {
   readonly mayStopAtOnce: boolean;
 }
 
-/** Whole lines of a file, or a part of a line that is too long. */
-interface SearchPiece {
-  readonly text: ByteText;
-  /** Whether the line that it ends with goes on in the next piece: it is then the only one. */
-  readonly goesOn: boolean;
-  readonly isLast: boolean;
+/** The memory into which one file after another is read. It grows for a line that is longer. */
+interface SearchBuffer {
+  bytes: Buffer;
 }
 
-/** Of a long line, in one step. */
-const countedBytes = 64 * 1024;
+/** What most files fit into. */
+const headBytes = 64 * 1024;
+/** The longest line, which is in memory as a whole. */
+const maxLineBytes = 16 * 1024 * 1024;
+const newline = 0x0a;
+const maxShownCharacters = 500;
+/** Bytes that hold more characters than are shown. */
+const shownBytes = 4 * (maxShownCharacters + 1);
+/** Places of one line that are named beside the first. */
+const maxNamedPlaces = 5;
+/** To count the matches of one line, an expression may look at so many times what one step searches. */
+const maxCountedSteps = 4;
 
-/** A line that goes on from piece to piece. */
-interface LongLine {
-  /** Its start, as it is shown around others. */
-  readonly shown: readonly string[];
-  /** `null` when the line has matched, or is not asked for. */
-  search: LongLineSearch | null;
-  /** The first match, until the others are counted. */
-  match: LineMatch | null;
-  readonly counter: LiteralCount | null;
+export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
+  return { bytes: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)) };
 }
 
-function createLineSearch(
-  { pattern, counts = "none", contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
-) {
-  const queue = createMatchQueue(contextLines, onMatch);
-  let firstLine = 1;
-  let earlier: readonly string[] = [];
-  let long: LongLine | null = null;
-
-  const isOverAfter = async (pause: Promise<void>): Promise<boolean> => {
-    await pause;
-    return isOver();
-  };
-  /** Stops after a line, unless that would be no further than the call before, and for nothing. */
-  const stopAfter = (line: number): number | null =>
-    line <= afterLine && !mayStopAtOnce ? null : queue.flush() ?? Math.max(line, afterLine);
-  /** The next call begins with this line, unless this one did, and had no time for it. */
-  const stopInLine = ({ search, match, counter }: LongLine): number | null => {
-    if (search === null) {
-      if (match !== null && queue.push(countedMatch(match, counter, true), true)) return queue.last;
-      return stopAfter(firstLine);
-    }
-    const stopped = stopAfter(firstLine - 1);
-    if (stopped !== null) return stopped;
-    onUnsure(firstLine);
-    return queue.flush() ?? firstLine;
-  };
-  const takeLong = async (line: LongLine, piece: string, isEnd: boolean): Promise<number | null> => {
-    const steps = line.search?.feed(piece, isEnd);
-    let step = steps?.next();
-    for (; step?.done === false; step = steps?.next()) {
-      const pause = nextTurn();
-      const stopped = pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
-      if (stopped !== null) return stopped;
-    }
-    if (step?.value) {
-      const found = { count: 1, isLeast: counts !== "none" };
-      line.match = { line: firstLine, ...cutLongLine(step.value), found, before: earlier, after: [] };
-      line.search = null;
-    }
-    for (let at = 0; line.counter !== null && at < piece.length; at += countedBytes) {
-      line.counter.add(piece.slice(at, at + countedBytes));
-      const pause = nextTurn();
-      if (pause !== undefined) await pause;
-    }
-    if (line.match !== null && (isEnd || line.counter === null)) {
-      const match = countedMatch(line.match, line.counter, !isEnd);
-      line.match = null;
-      if (queue.push(match, true)) return queue.last;
-    }
-    const pause = isEnd ? undefined : nextTurn();
-    return pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
-  };
-  const takeLines = async (text: ByteText, from: number, isLast: boolean): Promise<number | null> => {
-    const { characters } = text;
-    const options = { pattern, counts, from, contextLines, linesBefore: earlier, firstLine, afterLine };
-    for (const { matches, unsure, end } of searchText(text, options)) {
-      unsure.forEach(onUnsure);
-      for (const match of matches) if (queue.push(match, !isLast)) return queue.last;
-      const pause = nextTurn();
-      if (pause === undefined || !await isOverAfter(pause)) continue;
-      return queue.flush() ?? Math.max(firstLine - 1 + countLineEnds(characters, from, end), queue.last);
-    }
-    if (isLast) return null;
-    if (contextLines > 0) earlier = linesBefore(text, { from, to: characters.length, count: contextLines, earlier });
-    firstLine += countLineEnds(characters, from, characters.length);
+/** Gives each matching line to `onMatch`. */
+export async function searchFile(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: SearchBuffer,
+  search: FileSearch,
+): Promise<FileSearched> {
+  const { contextLines, nextTurn } = search;
+  const { maxFileBytes, maxReadBytes } = workspace.limits;
+  let encoding: TextEncoding = "utf-8";
+  let { afterLine } = search;
+  // what is in the buffer ends at `offset` of the file, and begins with the line `firstLine`
+  for (let offset = 0, filled = 0, firstLine = 1;;) {
+    if (offset > 0 && buffer.bytes.length - filled < maxReadBytes) makeRoom(buffer, filled, maxReadBytes);
+    if (filled === buffer.bytes.length) return failure("too_large");
+    const read = await workspace.readInto(path, buffer.bytes.subarray(filled), offset);
+    if (!read.ok) return failure(reasonOf(read.error));
+    const { lengthBytes, sizeBytes } = read.value;
+    if (sizeBytes > maxFileBytes) return failure("too_large");
+    offset += lengthBytes;
+    filled += lengthBytes;
+    const isLast = lengthBytes === 0 || offset >= sizeBytes;
     const pause = nextTurn();
-    return pause !== undefined && await isOverAfter(pause) ? stopAfter(firstLine - 1) : null;
-  };
-
-  return {
-    /** The last line that was searched, where the search is to stop; `null` to go on. */
-    async take({ text, goesOn, isLast }: SearchPiece): Promise<number | null> {
-      const { characters } = text;
-      if (long === null && queue.add(linesAfter(text, 0, contextLines))) return queue.last;
-      if (!goesOn && long === null) return await takeLines(text, 0, isLast);
-      const isWanted = firstLine > afterLine;
-      long ??= {
-        shown: linesAfter(text, 0, 1),
-        search: isWanted ? pattern.searchLong() : null,
-        match: null,
-        counter: isWanted && counts !== "none" && pattern.literals !== null
-          ? createLiteralCount(pattern.literals)
-          : null,
-      };
-      const end = goesOn ? characters.length : endOfLine(characters, 0);
-      const stopped = await takeLong(long, characters.slice(0, end), !goesOn);
-      if (stopped !== null || goesOn) return stopped;
-      if (long.search?.isUnsure) onUnsure(firstLine);
-      if (contextLines > 0) earlier = [...earlier, ...long.shown].slice(-contextLines);
-      long = null;
-      firstLine++;
-      if (queue.add(linesAfter(text, end + 1, contextLines))) return queue.last;
-      return await takeLines(text, end + 1, isLast);
-    },
-    /** The same, after the last piece. */
-    end: (): number | null => queue.flush(),
-  };
+    if (pause !== undefined) await pause;
+    const bytes = buffer.bytes.subarray(0, filled);
+    const isStart = offset === filled;
+    if (isStart) encoding = wideEncoding(bytes) ?? encoding;
+    const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
+    if (end === 0 && !isLast) continue;
+    let text = toText(bytes.subarray(0, end), encoding, isStart);
+    if (text === null && encoding === "utf-8") {
+      encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
+      text = toText(bytes.subarray(0, end), encoding, isStart);
+    }
+    if (text === null) return failure("binary");
+    // the last lines of a piece are searched with the next, which has those after them
+    const { characters } = text;
+    let to = characters.length;
+    for (let line = 0; line < contextLines && to > 0 && !isLast; line++) to = startOfLine(characters, to - 1);
+    const stoppedAfter = await searchLines(text, { ...search, firstLine, afterLine, to });
+    if (stoppedAfter !== null || isLast) return success({ stoppedAfter });
+    afterLine = Math.max(afterLine, firstLine + countLineEnds(characters, 0, to) - 1);
+    firstLine += countLineEnds(characters);
+    let kept = end;
+    for (let line = 0; line < 2 * contextLines && kept > 0; line++, firstLine--) {
+      kept = lineStartBefore(bytes, kept - (encoding.startsWith("utf-16") ? 2 : 1), encoding);
+    }
+    bytes.copyWithin(0, kept);
+    filled -= kept;
+  }
 }
 
-function countedMatch(match: LineMatch, counter: LiteralCount | null, isLeast: boolean): LineMatch {
-  return counter === null ? match : { ...match, found: { ...counter.found, isLeast }, texts: [] };
+/** The bytes stay as they are. */
+function makeRoom(buffer: SearchBuffer, filled: number, least: number): void {
+  const grown = Buffer.allocUnsafeSlow(Math.min(filled + Math.max(filled, least), maxLineBytes + least));
+  buffer.bytes.copy(grown, 0, 0, filled);
+  buffer.bytes = grown;
 }
 
-/** A piece of a file, ready to be searched, and how many of the file's bytes it is made of. */
-interface SearchablePiece {
-  readonly text: ByteText;
-  readonly sourceBytes: number;
+function reasonOf(refusal: WorkspaceRefusal): PassedOver {
+  return refusal.reason === "denied" && refusal.because === "hard_link" ? "hard_link" : "unreadable";
 }
 
-/** Whole lines of what was read, or all of it at the file's end; `null` for what is no text in the encoding. */
-function toSearchable(
-  bytes: Buffer,
-  { encoding, isFirst, isLast, keepsReturns }: {
-    readonly encoding: TextEncoding;
-    readonly isFirst: boolean;
-    readonly isLast: boolean;
-    /** Leaves the CR of CRLF in the lines. */
-    readonly keepsReturns: boolean;
-  },
-): SearchablePiece | null {
+/** The offset after the last line end before another offset; 0 where there is none. */
+function lineStartBefore(bytes: Buffer, before: number, encoding: TextEncoding): number {
+  for (let at = before; at > 0;) {
+    at = bytes.lastIndexOf(newline, at - 1);
+    if (at === -1) return 0;
+    if (!encoding.startsWith("utf-16")) return at + 1;
+    // a line ends in two bytes, and other characters have one of them
+    if (at % 2 === (encoding === "utf-16be" ? 1 : 0) && bytes[at ^ 1] === 0) return (at | 1) + 1;
+  }
+  return 0;
+}
+
+/** The text; `null` for what is none in the encoding, or binary. */
+function toText(bytes: Buffer, encoding: TextEncoding, isStart: boolean): ByteText | null {
+  if (encoding === "utf-8") return toByteText(bytes.subarray(markBytes(bytes, isStart)));
   const isWide = encoding === "utf-16le" || encoding === "utf-16be";
-  const piece = isWide
-    ? fromUtf16(bytes, encoding, isLast)
-    : encoding === "utf-8"
-    ? fromUtf8(bytes, isFirst, isLast)
-    : fromLegacy(bytes, encoding, isLast);
-  return piece === null || keepsReturns ? piece : withoutReturns(piece, isLast, isWide ? 2 : 1);
+  if (isWide && bytes.length % 2 !== 0) return null;
+  const text = isWide ? decodeWide(bytes, encoding) : decodeBytes(bytes, encoding)?.text;
+  if (!text?.isWellFormed()) return null;
+  return toByteText(Buffer.from(isStart ? text.replace(/^\ufeff/, "") : text));
 }
 
-function fromUtf8(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
-  const sourceBytes = isLast ? bytes.length : cutAtBoundary(bytes);
-  const content = bytes.subarray(markBytes(bytes, isFirst), sourceBytes);
-  const text = toByteText(content, content.length);
-  return text === null ? null : { text, sourceBytes };
+/** The text in bytes of UTF-8; `null` for binary content: bytes that are not UTF-8, or hold a NUL. */
+export function toByteText(bytes: Buffer): ByteText | null {
+  const characters = bytes.toString("latin1");
+  if (characters.includes("\0")) return null; // binary, as grep and git see it
+  if (!isUtf8(bytes)) return null;
+  return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
 }
 
-/** Up to a line's end, or else to an ASCII character that is not part of another. */
-function fromLegacy(bytes: Buffer, encoding: TextEncoding, isLast: boolean): SearchablePiece | null {
-  const line = bytes.lastIndexOf("\n") + 1;
-  const sourceBytes = isLast ? bytes.length : line || bytes.lastIndexOf(" ") + 1 || bytes.length;
-  const decoded = decodeBytes(bytes.subarray(0, sourceBytes), encoding);
-  return decoded === null ? null : fromText(decoded.text, sourceBytes);
+interface LineSearch extends FileSearch {
+  readonly firstLine: number;
+  /** The offset after the last line that is searched. */
+  readonly to: number;
 }
 
-function fromUtf16(bytes: Buffer, encoding: WideEncoding, isLast: boolean): SearchablePiece | null {
-  if (isLast && bytes.length % 2 !== 0) return null;
-  const even = bytes.subarray(0, bytes.length - bytes.length % 2);
-  const whole = decodeWide(even, encoding);
-  const cut = isLast
-    ? whole.length
-    : whole.lastIndexOf("\n") + 1 || whole.length - (/[\ud800-\udbff]$/.test(whole) ? 1 : 0);
-  const text = whole.slice(0, cut);
-  return text.isWellFormed() ? fromText(text.replace(/^\ufeff/, ""), 2 * cut) : null;
+/** The last line that was searched, where the search is to stop; `null` to go on. Others have their turn between two steps. */
+export async function searchLines(text: ByteText, search: LineSearch): Promise<number | null> {
+  const { characters } = text;
+  const { pattern, contextLines, firstLine, afterLine, to, nextTurn, isOver } = search;
+  const { stepCharacters } = pattern;
+  let lineStart = 0;
+  let line = firstLine; // the number of the line at `lineStart`
+  for (; line <= afterLine && lineStart < to; line++) lineStart = endOfLine(characters, lineStart) + 1;
+  /** Whether stopping after this line is no further than the call before, and for nothing. */
+  const isInVain = (last: number): boolean => last <= afterLine && !search.mayStopAtOnce;
+  for (let at = lineStart; at < to;) {
+    // as many lines as one step searches, one at least
+    const whole = at + stepCharacters >= to ? to : startOfLine(characters, at + stepCharacters);
+    const stretchEnd = whole > at ? whole : Math.min(to, endOfLine(characters, at) + 1);
+    for (let left = stepCharacters; left > 0 && at < stretchEnd;) {
+      const candidate = pattern.findCandidate(text, at, stretchEnd);
+      if (candidate === -1) {
+        at = stretchEnd;
+        break;
+      }
+      const start = startOfLine(characters, candidate);
+      const end = endOfLine(characters, candidate);
+      line += countLineEnds(characters, lineStart, start);
+      lineStart = start;
+      const found = createLineFinder(text, search, start, end);
+      let isStopped = false;
+      while (!found.takePart() && !isStopped) {
+        const pause = nextTurn();
+        if (pause === undefined) continue;
+        await pause;
+        isStopped = isOver();
+      }
+      const shown = found.shown();
+      if (shown === null && isStopped && !isInVain(line - 1)) return Math.max(line - 1, afterLine);
+      if (shown === null && found.isUnsure) search.onUnsure(line);
+      if (shown !== null) {
+        const before = linesBefore(text, start, contextLines);
+        const match = { line, ...shown, before, after: linesAfter(text, end + 1, contextLines) };
+        if (search.onMatch(match)) return line;
+      }
+      if (isStopped) return line;
+      left -= end - start + found.work;
+      at = end + 1;
+    }
+    const pause = nextTurn();
+    if (pause === undefined) continue;
+    await pause;
+    const last = line + countLineEnds(characters, lineStart, at) - 1;
+    if (isOver() && !isInVain(last)) return Math.max(last, afterLine);
+  }
+  return null;
 }
 
-function fromText(text: string, sourceBytes: number): SearchablePiece | null {
-  const bytes = Buffer.from(text, "utf8");
-  const searchable = toByteText(bytes, bytes.length);
-  return searchable === null ? null : { text: searchable, sourceBytes };
-}
+type ShownMatch = Pick<LineMatch, "text" | "column" | "found" | "texts">;
 
-/** A CR at the end of a piece is left to the next, which may begin with its LF. */
-function withoutReturns(piece: SearchablePiece, isLast: boolean, characterBytes: number): SearchablePiece {
-  const { text } = piece;
-  const isCut = !isLast && text.characters.endsWith("\r");
-  if (!isCut && !text.characters.includes("\r\n")) return piece;
-  const whole = isCut ? text.characters.slice(0, -1) : text.characters;
-  const characters = whole.replaceAll("\r\n", "\n");
-  const bytes = Buffer.from(characters, "latin1");
+/**
+ * Finds the matches of a line that do not overlap, from the left. A line that is longer than a step comes in parts, which
+ * overlap: a match of an expression that is longer than that may be missed.
+ */
+function createLineFinder(
+  text: ByteText,
+  { pattern, counts = "none" }: FileSearch,
+  start: number,
+  end: number,
+) {
+  const { characters } = text;
+  const { stepCharacters } = pattern;
+  const lineEnd = pattern.seesReturns ? end : withoutReturn(characters, end);
+  const isLong = lineEnd - start > stepCharacters;
+  const columns: number[] = [];
+  const texts: string[] = [];
+  let first: string | null = null;
+  let [from, count, charactersBefore, work, isLeast] = [start, 0, 0, 0, false];
+  if (isLong && pattern.inParts === "nothing_found") from = lineEnd;
   return {
-    text: { characters, decode: (from, to) => bytes.toString("utf8", from, to) },
-    sourceBytes: piece.sourceBytes - (isCut ? characterBytes : 0),
+    isUnsure: isLong && pattern.inParts !== "all_found",
+    get work(): number {
+      return work;
+    },
+    shown(): ShownMatch | null {
+      const [column, ...further] = columns;
+      if (first === null) return null;
+      const found = { count, isLeast: isLeast || from < lineEnd, columns: further };
+      return { text: first, ...column === undefined ? {} : { column }, found, texts };
+    },
+    /** `true` when the line was searched to its end, or far enough. */
+    takePart(): boolean {
+      const to = characterStart(characters, Math.min(lineEnd, from + stepCharacters));
+      const isLineEnd = to === lineEnd;
+      // what is before is shown, and looked back at
+      const partStart = characterStart(characters, Math.max(start, from - shownBytes));
+      const part = text.decode(partStart, to);
+      const own = partStart === from ? 0 : text.decode(partStart, from).length;
+      let next = isLineEnd ? part.length : Math.max(own, part.length - (stepCharacters >> 2));
+      for (let at = own; at <= part.length;) {
+        const match = pattern.next(part, at);
+        const isReal = match !== null &&
+          (isLineEnd || (match.start < next && !(pattern.looksAhead && match.end === part.length)));
+        if (!isReal) break;
+        first ??= cutAround(part, match.start, partStart > start, !isLineEnd);
+        if (columns.length <= maxNamedPlaces && (isLong || part.length > maxShownCharacters)) {
+          columns.push(charactersBefore + Array.from(part.slice(own, match.start)).length + 1);
+        }
+        if (counts === "texts") texts.push(part.slice(match.start, match.end));
+        count++;
+        work += pattern.isExpression ? part.length - at : match.end - at;
+        isLeast = pattern.isExpression && work > maxCountedSteps * stepCharacters;
+        if (counts === "none" || isLeast) {
+          from = lineEnd;
+          return true;
+        }
+        at = Math.max(match.end, at + (match.end === match.start ? 1 : 0));
+        next = Math.max(next, match.end);
+      }
+      if (isLineEnd) {
+        from = lineEnd;
+        return true;
+      }
+      if (/[\udc00-\udfff]/.test(part.charAt(next))) next++;
+      const nextFrom = partStart + Buffer.byteLength(part.slice(0, next));
+      charactersBefore += countCharacters(characters, from, nextFrom);
+      from = nextFrom;
+      return false;
+    },
   };
 }
 
-/** The text in the first `length` bytes; `null` for binary content: bytes that are not UTF-8, or hold a NUL. */
-export function toByteText(bytes: Buffer, length: number): ByteText | null {
-  const characters = bytes.toString("latin1", 0, length);
-  if (characters.includes("\0")) return null; // binary, as grep and git see it
-  if (!isUtf8(length === bytes.length ? bytes : bytes.subarray(0, length))) return null;
-  return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
+/** The last lines before an offset, cut. */
+function linesBefore(text: ByteText, to: number, count: number): string[] {
+  const lines: string[] = [];
+  for (let end = to - 1; lines.length < count && end >= 0;) {
+    const start = startOfLine(text.characters, end);
+    lines.unshift(startOfCut(text, start, end));
+    end = start - 1;
+  }
+  return lines;
+}
+
+/** The next lines, cut, from an offset on. */
+function linesAfter(text: ByteText, from: number, count: number): string[] {
+  const { characters } = text;
+  const lines: string[] = [];
+  for (let start = from; lines.length < count && start < characters.length;) {
+    const end = endOfLine(characters, start);
+    lines.push(startOfCut(text, start, end));
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** The start of a line, as lines around a match are shown. */
+function startOfCut({ characters, decode }: ByteText, start: number, end: number): string {
+  // a character at the end may be cut: it is not shown
+  return cutAround(decode(start, Math.min(withoutReturn(characters, end), start + shownBytes)), 0);
+}
+
+/** The end of a line without the CR of CRLF. */
+function withoutReturn(characters: string, end: number): number {
+  return characters.startsWith("\r\n", end - 1) ? end - 1 : end;
+}
+
+/** The line around `at`; it may itself be cut out of a longer one. */
+function cutAround(line: string, at: number, hasBefore = false, hasAfter = false): string {
+  const start = Math.max(0, Math.min(at - maxShownCharacters / 2, line.length - maxShownCharacters));
+  const end = start + maxShownCharacters;
+  // toWellFormed: the cut may go through a surrogate pair
+  const [isCutBefore, isCutAfter] = [hasBefore || start > 0, hasAfter || end < line.length];
+  return `${isCutBefore ? "…" : ""}${line.slice(start, end).toWellFormed()}${isCutAfter ? "…" : ""}`;
+}
+
+/** The start of the character that the byte at `offset` is in, or of the next. */
+function characterStart(characters: string, offset: number): number {
+  let at = offset;
+  while (at < characters.length && (characters.charCodeAt(at) & 0xc0) === 0x80) at++;
+  return at;
 }

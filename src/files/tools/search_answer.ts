@@ -1,7 +1,6 @@
 /** The answer of the tool `file_search`, in words and as data. */
 import type { Result } from "../../lib/result.ts";
-import type { PassedOver } from "../text/search_file.ts";
-import type { LineMatch, MatchCount } from "../text/search_text.ts";
+import type { LineMatch, MatchCount, PassedOver } from "../text/search_file.ts";
 import { count, pageBytes, type SearchCursor, type SearchRequest, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
@@ -111,10 +110,10 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
     addMatch(match: LineMatch): boolean {
       state.lines++;
       state.matches += match.found.count;
-      state.isLeast ||= match.found.isLeast === true;
+      state.isLeast ||= match.found.isLeast;
       if (current.lines++ === 0) addFile(current);
       current.count += match.found.count;
-      match.texts?.forEach(countText);
+      match.texts.forEach(countText);
       if (hasLines) {
         current.matches.push(match);
         kept++;
@@ -263,7 +262,7 @@ function unsureWords({ unsure: { count: all, first } }: SearchState): string {
 
 function toMatch(
   filename: string,
-  { line, column, text, before, after, found: { count, columns = [] } }: LineMatch,
+  { line, column, text, before, after, found: { count, columns } }: LineMatch,
   hasContext: boolean,
 ): Record<string, unknown> {
   return present({
@@ -306,7 +305,7 @@ function toLines(
 }
 
 /** The matches of a long line after the first. */
-function placesWords({ count: all, isLeast, columns = [] }: MatchCount): string {
+function placesWords({ count: all, isLeast, columns }: MatchCount): string {
   if (columns.length === 0) return "";
   const more = all > columns.length + 1 ? `, ... ${isLeast ? "at least " : ""}${all} in all` : "";
   return ` (also at ${columns.map((column) => `:${column}`).join(", ")}${more})`;

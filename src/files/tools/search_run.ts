@@ -8,8 +8,7 @@ import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from 
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
 import { createLinePattern, filterLines, type LinePattern, type LineQuery } from "../text/line_pattern.ts";
-import { createSearchBuffer, searchFile } from "../text/search_file.ts";
-import type { LineMatch } from "../text/search_text.ts";
+import { createSearchBuffer, type LineMatch, searchFile } from "../text/search_file.ts";
 import { mayBeDocument } from "../documents/kinds.ts";
 import type { Documents } from "../documents/reading.ts";
 import { type DocumentFacts, openDocuments } from "../documents/view.ts";
