@@ -7,7 +7,7 @@ import { sourceFiles } from "./fixtures/source_files.ts";
 const always = new Set(["sh", "cp", "id", "mkfifo", "rm", "stat"]);
 
 /** What tests start by a helper or a launcher, whose words may mean other things too. */
-const known = ["bash", "perl", "strace", "unshare", "openssl", "git", "tar", "gcc", "curl", "zsh", "fish", "python3"];
+const known = ["bash", "perl", "strace", "unshare", "openssl", "git", "tar", "gcc", "curl", "python3"];
 
 /** Where the file that starts a program leaves the question to those that use it. */
 const askedBy: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /**
  * What single commands use of app beside `mod.ts`. Most of the program lies behind these, so each is loaded when a
- * command needs it: help, completions and `healthcheck` wait for none of it.
+ * command needs it: help and `healthcheck` wait for none of it.
  */
 /** What is kept of calls: audit, running calls, steps of clients. */
 export const loadCallRecords = () => import("./call_records.ts");

@@ -39,10 +39,9 @@ type Callable = Pick<CommandWork, "usage" | "flags" | "switches">;
 
 /** A command whose first word names what it does. */
 export function commandOf(
-  { actions, ...command }: Omit<CommandWork, "words" | "run"> & { readonly actions: readonly Action[] },
+  { actions, ...command }: Omit<CommandWork, "run"> & { readonly actions: readonly Action[] },
 ): CommandWork {
-  const words = actions.map(({ name }) => name);
-  return { ...command, words, run: (context) => runAction(command, actions, context) };
+  return { ...command, run: (context) => runAction(command, actions, context) };
 }
 
 /** Runs the action that the first word names, or says what is wrong with the command line. */

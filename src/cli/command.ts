@@ -48,8 +48,6 @@ export interface CommandWork {
   readonly usage: readonly string[];
   /** Further lines of its help. */
   readonly remarks?: readonly string[];
-  /** What its first word can be, for completion. */
-  readonly words?: readonly string[];
   /** Words after its name are refused. */
   readonly takesNoWords?: true;
   /** Its own flags beside the settings. */

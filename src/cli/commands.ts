@@ -2,7 +2,7 @@
 import { programName } from "../lib/program_name.ts";
 import type { Command } from "./command.ts";
 
-/** Every command, in the order of the help. Help, completions and docs/commands.md are made from this list. */
+/** Every command, in the order of the help. Help and docs/commands.md are made from this list. */
 const summaries = {
   serve: "start the server (the default)",
   stdio: "serve one client over standard input and output",
@@ -22,7 +22,6 @@ const summaries = {
   backup: "copy database and master key, also while the server runs",
   restore: "make a data directory out of a backup",
   healthcheck: "exit with 0 when the server on this machine is healthy",
-  completions: "print a completion script for a shell",
 } as const;
 
 export type CommandName = keyof typeof summaries;

@@ -49,7 +49,6 @@ export const connectCommand: CommandWork = {
     "connect CLIENT --remove [--yes]",
   ],
   remarks: [`CLIENT is one of: ${clientNames.join(", ")}`],
-  words: clientNames,
   flags: {
     transport: { value: "KIND", help: "http (the default), or stdio: the client starts the program itself" },
     url: { value: "URL", help: "the server's address, where it is not that of the settings" },

@@ -23,10 +23,6 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   backup: async () => (await load<typeof import("./backup_command.ts")>("backup")).backupCommand,
   restore: async () => (await load<typeof import("./backup_command.ts")>("backup")).restoreCommand,
   healthcheck: async () => (await load<typeof import("./healthcheck_command.ts")>("healthcheck")).healthcheckCommand,
-  completions: async () =>
-    (await load<typeof import("./completions_command.ts")>("completions")).createCompletionsCommand(() =>
-      loadCommands()
-    ),
 };
 
 const load = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/${file}_command.ts`);

@@ -17,8 +17,6 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["users enable", /NAME is missing/],
   ["backup", /DIRECTORY is missing/],
   ["restore", /DIRECTORY is missing/],
-  ["completions", /completions needs one shell/],
-  ["completions fsih", /did you mean fish\?/],
   ["connect curser", /did you mean cursor\?/],
   ["users list bob", /`users list` does not take "bob"/],
   ["keys rotate-master --now", /`keys rotate-master` does not take --now/],

@@ -24,7 +24,6 @@ needing("sources").test("commands in hints run, with --help, as they are printed
     ["audit", "verify", "--head", "x", ...at],
     ["connect", "claude-desktop", "--port", "3999"],
     ["doctor", ...at],
-    ["completions"],
   ];
   const printed = new Set<string>();
   for (const words of asked) {

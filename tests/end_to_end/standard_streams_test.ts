@@ -98,7 +98,7 @@ async function inShell(
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
 }
 
-for (const command of ["--help", "completions bash", "connect claude-code", "token list", "doctor"]) {
+for (const command of ["--help", "connect claude-code", "token list", "doctor"]) {
   Deno.test({
     ...withBash(`${command} ends quietly when its reader leaves`),
     fn: async () => {

@@ -175,7 +175,6 @@ for (const form of programForms) {
       assert.equal(service.shown.length, 1);
       await installed.succeed(["workspace", "list"]);
       await installed.succeed(["connect", "claude-code"]);
-      await installed.succeed(["completions", "bash"]);
       assert.equal((await installed.run(["stdio"])).code, 0, "it ends with its input");
       const hash = await installed.run(["hash-password"], {}, `${randomBytes(18).toString("base64")}\n`);
       assert.match(hash.stdout, /^\$(argon2id|scrypt)\$/, hash.stderr);
@@ -192,7 +191,6 @@ for (const form of programForms) {
           "its path, as it is not on the PATH",
         );
         assert.match(await renamed.succeed(["help", "token"]), /^\S*(gate|portcullis\S*) token: /);
-        assert.match(await renamed.succeed(["completions", "bash"]), /complete -F _portcullis gate\n/);
         assert.deepEqual([...Deno.readDirSync(`${home}/tmp`)], [], "it keeps no code where others could put theirs");
       }
     } finally {

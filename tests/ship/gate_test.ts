@@ -43,8 +43,6 @@ async function runCi(says: string): Promise<{ readonly code: number; readonly la
       "chromium",
       "initdb",
       "strace",
-      "zsh",
-      "fish",
       "aarch64-linux-gnu-gcc",
       "qemu-aarch64-static",
     ];
