@@ -18,7 +18,5 @@ export const loadKernelBinding = () => import("./sandbox/load_workspace_kernel.t
 export const loadNotices = () => import("./notices.ts");
 /** The trash for `portcullis trash`. */
 export const loadOwnerTrash = () => import("./owner_trash.ts");
-/** Seals everything again under another master key. */
-export const loadRotateMasterKey = () => import("./rotate_master_key.ts");
 /** The server over stdio, which has no worker. */
 export const loadStdioApp = () => import("./stdio_app.ts");

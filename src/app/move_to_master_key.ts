@@ -7,13 +7,8 @@ import { resealSigningKeys } from "../oauth/mod.ts";
 import { resealLinks } from "../servicenow/later.ts";
 import { boundMark, masterKeyMark, rebindMasterKey, type Storage } from "../storage/mod.ts";
 
-export interface ResealedCounts {
-  readonly signingKeys: number;
-  readonly links: number;
-}
-
 /**
- * Moves a database from one master key to another; `null` when it is not bound to `from`. Each record moves by itself
+ * Moves a database from one master key to another; nothing where it is not bound to `from`. Each record moves by itself
  * and the binding last, so that an interrupted change is taken up by doing it again.
  *
  * What is derived and not sealed needs nothing: refresh tokens in use are known by their hashes. MCP sessions, list
@@ -22,12 +17,11 @@ export interface ResealedCounts {
 export async function moveToMasterKey(
   { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
   keys: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<ResealedCounts | null> {
-  if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
-  const signingKeys = await resealSigningKeys({ storage, clock }, keys);
+): Promise<void> {
+  if (await boundMark(storage) !== masterKeyMark(keys.from)) return;
+  await resealSigningKeys({ storage, clock }, keys);
   await resealAuditChains(storage, keys);
   await (await loadPublicCertificate()).resealCertificates(storage, keys);
-  const { resealed } = await resealLinks(storage, keys);
+  await resealLinks(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
-  return { signingKeys, links: resealed };
 }

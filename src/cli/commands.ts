@@ -10,7 +10,7 @@ const summaries = {
   token: "create, list and revoke access tokens for scripts",
   users: "add, list and lock out the people who may sign in",
   clients: "create OAuth clients for programs, list and remove clients",
-  keys: "rotate and list signing keys, rotate the master key",
+  keys: "rotate and list signing keys",
   workspace: "add, list and remove directories of the workspace",
   trash: "list and restore what agents replaced or deleted",
   audit: "search the stored audit, verify that it is as it was written",

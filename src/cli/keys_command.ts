@@ -1,7 +1,4 @@
-/** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
-import { describeProblems } from "../app/mod.ts";
-import { loadRotateMasterKey } from "../app/later.ts";
-import { systemClock } from "../lib/time.ts";
+/** `keys rotate|list`: replaces signing keys, lists them. */
 import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
@@ -11,15 +8,12 @@ type Keys = Awaited<ReturnType<typeof load>>;
 
 /** Works beside a running server. */
 export const keysCommand: CommandWork = commandOf({
-  usage: ["keys rotate [--now]", "keys list", "keys rotate-master"],
-  remarks: ["rotate-master works while no server runs."],
+  usage: ["keys rotate [--now]", "keys list"],
   flags: {},
   switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
   actions: [
     { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
     { name: "list", words: [], run: administered(load, list) },
-    // Not administered: an interrupted rotation leaves an installation that only this action opens.
-    { name: "rotate-master", words: [], run: rotateMaster },
   ],
 });
 
@@ -67,18 +61,6 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
     ]),
     whenEmpty: "there are no signing keys yet; the first client that signs in makes the server make one",
   }, context);
-  return 0;
-}
-
-async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
-  const config = loadConfig();
-  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { rotateMasterKey } = await loadRotateMasterKey(); // see action.ts
-  const { signingKeys, links } = await rotateMasterKey(config.value.storage, systemClock);
-  say(
-    `master.key is new; sealed again: ${signingKeys} signing keys, ${links} linked accounts\n` +
-      "clients stay signed in; older backups need the key that is in them; copy this key to the other instances\n",
-  );
   return 0;
 }
 

@@ -37,7 +37,7 @@ function sync(file: Deno.FsFile): void {
   }
 }
 
-/** The next master key, while everything is sealed again under it. */
+/** The next master key, which an earlier version kept while it sealed everything again. */
 const nextMasterKeyFile = "master.key.next";
 
 export const masterKeyBytes = 32;
@@ -51,14 +51,11 @@ export function openDataDirectory(path: string): Uint8Array {
 }
 
 /** The same without creating a key: `null` if there is none. A new key would open nothing of an existing database. */
-export function readDataDirectory(
-  path: string,
-  { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
-): Uint8Array | null {
+export function readDataDirectory(path: string): Uint8Array | null {
   return usable(path, () => {
     Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
     requirePrivate(path, "700");
-    if (!changesMasterKey) requireFinishedChange(path);
+    requireFinishedChange(path);
     return peekMasterKey(path);
   });
 }
@@ -93,16 +90,13 @@ function usable<T>(path: string, step: () => T): T {
   }
 }
 
-/** A change of the master key was interrupted: some records open under the one key, some under the other. */
-export function hasUnfinishedChange(directory: string): boolean {
-  return exists(pathBelow(directory, nextMasterKeyFile));
-}
-
+/** Refuses where a change of the master key was interrupted: some records open under the one key, some under the other. */
 export function requireFinishedChange(directory: string): void {
-  if (!hasUnfinishedChange(directory)) return;
+  const next = pathBelow(directory, nextMasterKeyFile);
+  if (!exists(next)) return;
   throw new UnusableError(
-    `${pathBelow(directory, nextMasterKeyFile)} is left of a change of the master key`,
-    "run `portcullis keys rotate-master` again to finish it",
+    `${next} is left of a change of the master key`,
+    "set MASTER_KEY_PREVIOUS to what `base64 master.key` prints, rename this file to master.key, and start",
   );
 }
 
@@ -116,18 +110,6 @@ export function requirePrivate(path: string, mode: "600" | "700"): void {
     `chmod ${mode} ${path}, which belongs to user ${uid}; if the server runs as another, chown it, or set DATA_DIR to a ` +
       "directory below it, which is then made",
   );
-}
-
-/** The next key: what an interrupted rotation left, or a new one. */
-export function prepareNextMasterKey(directory: string): Uint8Array {
-  const path = pathBelow(directory, nextMasterKeyFile);
-  if (!exists(path)) makeMasterKey(path);
-  return Deno.readFileSync(path);
-}
-
-/** Replaces the master key by the next one, in one step. */
-export function adoptNextMasterKey(directory: string): void {
-  renameDurably(pathBelow(directory, nextMasterKeyFile), pathBelow(directory, dataFiles.masterKey));
 }
 
 /** Writes the key aside and links it into place: of two processes that start at once, both read the same whole key. */

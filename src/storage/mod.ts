@@ -10,12 +10,9 @@
  * It also owns the data directory, the master key's file, and backups of both.
  */
 export {
-  adoptNextMasterKey,
-  hasUnfinishedChange,
   missingMasterKey,
   openDataDirectory,
   peekMasterKey,
-  prepareNextMasterKey,
   readDataDirectory,
   requirePrivate,
 } from "./data_directory.ts";
@@ -32,7 +29,5 @@ export {
 export type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
 /** Looks for damage in a database without creating or changing anything: for `doctor`. */
 export const loadExamineStorage = (): Promise<typeof import("./examine_storage.ts")> => import("./examine_storage.ts");
-/** The SQLite driver: for commands that have to know whether a server uses the file. */
-export const loadSqliteDatabase = (): Promise<typeof import("./sqlite_database.ts")> => import("./sqlite_database.ts");
 /** Copies and restores a data directory. */
 export const loadBackup = (): Promise<typeof import("./backup.ts")> => import("./backup.ts");

@@ -31,7 +31,7 @@ export const storageSettings = {
     env: "MASTER_KEY_PREVIOUS",
     parse: parseMasterKey,
     secret: true,
-    help: "the MASTER_KEY before this one; what it sealed is sealed again at the next start",
+    help: "the master key before this one, as base64; what it sealed is sealed again at the next start",
   }),
 };
 

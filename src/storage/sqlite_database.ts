@@ -190,21 +190,3 @@ function readPragma(
 ): number {
   return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
 }
-
-/**
- * Asks for the file alone, which is refused for as long as any other connection to it exists, idle ones included
- * (write-ahead log, `locking_mode`).
- */
-export function isSqliteInUse(path: string): boolean {
-  if (!exists(path)) return false;
-  const database = new DatabaseSync(path);
-  try {
-    database.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE");
-    database.exec("BEGIN EXCLUSIVE; COMMIT");
-    return false;
-  } catch {
-    return true;
-  } finally {
-    database.close();
-  }
-}

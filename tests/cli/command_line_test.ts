@@ -19,7 +19,6 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["restore", /DIRECTORY is missing/],
   ["connect curser", /did you mean cursor\?/],
   ["users list bob", /`users list` does not take "bob"/],
-  ["keys rotate-master --now", /`keys rotate-master` does not take --now/],
   ["keys list --now", /`keys list` does not take --now/],
   ["token list --scope files:read", /`token list` does not take --scope/],
   ["clients list --name x", /`clients list` does not take --name/],

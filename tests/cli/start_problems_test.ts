@@ -43,10 +43,7 @@ for (const [pattern, why] of unusable) {
     await using place = await makeServerPlace();
     await using file = await makeTemporaryFile();
     const path = pattern.replace("{}", file.path);
-    const commands = [["serve", "--port", "0"], ["stdio"], ["token", "list"], ["users", "list"], [
-      "keys",
-      "rotate-master",
-    ]];
+    const commands = [["serve", "--port", "0"], ["stdio"], ["token", "list"], ["users", "list"]];
     for (const command of commands) {
       const { code, stderr } = await runCommand([...command, "--data-dir", path, "--workspace", place.workspaceDir]);
       assert.equal(code, 1, `${command}: ${stderr}`);

@@ -98,8 +98,8 @@ Deno.test("command lines within a text are printed as this person types them, an
   setProgramName("npx -y deno run -A main.ts");
   try {
     assert.equal(
-      withCommandLines("run `portcullis keys rotate-master`; `portcullis` is it, portcullis doctor, `x portcullis y`"),
-      "run `npx -y deno run -A main.ts keys rotate-master`; `portcullis` is it, portcullis doctor, `x portcullis y`",
+      withCommandLines("run `portcullis keys rotate`; `portcullis` is it, portcullis doctor, `x portcullis y`"),
+      "run `npx -y deno run -A main.ts keys rotate`; `portcullis` is it, portcullis doctor, `x portcullis y`",
     );
   } finally {
     setProgramName(before);

@@ -155,7 +155,6 @@ for (const form of programForms) {
         assert.match(examined, /^ok /m);
         assert.doesNotMatch(examined, /^FAIL /m);
       });
-      await installed.succeed(["keys", "rotate-master"]);
       assert.match(await installed.succeed(["audit", "verify"]), /^[1-9]\d* lines? in 1 chain/);
       await installed.succeed(["restore", `${home}/backups/first`], { DATA_DIR: `${home}/restored` });
       await whileServing(installed, { ...notify, DATA_DIR: `${home}/restored` }, async (url) => {
