@@ -128,7 +128,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
       await reportAttempts(await parts.steps.read(), { now, person, nameOfClient: readName }),
     async examine() {
       const { examineArrival } = await loadExamination();
-      return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed, storage });
+      return await examineArrival(config, { serverUrl: issuer, storage });
     },
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
     isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),

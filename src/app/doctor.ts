@@ -2,203 +2,156 @@
 import type { Config } from "./config/config.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords } from "../lib/system_fault.ts";
-import {
-  checksOf,
-  examineCertificate,
-  examineDataDirectory,
-  examineDisks,
-  examineWorkspace,
-  isFull,
-} from "./doctor_places.ts";
-import { findTelemetry } from "../audit/mod.ts";
-import { mcpLimits } from "../mcp/mod.ts";
+import { checksOf, examineDataDirectory, examineDisks, examineWorkspace, isFull } from "./doctor_places.ts";
+import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
 import { ownerId, users } from "../oauth/mod.ts";
-import { isLoopbackHost } from "../lib/settings.ts";
 import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
-import { portOf } from "../lib/network.ts";
-import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
+import { portOf, withoutBrackets } from "../lib/network.ts";
+import { examineMetadata, examineNamedPort, examinePublicAddress } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";
-import { examineNotices } from "./notices.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
-import { examineInstallation } from "./installation.ts";
-import { type Clock, systemClock } from "../lib/time.ts";
+import { confinementWords, examineInstallation } from "./installation.ts";
+import { systemClock } from "../lib/time.ts";
 import { createModelClient } from "../llm/mod.ts";
 import { offerOf } from "../llm/mod_settings.ts";
 import type { Storage } from "../storage/mod.ts";
-import {
-  examineNamedPort,
-  examinePlainPort,
-  examineStoredCertificate,
-  isNamed,
-  openExisting,
-  tryPort,
-} from "./doctor_public.ts";
-import { portRemedy } from "./listeners.ts";
+import { listeningOn, portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
-import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
 import { hostAndPort, listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
-interface ChosenParts {
-  /** Everything that is to be said of the wall. */
-  readonly verbose?: boolean;
-  readonly parts?: readonly string[];
-  readonly serverUrl?: string;
-  /** Where the caller has it open. */
-  readonly storage?: Storage;
-}
+type Checks<Verdict> = Generator<Check, Verdict> | AsyncGenerator<Check, Verdict>;
 
-/** Runs the checks one after the other: all, or those of the parts named. A cause that one has told is not told again. */
-export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
-  const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
-  const { publicDomain } = config.http;
-  let [hasDataDirectory, isRunning, isCertified, isReachable] = [true, true, true, true];
-  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
-    ["data directory", async function* () {
-      hasDataDirectory = yield* examineDataDirectory(config.storage);
-    }],
-    ["database", () => hasDataDirectory ? examineDatabase(config) : []],
-    ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
-    ["disk", () => examineDisks(config, loadKernel())],
-    ["port", async function* () {
-      isRunning = yield* examinePort(config.http);
-      if (publicDomain !== undefined) yield* examinePlainPort(config.http);
-    }],
-    ["wall", () => examineWall(config, only.verbose === true)],
-    ["proxy", () => examineProxy(config)],
-    ["connections", () => examineConnections(config)],
-    ["telemetry", () => examineTelemetry(config.telemetry)],
-    ["ollama", () => examineModels(config)],
-    ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
-    ["identity provider", () => examineCompany(config.authorizationServer, { serverUrl, clock })],
-    ["notices", async function* () {
-      if (config.notices.url === undefined) return;
-      const opened = await openExisting(config.storage);
-      yield* await examineNotices(config, opened?.storage ?? null, systemClock);
-      await opened?.storage.close();
-    }],
-    ["registration", () => examineRegistration(config)],
-    ["certificate", async function* () {
-      isCertified = publicDomain !== undefined
-        ? yield* examineStoredCertificate(config, publicDomain, only.storage)
-        : yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
-    }],
-    ["public address", async function* () {
-      isReachable = yield* examinePublicAddress(serverUrl, systemSurroundings, isCertified);
-      if (publicDomain !== undefined && isRunning && await isNamed(publicDomain)) yield* examineNamedPort(publicDomain);
-    }],
-    ["metadata", () => {
-      if (!isRunning) {
-        return [checksOf("metadata").note("not asked: no server runs here; start it, then run this again")];
-      }
-      return isReachable ? examineMetadata(serverUrl) : [];
-    }],
-  ];
-  for (const [name, checks] of parts) {
-    if (chosen?.includes(name) === false) continue;
-    try {
-      yield* checks();
-    } catch (error) { // one part that cannot be looked at hides no other
-      yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
-    }
+/** The checks of a part, and its verdict. A part that cannot be looked at hides no other. */
+async function* looking<Verdict>(part: string, checks: Checks<Verdict>, otherwise: Verdict) {
+  try {
+    return yield* checks;
+  } catch (error) {
+    yield checksOf(part).warning(`cannot be examined: ${faultWords(error)}`);
+    return otherwise;
   }
 }
 
-// The checks of the way between clients and a running server: address, port, certificate, proxy, documents.
+/** Runs the checks one after the other. A cause that one has told is not told again. */
+export async function* examine(config: Config): AsyncGenerator<Check> {
+  const serverUrl = serverUrlFor(config.http, config.http.port);
+  const hasPlace = yield* looking("data directory", examineDataDirectory(config.storage), true);
+  if (hasPlace) yield* looking("database", examineDatabase(config), undefined);
+  if (config.workspace.store === "disk") yield* looking("workspace", examineWorkspace(config), undefined);
+  yield* examineDisks(config, loadKernel());
+  const isRunning = yield* looking("port", examinePorts(config.http), true);
+  yield* looking("wall", examineWall(config), undefined);
+  yield* looking("ollama", examineModels(config), undefined);
+  yield* looking("ServiceNow", examineServicenow(config.servicenow, serverUrl), undefined);
+  yield* looking(
+    "identity provider",
+    examineCompany(config.authorizationServer, { serverUrl, clock: systemClock }),
+    undefined,
+  );
+  yield* examineWay(config, { serverUrl, isRunning });
+}
 
-const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
+interface Way {
+  readonly serverUrl: string;
+  readonly isRunning: boolean;
+  /** Where the caller has it open. */
+  readonly storage?: Storage;
+  /** Whether the address itself may be asked. */
+  readonly mayAsk?: boolean;
+}
 
-/** All of them; made by the server of itself. Where the wall keeps it from asking, a note says so. */
+/** The way between clients and a running server: proxy, certificate, address, documents. */
+async function* examineWay(
+  config: Config,
+  { serverUrl, isRunning, storage, mayAsk = true }: Way,
+): AsyncGenerator<Check> {
+  const { publicDomain, tls } = config.http;
+  if (missesTrustProxy(config)) {
+    const remedy = "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart " +
+      "(docs/operations.md)";
+    yield checksOf("proxy").warning(missingTrustWords, remedy);
+  }
+  yield* examineRegistration(config);
+  const certificate = publicDomain === undefined
+    ? examineCertificate(tls, { serverUrl, clock: systemClock })
+    : examineStoredCertificate(config, publicDomain, storage);
+  const isCertified = yield* looking("certificate", certificate, true);
+  if (!mayAsk) return;
+  const isReachable = yield* looking("public address", examinePublicAddress(serverUrl, { isCertified }), true);
+  if (publicDomain !== undefined && isRunning) {
+    yield* looking("public address", examineNamedPort(publicDomain), undefined);
+  }
+  if (!isRunning) {
+    yield checksOf("metadata").note("not asked: no server runs here; start it, then run this again");
+  } else if (isReachable) {
+    yield* looking("metadata", examineMetadata(serverUrl), undefined);
+  }
+}
+
+/** The same, made by the server of itself. Where the wall keeps it from asking, a note says so. */
 export async function examineArrival(
   config: Config,
-  { serverUrl, clock, storage }: { readonly serverUrl: string; readonly clock: Clock; readonly storage: Storage },
+  { serverUrl, storage }: { readonly serverUrl: string; readonly storage: Storage },
 ): Promise<readonly Check[]> {
   const url = new URL(serverUrl);
   const host = hostAndPort(url.hostname, portOf(url));
   const mayAsk = Deno.permissions.querySync({ name: "net", host }).state === "granted";
-  const parts = mayAsk
-    ? partsOnTheWay
-    : partsOnTheWay.filter((name) => name !== "public address" && name !== "metadata");
-  const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl, storage }));
+  const checks = await Array.fromAsync(examineWay(config, { serverUrl, isRunning: true, storage, mayAsk }));
   if (mayAsk) return checks;
   const text = `the server's own permissions forbid asking ${serverUrl}`;
   return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
 }
 
-const { well, broken } = checksOf("port");
-
-/** Tries it; where it is taken, asks who is there. Says at its end whether it is a server of ours. */
-async function* examinePort(http: Config["http"]): AsyncGenerator<Check, boolean> {
-  const { host, port, publicDomain } = http;
-  const another = publicDomain === undefined ? "choose another with --port or --host" : portRemedy("PORT");
-  const place = `${host} port ${port}`;
-  const free = port === 0 ? `${host}, any port` : `${place} is free: no server runs there`;
-  if (!(yield* tryPort({ host, port }, free, another))) return false;
-  const health = await askHealth({ host, port, usesTls: servesTls(http) });
-  if (typeof health === "string" || !isHealthBody(health.body)) {
-    yield broken(`another program listens on ${place}`, "stop it, or choose another address with --port or --host");
-    return false;
+/** PORT, and HTTP_PORT of a public server. Says at its end whether a server of ours runs at the first. */
+async function* examinePorts(http: Config["http"]): AsyncGenerator<Check, boolean> {
+  const { host, port, httpPort, publicDomain } = http;
+  const isPublic = publicDomain !== undefined;
+  const remedy = isPublic ? portRemedy("PORT") : "choose another with --port or --host";
+  const isRunning = yield* examinePort({ host, port, usesTls: servesTls(http), remedy }, isHealthBody);
+  if (isPublic) {
+    const plain = { host, port: httpPort, usesTls: false, remedy: portRemedy("HTTP_PORT") };
+    yield* examinePort(plain, (body) => body.startsWith("This server "));
   }
-  yield health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
-    `the Portcullis server on ${place} is unhealthy (status ${health.status}): ${unreachableParts(health.body)}`,
-    "the other checks here and its log say why; if its database was deleted or moved, put it back and start it again",
-  );
-  return true;
+  return isRunning;
 }
 
-/** What the server itself says of its parts. */
-function unreachableParts(body: string): string {
-  const parts = ["storage", "workspace"].filter((part) => body.includes(`"${part}":"unreachable"`));
-  return parts.length === 0 ? "it does not say why" : `it cannot use its ${parts.join(" and ")}`;
-}
-
-const patienceMs = 5_000;
-
-/** Spans for a collector that does not answer are dropped silently. */
-async function* examineTelemetry({ isAsked, collector }: Config["telemetry"]): AsyncGenerator<Check> {
-  const { well, warning, broken } = checksOf("telemetry");
-  const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
-  const found = findTelemetry();
-  if (found === null) {
-    yield isAsked
-      ? warning(
-        "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
-        "unset OTEL_SDK_DISABLED; compile it with OTEL_DENO=true and OTEL_DENO_TRACING=false in the environment",
-      )
-      : well(`off (${turnsOn} turns it on)`);
-    return;
+/** Asks who answers there, else listens for a moment. */
+async function* examinePort(
+  { remedy, ...place }: Parameters<typeof askHealth>[0] & { readonly remedy: string },
+  isOurs: (body: string) => boolean,
+): AsyncGenerator<Check, boolean> {
+  const { well, broken } = checksOf("port");
+  const { host, port } = place;
+  const words = `${host} port ${port}`;
+  const answer = port === 0 ? "" : await askHealth(place);
+  if (typeof answer !== "string" && isOurs(answer.body)) {
+    yield isHealthBody(answer.body) && answer.status !== 200
+      ? broken(`the Portcullis server on ${words} is unhealthy (status ${answer.status})`, "see its log")
+      : well(`a Portcullis server answers on ${words}`);
+    return true;
   }
-  if (found.exportsOwnSpans) {
-    yield broken(
-      "on, with Deno's own spans, which hold whole URLs: the server does not start",
-      "set OTEL_DENO_TRACING=false: the server exports its own spans",
-    );
-    return;
+  try {
+    listeningOn({ host, port, remedy }, () => Deno.listen({ hostname: withoutBrackets(host), port }).close());
+    yield well(port === 0 ? `${host}, any port` : `${words} is free: no server runs there`);
+  } catch (error) {
+    if (!(error instanceof UnusableError)) throw error;
+    yield broken(error.problem, error.remedy);
   }
-  const signal = AbortSignal.timeout(patienceMs);
-  const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
-    () => true,
-    () => false,
-  );
-  yield answers ? well(`on; ${collector} answers`) : warning(
-    `on, but nothing at ${collector} answers over HTTP`,
-    "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
-  );
+  return false;
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const { well, broken, note } = checksOf("database");
-  const found = await orUnusable(examineInstallation(config.storage, users.key(ownerId)));
   const { database, dataDir } = config.storage;
-  const isUnusable = found instanceof UnusableError;
   if (database === undefined && isFull(dataDir, loadKernel())) {
-    const state = isUnusable ? found.problem : "nothing new can be stored";
-    return void (yield broken(`${state}: its disk is full`, `free some space on the disk of ${dataDir}`));
+    yield broken("nothing new can be stored: its disk is full", `free some space on the disk of ${dataDir}`);
+    return;
   }
-  if (isUnusable) return void (yield broken(found.problem, found.remedy));
-  if (found === null) return void (yield note("does not exist yet: the first start makes it"));
+  const found = await orUnusable(examineInstallation(config.storage, users.key(ownerId)));
+  if (found instanceof UnusableError) return yield broken(found.problem, found.remedy);
+  if (found === null) return yield note("does not exist yet: the first start makes it");
   yield well("is undamaged, writable, and belongs to the master key");
   const { signIn, company } = config.authorizationServer;
   if (signIn !== "local" || found.isFound || (company?.allow.length ?? 0) > 0) return;
@@ -208,64 +161,21 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   );
 }
 
-function* examineWall(config: Config, verbose: boolean): Generator<Check> {
+/** What the server holds while it answers, and how paths are confined where the kernel does not do it. */
+function* examineWall(config: Config): Generator<Check> {
+  const { note } = checksOf("wall");
+  const { net, read } = serverPermissions(config, realPathBelow, permittedLibraries());
+  const givenUp = storagePaths(config, realPathBelow);
+  const files = read.filter((path) => !givenUp.includes(path));
+  const reached = [
+    net.slice(listenAddresses(config).length).join(", "),
+    ...files.length === 0 ? [] : [`the files in ${files.join(", ")}`],
+  ];
+  yield note(`tools reach ${reached.join(" and ")}, and nothing else`);
   const kernel = loadKernel();
-  const freedoms = config.workspace.directories.map(({ path }) => raceFreedomOf(realPathBelow(path), kernel));
-  const raceFreedom = freedoms.find(({ raceFree }) => !raceFree) ?? freedoms[0] ?? raceFreedomOf("/", kernel);
-  const sentences = describeWall({
-    permissions: serverPermissions(config, realPathBelow, permittedLibraries()),
-    listenAddresses: listenAddresses(config),
-    storagePaths: storagePaths(config, realPathBelow),
-    raceFreedom,
-    clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
-    issuer: config.authorizationServer.company?.issuer ?? null,
-  });
-  const short = [`${sentences[0]} (\`portcullis doctor --verbose\` says more)`];
-  if (!raceFreedom.raceFree) short.push(raceWords(raceFreedom));
-  for (const text of verbose ? sentences : short) yield checksOf("wall").note(text);
-}
-
-/** Files, the database, upstream connections and calls need descriptors beside the streams. */
-const otherDescriptors = 512;
-const mostDescriptorsTried = 20_000;
-
-function* examineConnections({ http: { host, trustedProxies } }: Config): Generator<Check> {
-  const { well, warning } = checksOf("connections");
-  const streams = mcpLimits.maxStreams;
-  const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
-  const found = openableDescriptors(needed);
-  const text = `${streams} streams need about ${needed} descriptors`;
-  yield found >= needed ? well(`${text}, which this system allows`) : warning(
-    `${text}, but this system allows only ${found}`,
-    "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
-  );
-  if (isLoopbackHost(host) || trustedProxies !== undefined) return;
-  yield warning(
-    `a client that reaches ${host} can hold connections open indefinitely: the runtime limits neither their number nor their time`,
-    "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
-  );
-}
-
-/** As many more as can be opened, up to `most`. Found by opening: the system's own answer needs permission for all. */
-function openableDescriptors(most: number): number {
-  const opened: Deno.FsFile[] = [];
-  try {
-    while (opened.length < most) opened.push(Deno.openSync(Deno.execPath()));
-  } catch (error) {
-    if ((error as { readonly code?: unknown }).code !== "EMFILE") return most; // another reason says nothing about it
-  } finally {
-    for (const file of opened) file.close();
+  if (config.workspace.store === "disk" && !kernel.available) {
+    yield note(`${confinementWords.checked}; the kernel does not confine them, because ${kernel.reason}`);
   }
-  return opened.length;
-}
-
-/** Without forwarded client addresses, one client's failures count against every client. */
-function* examineProxy(config: Config): Generator<Check> {
-  if (!missesTrustProxy(config)) return;
-  yield checksOf("proxy").warning(
-    missingTrustWords,
-    "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
-  );
 }
 
 /** Which clients cannot connect by themselves. */

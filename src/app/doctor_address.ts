@@ -6,6 +6,7 @@ import { isLoopbackHost } from "../lib/settings.ts";
 import { portOf, withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { checksOf } from "./doctor_places.ts";
+import { randomId } from "../lib/secrets.ts";
 import { doctorAgent } from "../lib/endpoint.ts";
 import { basePathOf } from "../lib/page.ts";
 import { atMost } from "../lib/time.ts";
@@ -14,24 +15,32 @@ const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
-/** The world as these checks see it: here, what is true of this machine. */
-export const systemSurroundings = {
-  resolve: async (host: string): Promise<readonly string[]> =>
-    (await lookup(host, { all: true })).map(({ address }) => address),
-  /** Rejects where no trusted certificate for the name is shown. */
-  shakeHands,
-};
+interface Surroundings {
+  /** Whether nothing is wrong with the certificate as far as is known. */
+  readonly isCertified?: boolean;
+  readonly resolve?: typeof addressesOf;
+  readonly shakeHands?: typeof shakeHandsWith;
+}
 
-type Surroundings = typeof systemSurroundings;
+async function addressesOf(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** Rejects where no trusted certificate for the name is shown. */
+async function shakeHandsWith(hostname: string, port: number): Promise<void> {
+  const shaking = Deno.connectTls({ hostname, port }).then(async (connection) => {
+    await connection.handshake().finally(() => connection.close());
+  });
+  if (await atMost(timeoutMs, shaking, "late") === "late") throw new Deno.errors.TimedOut("late");
+}
 
 /**
  * Nothing for an address of this machine alone: no client elsewhere is meant to reach it. Says at its end whether the
- * address can be asked for more. `asksCertificate`: whether nothing is known of the certificate yet.
+ * address can be asked for more.
  */
 export async function* examinePublicAddress(
   serverUrl: string,
-  { resolve, shakeHands }: Surroundings,
-  asksCertificate = true,
+  { isCertified = true, resolve = addressesOf, shakeHands = shakeHandsWith }: Surroundings = {},
 ): AsyncGenerator<Check, boolean> {
   const url = new URL(serverUrl);
   const host = withoutBrackets(url.hostname);
@@ -53,7 +62,7 @@ export async function* examinePublicAddress(
     );
   }
   if (url.protocol !== "https:") return true;
-  if (!asksCertificate) return false;
+  if (!isCertified) return false;
   const certificate = await judgeCertificate(host, portOf(url), shakeHands);
   yield certificate;
   return certificate.state === "well";
@@ -72,36 +81,56 @@ function judgeAddresses(host: string, addresses: readonly string[]): Check {
     : warning(`${host} has IPv6 addresses only: claude.ai connects by IPv4`, "add an A record with an IPv4 address");
 }
 
-/** What can be wrong with the certificate of an address. */
-type CertificateFault = "untrusted" | "other_name" | "expired" | "too_early" | "not_shown";
-
-const ownRemedies: Readonly<Record<CertificateFault, string>> = {
-  untrusted:
+/** What the runtime says, what it means, and what helps. */
+const certificateFaults: readonly (readonly [said: RegExp, words: string, remedy: string])[] = [
+  [
+    /UnknownIssuer|UNABLE_TO_VERIFY|unable to (get|verify)|self.signed/i,
+    "shows a certificate whose chain does not end at a known authority",
     "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
-  other_name: "have one made for this name",
-  expired: "renew it, and reload the proxy",
-  too_early: "set this machine's clock",
-  not_shown: "start the proxy and the server; try from another network, as some routers do not lead back inside",
-};
+  ],
+  [
+    /NotValidForName|altname|not valid for/i,
+    "shows the certificate of another name",
+    "have one made for this name",
+  ],
+  [/Expired|CERT_HAS_EXPIRED/i, "shows a certificate that has expired", "renew it, and reload the proxy"],
+  [/NotValidYet|not valid yet/i, "shows a certificate that is not valid yet", "set this machine's clock"],
+];
 
-export async function judgeCertificate(
-  host: string,
-  port: number,
-  shake: Surroundings["shakeHands"],
-  remedies = ownRemedies,
-): Promise<Check> {
-  const certificate = "certificate";
+async function judgeCertificate(host: string, port: number, shake: typeof shakeHandsWith): Promise<Check> {
+  const { well, warning } = checksOf("certificate");
   try {
     await shake(host, port);
-    return checksOf(certificate).well(`${host} shows a trusted certificate`);
+    return well(`${host} shows a trusted certificate`);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    const [, fault = "not_shown", words = ""] = certificateFaults.find(([pattern]) => pattern.test(message)) ?? [];
-    const text = fault === "not_shown"
-      ? `${host} port ${port} does not show its certificate to this machine: ${faultWords(error)}`
-      : `${host} ${words}: clients refuse it`;
-    return checksOf(certificate).warning(text, remedies[fault]);
+    const said = error instanceof Error ? error.message : String(error);
+    const known = certificateFaults.find(([pattern]) => pattern.test(said));
+    return known === undefined
+      ? warning(
+        `${host} port ${port} does not show its certificate to this machine: ${faultWords(error)}`,
+        "start the proxy and the server; try from another network, as some routers do not lead back inside",
+      )
+      : warning(`${host} ${known[1]}: clients refuse it`, known[2]);
   }
+}
+
+/** Port 80 of a public server's name, as the certificate authority sees it. A name without address is reported above. */
+export async function* examineNamedPort(name: string): AsyncGenerator<Check> {
+  const addresses = await addressesOf(name).catch(() => []);
+  if (addresses.length === 0) return;
+  const url = `http://${name}/.well-known/acme-challenge/${randomId()}`;
+  const answer = await ask(url).catch(fetchFaultWords);
+  if (typeof answer === "string") {
+    return yield warning(
+      `port 80 of ${name} cannot be reached from here: ${answer}`,
+      "open it in the firewall and the router, for the certificate authority; some routers do not lead back inside",
+    );
+  }
+  const isOurs = answer.status === 404 && (await answer.text()).startsWith("There is no such challenge");
+  yield isOurs ? well(`port 80 of ${name} leads to this server`) : warning(
+    `port 80 of ${name} leads to another server (status ${answer.status})`,
+    "point the DNS records of the name (A and AAAA) to this machine: else the certificate cannot be renewed",
+  );
 }
 
 const signInPageMs = 10_000;
@@ -109,13 +138,14 @@ const signInPageMs = 10_000;
 /** Opens a sign-in page elsewhere as a browser would. Some compare the redirect address only after the sign-in. */
 export async function judgeRedirect(
   url: string,
-  { name, party, redirectUri, fetch, remedies }: {
+  { name, party, redirectUri, fetch, remedy }: {
     readonly name: string;
     /** Whose page it is, in a word. */
     readonly party: "instance" | "provider";
     readonly redirectUri: string;
     readonly fetch: typeof globalThis.fetch;
-    readonly remedies: { readonly refused: string; readonly silent: string };
+    /** What helps where it is refused. */
+    readonly remedy: string;
   },
 ): Promise<Check> {
   const { well, warning } = checksOf(name);
@@ -126,33 +156,11 @@ export async function judgeRedirect(
     });
     await body?.cancel();
     return status >= 400 || /[?&]error=/.test(headers.get("location") ?? "")
-      ? warning(
-        `the ${party} refuses the client id or the redirect address ${redirectUri} (${status})`,
-        remedies.refused,
-      )
+      ? warning(`the ${party} refuses the client id or the redirect address ${redirectUri} (${status})`, remedy)
       : well(`${redirectUri} is not refused (some ${party}s compare it after the sign-in)`);
   } catch {
-    return warning(`the sign-in page of the ${party} does not answer`, remedies.silent);
+    return warning(`the sign-in page of the ${party} does not answer`, "open it in a browser, then run this again");
   }
-}
-
-/** What the runtime says, and what it means. */
-const certificateFaults: readonly (readonly [RegExp, CertificateFault, string])[] = [
-  [
-    /UnknownIssuer|UNABLE_TO_VERIFY|unable to (get|verify)|self.signed/i,
-    "untrusted",
-    "shows a certificate whose chain does not end at a known authority",
-  ],
-  [/NotValidForName|altname|not valid for/i, "other_name", "shows the certificate of another name"],
-  [/Expired|CERT_HAS_EXPIRED/i, "expired", "shows a certificate that has expired"],
-  [/NotValidYet|not valid yet/i, "too_early", "shows a certificate that is not valid yet"],
-];
-
-async function shakeHands(hostname: string, port: number): Promise<void> {
-  const shaking = Deno.connectTls({ hostname, port }).then(async (connection) => {
-    await connection.handshake().finally(() => connection.close());
-  });
-  if (await atMost(timeoutMs, shaking, "late") === "late") throw new Deno.errors.TimedOut("late");
 }
 
 const { well: documentsWell, warning: documentsWarning, broken } = checksOf("metadata");
@@ -187,19 +195,18 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
   yield* examineEdge(`${serverUrl}/mcp`);
 }
 
+/** A request of ours; redirects are not followed. */
+function ask(url: string, { headers, ...init }: RequestInit = {}): Promise<Response> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  return fetch(url, { ...init, headers: { "user-agent": doctorAgent, ...headers }, redirect: "manual", signal });
+}
+
 /** The document, or in words what came instead. */
 async function fetchDocument(url: string): Promise<Readonly<Record<string, unknown>> | string> {
   try {
-    const response = await fetch(url, {
-      headers: { "user-agent": doctorAgent },
-      redirect: "manual",
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    if (!response.ok) {
-      await response.body?.cancel();
-      return `answers with status ${response.status}`;
-    }
+    const response = await ask(url);
     const document: unknown = await response.json().catch(() => null);
+    if (!response.ok) return `answers with status ${response.status}`;
     return typeof document === "object" && document !== null ? { ...document } : "does not answer with JSON";
   } catch (error) {
     return `cannot be fetched: ${fetchFaultWords(error)}`;
@@ -208,22 +215,20 @@ async function fetchDocument(url: string): Promise<Readonly<Record<string, unkno
 
 /** Without a token the endpoint answers 401 itself; anything else to this agent alone comes from before it. */
 async function* examineEdge(url: string): AsyncGenerator<Check> {
-  const ask = async (agent: string): Promise<number | null> => {
-    const response = await fetch(url, {
+  const statusFor = async (agent: string): Promise<number | null> => {
+    const response = await ask(url, {
       method: "POST",
-      redirect: "manual",
       headers: {
         "user-agent": agent,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-      signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => null);
     await response?.body?.cancel();
     return response?.status ?? null;
   };
-  const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
+  const [status, cloudStatus] = [await statusFor(doctorAgent), await statusFor(`${cloudAgent} (${doctorAgent})`)];
   yield status === 401 ? documentsWell(`${url} asks for a sign-in, as it should`) : documentsWarning(
     `${url} answers ${status ?? "nothing"} to a call without a token, not 401`,
     "let the proxy pass POST requests to /mcp with their headers, and answers as they are",

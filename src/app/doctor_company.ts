@@ -64,12 +64,9 @@ export async function* examineCompany(
       party: "provider",
       redirectUri,
       fetch,
-      remedies: {
-        refused:
-          "at the provider, the application needs that redirect address; OIDC_CLIENT_ID is its id, and SERVER_URL " +
-          "the address that people use",
-        silent: "open it in a browser, then run this again",
-      },
+      remedy:
+        "at the provider, the application needs that redirect address; OIDC_CLIENT_ID is its id, and SERVER_URL " +
+        "the address that people use",
     });
   }
   const leaving = checksOf("people who leave");

@@ -2,14 +2,10 @@
  * What single commands use of app beside `mod.ts`. Most of the program lies behind these, so each is loaded when a
  * command needs it: help and `healthcheck` wait for none of it.
  */
-/** What is kept of calls: audit, running calls, steps of clients. */
-export const loadCallRecords = () => import("./call_records.ts");
 /** The server on Deno Deploy, which has no worker. */
 export const loadDeployServer = () => import("./deploy_server.ts");
 /** The checks of `doctor`. */
 export const loadDoctor = () => import("./doctor.ts");
-/** What `doctor --servicenow` adds. */
-export const loadDoctorServicenow = () => import("./doctor_servicenow.ts");
 /** Opens a configuration's storage and keys for a command. */
 export const loadInstallation = () => import("./installation.ts");
 /** Binds the C library, for the kernel's confinement of the workspace. */

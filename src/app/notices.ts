@@ -6,7 +6,8 @@ import { type Clock, systemClock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { readClientName } from "./call_records.ts";
-import { examineCertificate, examineDisks } from "./doctor_places.ts";
+import { examineDisks } from "./doctor_places.ts";
+import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
 import type { Parts } from "./installation.ts";
 import { serverUrlFor } from "./server_url.ts";
 
@@ -24,22 +25,18 @@ export async function openNotices(config: Config, parts: Parts) {
 
 /** What comes to an end by itself. */
 export async function upkeepFacts(config: Config, parts: Parts): Promise<readonly Check[]> {
+  const { publicDomain } = config.http;
   return [
     ...examineDisks(config, parts.kernel),
     ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
-    ...await publicCertificateFacts(config, parts.storage),
+    ...publicDomain === undefined
+      ? []
+      : await Array.fromAsync(examineStoredCertificate(config, publicDomain, parts.storage)),
   ];
 }
 
-async function publicCertificateFacts(config: Config, storage: Storage): Promise<readonly Check[]> {
-  const { publicDomain: name } = config.http;
-  if (name === undefined) return [];
-  const { examineStoredCertificate } = await import("./doctor_public.ts");
-  return await Array.fromAsync(examineStoredCertificate(config, name, storage));
-}
-
 /** Where notices go; nothing without NOTIFY_URL. */
-export async function examineNotices(config: Config, storage: Storage | null, clock: Clock): Promise<readonly Check[]> {
+export async function examineNotices(config: Config, storage: Storage, clock: Clock): Promise<readonly Check[]> {
   const target = (await loadNoticeMessage()).noticeTarget(config.notices);
   return target === null ? [] : [await (await loadNotices()).examineNotices(target, storage, clock)];
 }

@@ -77,7 +77,7 @@ function environmentNames(): readonly string[] {
 }
 
 /** Commands that listen, or report on a server that does: they need the settings for it. */
-const listeningCommands = ["serve", "connect", "connections", "doctor", "config"];
+const listeningCommands = ["serve", "connect", "doctor", "config"];
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function runCommand(

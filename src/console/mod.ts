@@ -15,7 +15,6 @@ export { gateResources } from "./approvals/gate_resources.ts";
 export { type FindTrueNames, judgeByNames, mapPaths, type PlaceReader } from "./approvals/places.ts";
 export { createRuleStore, type Rule, type RuleStore } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
-export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
 export { viewResource } from "./view/view.ts";
@@ -24,5 +23,3 @@ export { viewResource } from "./view/view.ts";
 export const loadNotices = (): Promise<typeof import("./notices/notices.ts")> => import("./notices/notices.ts");
 /** One notice, and where it goes. */
 export const loadNoticeMessage = (): Promise<typeof import("./notices/message.ts")> => import("./notices/message.ts");
-/** The report of connection attempts: loaded for `portcullis connections`. */
-export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

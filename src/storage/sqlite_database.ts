@@ -1,6 +1,5 @@
 /** Opens a SQLite file as a Portcullis database, or says why it cannot. */
 import { DatabaseSync } from "node:sqlite";
-import { exists } from "../lib/system_path.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
 import { requireOwnFormat, storedFormat } from "./port.ts";
 

@@ -70,7 +70,7 @@ async function nameEach(test: Deno.TestContext, isDirect: boolean, env: Readonly
       throw new Error(`the fault ${name} went another way`, { cause: error });
     }
   }
-  const lines = await judgedAttempts(place, { ...env, PORT: new URL(server.url).port });
+  const lines = await judgedAttempts(place);
   const page = await openSignedIn(owner, `${server.url}/console/why`);
   const articles = page.html.split("<article").slice(1);
   for (const { name, cause, isNoFault, agent = name, direct, step } of faults) {

@@ -47,7 +47,7 @@ async function explainEach(test: Deno.TestContext, isDirect: boolean, env: Reado
       throw new Error(`the fault ${name} went another way`, { cause: error });
     }
   }
-  const lines = await judgedAttempts(place, { ...env, PORT: new URL(server.url).port });
+  const lines = await judgedAttempts(place);
   for (const { name, says, isNoFault } of heldOutFaults) {
     await test.step(`connections: ${name}`, () => {
       const own = lines.filter((line) => line.name === name || line.steps.some((step) => step.agent?.startsWith(name)));

@@ -208,7 +208,7 @@ for (const [program, start, faultsOf] of proxies) {
           await tryToConnect(createConnectingClient(proxy.url, { name, address: `203.0.113.${index + 1}` })),
         );
       }
-      const lines = await judgedAttempts(place, { ...env, PORT: String(ownPort) });
+      const lines = await judgedAttempts(place);
       await proxy.configure(working);
       const articles = (await openSignedIn(owner, `${proxy.url}/console/why`)).html.split("<article").slice(1);
       for (const [index, { name, cause, isNoFault }] of faults.entries()) {

@@ -1,33 +1,28 @@
-/** What the command says of the attempts at a server. */
-import assert from "node:assert/strict";
-import { runCommand, type ServerPlace } from "../fixtures/running_server.ts";
+/** What is stored of the attempts at a server, with their diagnosis. */
+import { readClientName } from "../../src/app/call_records.ts";
+import { reportAttempts } from "../../src/console/connections/report.ts";
+import { readStoredSteps } from "../../src/console/connections/step.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import type { ServerPlace } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 
-export interface AttemptLine {
-  readonly kind: "attempt" | "check";
-  readonly name: string;
-  readonly state: string;
-  readonly text?: string;
-  readonly people: readonly string[];
-  readonly causes: readonly { readonly id: string; readonly words: string; readonly remedy: string }[];
-  readonly steps: readonly { readonly agent?: string; readonly kind: string }[];
-}
-
-type Variables = Readonly<Record<string, string>>;
-
-/** All lines of `connections --json`. */
-export async function reportLines(place: ServerPlace, env: Variables): Promise<readonly AttemptLine[]> {
-  const { stdout, stderr } = await runCommand(["connections", "--json"], {
-    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, ...env },
-  });
-  assert.notEqual(stdout, "", stderr);
-  return stdout.trim().split("\n").map((line) => JSON.parse(line));
+/** From the storage alone, beside a running server or without one. */
+export async function storedAttempts({ dataDir }: Pick<ServerPlace, "dataDir">, now = Date.now()) {
+  const storage = openSqliteStorage({ path: `${dataDir}/portcullis.db`, clock: () => now });
+  try {
+    const steps = await readStoredSteps(storage, now);
+    return await reportAttempts(steps, { now, nameOfClient: (id) => readClientName(storage, id) });
+  } finally {
+    await storage.close();
+  }
 }
 
 /** The attempts, once all have stopped for long enough to be judged. */
-export async function judgedAttempts(place: ServerPlace, env: Variables): Promise<readonly AttemptLine[]> {
+export async function judgedAttempts(place: ServerPlace) {
   return await until("all attempts have stopped", async () => {
-    const found = (await reportLines(place, env)).filter(({ kind }) => kind === "attempt");
+    const found = (await storedAttempts(place)).map(({ diagnosis, ...attempt }) => ({ ...attempt, ...diagnosis }));
     return found.length > 0 && !found.some(({ state }) => state === "going_on") && found;
   });
 }
+
+export type JudgedAttempt = Awaited<ReturnType<typeof judgedAttempts>>[number];

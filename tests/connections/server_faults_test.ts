@@ -15,13 +15,10 @@ import {
 } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
-import { reportStoredAttempts } from "../../src/console/connections/report.ts";
-import { readClientName } from "../../src/app/call_records.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { whySection } from "../../src/console/pages/why.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { signInTo, startConsole } from "../console/harness.ts";
-import { judgedAttempts } from "./reports.ts";
+import { judgedAttempts, storedAttempts } from "./reports.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 interface Scene {
@@ -235,21 +232,16 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
   let storedIn = "";
   const section = whySection({
     issuer: "https://mcp.example.com",
-    async attempts(_person: string | null, now: number) {
-      const storage = openSqliteStorage({ path: `${storedIn}/portcullis.db`, clock: () => now });
-      const found = await reportStoredAttempts(storage, { now, nameOfClient: (id) => readClientName(storage, id) });
-      await storage.close();
-      return found;
-    },
+    attempts: (_person: string | null, now: number) => storedAttempts({ dataDir: storedIn }, now),
     examine: () => Promise.resolve([]),
   } as unknown as ConsoleSources);
   await using console = await startConsole([section]);
   console.time.now = Date.now();
   const visitor = await signInTo(console, { path: "/console/why" });
-  for (const [{ name, cause, env = {} }, place] of left) {
+  for (const [{ name, cause }, place] of left) {
     await test.step(`connections: ${name}`, async () => {
       await using gone = place;
-      const [attempt, ...more] = await judgedAttempts(gone, { ...env, PORT: String(freePort()) });
+      const [attempt, ...more] = await judgedAttempts(gone);
       assert.deepEqual([attempt?.causes[0]?.id, more.length], [cause, 0], JSON.stringify([attempt, ...more]));
       storedIn = gone.dataDir;
       console.time.now = Date.now();

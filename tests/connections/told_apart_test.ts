@@ -4,7 +4,7 @@ import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { createConnectingClient } from "./connecting_client.ts";
-import { type AttemptLine, judgedAttempts } from "./reports.ts";
+import { type JudgedAttempt, judgedAttempts } from "./reports.ts";
 
 type Variables = Readonly<Record<string, string>>;
 const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never", TRUST_PROXY: "127.0.0.1" };
@@ -13,18 +13,18 @@ const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never", TRUST_PROXY: "1
 async function attemptsAfter(
   scene: (place: ServerPlace, url: string, owner: Person) => Promise<unknown>,
   env: Variables = {},
-): Promise<readonly AttemptLine[]> {
+): Promise<readonly JudgedAttempt[]> {
   await using place = await makeServerPlace();
   const all = { ...open, ...env };
   await using server = await startServer(place, { env: all });
   const owner = createPerson(server.url);
   await setUpOwner(owner, server);
   await scene(place, server.url, owner);
-  return await judgedAttempts(place, { ...all, PORT: new URL(server.url).port });
+  return await judgedAttempts(place);
 }
 
-const causesOf = (line: AttemptLine | undefined): readonly string[] => line?.causes.map(({ id }) => id) ?? [];
-const textOf = (line: AttemptLine | undefined): string =>
+const causesOf = (line: JudgedAttempt | undefined): readonly string[] => line?.causes.map(({ id }) => id) ?? [];
+const textOf = (line: JudgedAttempt | undefined): string =>
   line?.causes.map(({ words, remedy }) => `${words} ${remedy}`).join(" ") ?? "";
 
 /** Posts a registration whose last byte is sent by what it returns. */

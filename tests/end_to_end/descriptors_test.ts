@@ -1,14 +1,11 @@
 /** More connections than the process has descriptors for, at the started server. */
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { form } from "../fixtures/forms/chosen_form.ts";
-import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
-import { makeServerPlace, type RunningServer, serverFlags, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
 const limit = 150;
-const program = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const silentConnections = 1_000;
 /** `deno run` raises the soft limit to the hard one. */
 const launcher = ["sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];
@@ -37,33 +34,6 @@ Deno.test({
     assert.ok(reports.length <= 1, "told once an outage, not once a connection");
     assert.equal((await server.stop()).code, 0);
     assert.doesNotMatch(server.stderr(), /Uncaught|without being asked/);
-  },
-});
-
-/** What `doctor` says of connections, under a limit of descriptors. */
-async function examine(limit: number, env: Readonly<Record<string, string>>): Promise<string> {
-  await using place = await makeServerPlace();
-  const { stdout } = await new Deno.Command("sh", {
-    args: ["-c", `ulimit -n ${limit} && exec "$@"`, "sh", Deno.execPath(), "run", ...serverFlags, program, "doctor"],
-    clearEnv: true,
-    env: { ...cleanEnvironment(), DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", ...env },
-  }).output();
-  return new TextDecoder().decode(stdout).split("\n").filter((line) => line.includes("connections:")).join("\n");
-}
-
-Deno.test({
-  name:
-    "doctor compares the limit of descriptors with the streams that are allowed, and asks for a proxy on open addresses",
-  ignore: Deno.build.os !== "linux",
-  fn: async () => {
-    assert.match(
-      await examine(300, {}),
-      /^warn +connections: 2000 streams need about 2512 descriptors, but this system allows only 2/,
-    );
-    assert.match(await examine(4_000, {}), /^ok +connections: 2000 streams[^\n]*$/);
-    const open = { HOST: "0.0.0.0", SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" };
-    assert.match(await examine(4_000, open), /^ok[^]*\nwarn +connections: a client that reaches 0\.0\.0\.0 /);
-    assert.doesNotMatch(await examine(4_000, { ...open, TRUST_PROXY: "10.0.0.1" }), /^warn/m);
   },
 });
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { examineCertificate } from "../../src/app/doctor_places.ts";
+import { examineCertificate } from "../../src/app/doctor_certificate.ts";
 import { hasOpenssl, makeCertificate } from "../fixtures/certificate.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 

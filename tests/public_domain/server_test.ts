@@ -229,7 +229,7 @@ for (const [setting, what] of [["PORT", "443"], ["HTTP_PORT", "80"]] as const) {
           stderr,
           new RegExp(`^hint: end what listens.*or set ${setting} to a port to which ${what} is`, "m"),
         );
-        assert.match((await doctor()).stdout, new RegExp(`FAIL {2}port: another program listens on .*${env[setting]}`));
+        assert.match((await doctor()).stdout, new RegExp(`FAIL {2}port: cannot listen on .*${env[setting]}`));
       } finally {
         await taken.shutdown();
       }

@@ -168,13 +168,6 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     /** What none of them may hold, by the names of its settings. */
     readonly apart: Readonly<Record<string, string>>;
   };
-  /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
-  readonly telemetry: SettingValues["telemetry"] & {
-    /** Whether Deno's telemetry was requested. Deno reads its variables itself; this is for `doctor`. */
-    readonly isAsked: boolean;
-    /** Scheme, name and port of the collector; its URL may hold a key. */
-    readonly collector: string;
-  };
   /** What has a value, for the owner to see: secrets as "set". */
   readonly inForce: ReturnType<typeof settingsInForce>;
   /** The configuration file, where one was read. */
@@ -182,9 +175,6 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
 }
-
-/** Where Deno exports without OTEL_EXPORTER_OTLP_ENDPOINT. */
-const defaultCollector = "http://localhost:4318";
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
 export function loadConfig(given: ConfigSources): Result<Config, readonly ConfigProblem[]> {
@@ -271,12 +261,6 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       missing: instance === undefined || access !== null ? [] : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
     },
     storage,
-    telemetry: {
-      ...values.telemetry,
-      isAsked: env["OTEL_DENO"]?.toLowerCase() === "true",
-      collector: URL.parse(env["OTEL_EXPORTER_OTLP_ENDPOINT"] || defaultCollector)?.origin ??
-        "an address that is no URL",
-    },
     workspace,
     inForce: settingsInForce(sources),
     ...(file ? { configFile: file.path } : {}),

@@ -1,8 +1,7 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
-import { belowSign, browserAgent, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
+import { belowSign, browserAgent, networkOf, type Step, type StepKind, stepKinds } from "./step.ts";
 import { allCauses, type Facts } from "./causes.ts";
-import type { Storage } from "../../storage/mod.ts";
 
 // Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
 // its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
@@ -315,7 +314,7 @@ function furthest(steps: readonly Step[]): Step | undefined {
   return steps.slice(Math.max(begun, 0)).reduce((best, step) => order(step) >= order(best) ? step : best);
 }
 
-/** One attempt, as the page and the command show it. Times are in milliseconds since the epoch. */
+/** One attempt, as the page shows it. Times are in milliseconds since the epoch. */
 export type AttemptReport = Awaited<ReturnType<typeof reportAttempts>>[number];
 
 /** The name of a registered client, by its id. */
@@ -356,14 +355,6 @@ export async function reportAttempts(
       diagnosis: diagnose(attempt, now),
     };
   }));
-}
-
-/** From the storage alone, beside a running server or without one. */
-export async function reportStoredAttempts(
-  storage: Storage,
-  options: { readonly now: number; readonly nameOfClient: NameOfClient },
-): Promise<readonly AttemptReport[]> {
-  return await reportAttempts(await readStoredSteps(storage, options.now), options);
 }
 
 function agentOf(steps: readonly Step[]): string {
