@@ -14,7 +14,7 @@ export { type AuditLine, callEvent, emptyLine, lineOfLog, lineOfRequest, touched
 export type { LimitName, Metrics } from "./metrics.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
-export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
+export { startTelemetry, type Telemetry } from "./telemetry.ts";
 
 /** Counters and their text form: loaded where `METRICS_PORT` is set. */
 export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");

@@ -52,7 +52,7 @@ const statusError = 2;
  * symbol then, which needs no permission to read the environment. With OTEL_DENO_TRACING=false its own spans of
  * `Deno.serve` and `fetch` are off, and ours are still exported.
  */
-export function findTelemetry(): (DenoTelemetry & { readonly exportsOwnSpans: boolean }) | null {
+function findTelemetry(): (DenoTelemetry & { readonly exportsOwnSpans: boolean }) | null {
   const api = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1")) as { readonly trace?: unknown } | undefined;
   if (api === undefined) return null; // before Deno loads its code for it
   const telemetry = Deno.telemetry as DenoTelemetry | undefined; // absent before Deno 2.4

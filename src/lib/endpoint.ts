@@ -56,7 +56,7 @@ export interface Route {
 export const doctorAgent = "portcullis-doctor";
 
 /** How long an answer may take. */
-export const healthTimeoutMs = 3_000;
+const healthTimeoutMs = 3_000;
 const maxBodyCharacters = 4_096;
 
 /** An answer of `/health`. */

@@ -13,7 +13,7 @@ export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
-export { type McpLimits, mcpLimits } from "./limits.ts";
+export type { McpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { viewMediaType } from "./question.ts";

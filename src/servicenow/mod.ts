@@ -11,7 +11,6 @@
  */
 export { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
 export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
-export type { Transport, UpstreamRequest } from "./transport.ts";
 
 /** Records, linked accounts and sign-in of one instance. */
 export const loadServicenow = (): Promise<typeof import("./servicenow.ts")> => import("./servicenow.ts");

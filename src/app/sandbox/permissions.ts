@@ -9,8 +9,6 @@ import { programName } from "../../lib/program_name.ts";
 
 type WallSettings = Pick<Config, "http" | "notices" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
-export type ServerPermissions = ReturnType<typeof serverPermissions>;
-
 /**
  * The permissions for a configuration: what the worker holds. Environment, subprocesses, system information and code
  * from elsewhere: never. `realPath` gives a path without symbolic links: Deno compares paths as they are

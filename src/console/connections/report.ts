@@ -317,9 +317,6 @@ function furthest(steps: readonly Step[]): Step | undefined {
 /** One attempt, as the page shows it. Times are in milliseconds since the epoch. */
 export type AttemptReport = Awaited<ReturnType<typeof reportAttempts>>[number];
 
-/** The name of a registered client, by its id. */
-export type NameOfClient = (clientId: string) => Promise<string | null>;
-
 const maxAttempts = 100;
 const maxShownSteps = 40;
 const namelessAgents: ReadonlySet<string> = new Set([browserAgent, "none", "other"]);
@@ -329,7 +326,8 @@ export async function reportAttempts(
   steps: readonly Step[],
   { now, nameOfClient, person = null }: {
     readonly now: number;
-    readonly nameOfClient: NameOfClient;
+    /** The name of a registered client, by its id. */
+    readonly nameOfClient: (clientId: string) => Promise<string | null>;
     readonly person?: string | null;
   },
 ) {
