@@ -62,11 +62,11 @@ chromiumTest(
 
       const links = { from: await downloadLink(files, "words.txt"), to: await uploadLink(files, "copy.txt") };
       const status = await page.evaluate(async ({ from, to }) => {
-        const got = await fetch(from, { headers: { range: "bytes=0-99" } });
+        const got = await fetch(from);
         const put = await fetch(to, { method: "PUT", body: await got.arrayBuffer() });
-        return [got.status, got.headers.get("content-range"), put.status];
+        return [got.status, put.status];
       }, links);
-      assert.deepEqual(status, [206, "bytes 0-24/25", 201]);
+      assert.deepEqual(status, [200, 201]);
       assert.equal(Deno.readTextFileSync(`${files.root}/copy.txt`), active["words.txt"]);
       assert.deepEqual(await page.context().cookies(), []);
     }),

@@ -129,12 +129,17 @@ async function raw(url: string, framing: string, pieces: readonly string[], then
     await sending;
     return "";
   }
-  const answer = new Uint8Array(4_096);
-  const length = await connection.read(answer);
-  return new TextDecoder().decode(answer.subarray(0, length ?? 0));
+  let answer = "";
+  const part = new Uint8Array(4_096);
+  while (!/\r\n\r\n[^]/.test(answer)) { // head and body may come apart
+    const length = await connection.read(part);
+    if (length === null) break;
+    answer += new TextDecoder().decode(part.subarray(0, length));
+  }
+  return answer;
 }
 
-Deno.test("of uploads by one link the last begun wins, and one alone is written", () =>
+Deno.test("of uploads by one link one alone is written", () =>
   withFileServer({}, async (files) => {
     const url = await uploadLink(files, "f");
     const bodies = Array.from({ length: 6 }, (_, index) => new Uint8Array(megabyte).fill(index + 1));

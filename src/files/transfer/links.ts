@@ -1,7 +1,7 @@
 /** Links in the storage, so that any instance serves them and each is used up once. */
 import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
-import { equalInConstantTime, hashSecret, randomId, randomText, type SecretBox } from "../../lib/secrets.ts";
+import { equalInConstantTime, hashSecret, randomText, type SecretBox } from "../../lib/secrets.ts";
 import { changeEntry } from "../../lib/stored_entries.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
@@ -15,7 +15,7 @@ import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 export const transferLimits = {
   /** A transfer has to begin within this time. */
   linkLifetimeMs: 600_000,
-  /** How long one request may take, and a download that broke may go on. Store workspaces sweep what was staged an hour ago. */
+  /** How long one request may take. Store workspaces sweep what was staged an hour ago. */
   maxTransferMs: 3_000_000,
   /** How long one piece may take, either way: with its size, the least speed of a transfer. */
   stallMs: 60_000,
@@ -46,8 +46,8 @@ const shared = {
   /** The rule that asked about the call which made the link. */
   approvedFor: z.string().optional(),
   expiresAt: z.number(),
-  /** The request that may transfer: the one that came last. */
-  holder: z.string().nullable(),
+  /** A download has begun, or all of an upload has arrived and is being put in place: no other request may transfer. */
+  isUsed: z.boolean().default(false),
 };
 
 const downloadSchema = z.object({
@@ -55,20 +55,12 @@ const downloadSchema = z.object({
   direction: z.literal("download"),
   version: z.string(),
   sizeBytes: z.number(),
-  /** The ETag of its answers, which only they tell. */
-  tag: z.string(),
-  /** The byte after the last that was sent; `null` before the transfer has begun. */
-  sentTo: z.number().nullable().default(null),
-  /** Answers that sent again at least as much as was new in them. */
-  repeats: z.number().default(0),
 });
 const uploadSchema = z.object({
   ...shared,
   direction: z.literal("upload"),
   mode: z.enum(["create", "overwrite"]),
   ifMatch: z.string().optional(),
-  /** All of the file has arrived, and is being put in place: no other request may upload. */
-  isUsed: z.boolean().default(false),
 });
 
 const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);
@@ -76,12 +68,6 @@ const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSche
 export type DownloadRecord = z.output<typeof downloadSchema>;
 export type UploadRecord = z.output<typeof uploadSchema>;
 export type TransferRecord = z.output<typeof linkSchema>;
-
-/** When no request is taken any more: a download that has begun may go on for as long as one request may take. */
-export function endOfLink(record: TransferRecord, { maxTransferMs }: TransferLimits): number {
-  const hasBegun = record.direction === "download" && record.sentTo !== null;
-  return record.expiresAt + (hasBegun ? maxTransferMs : 0);
-}
 
 export function principalOf({ principal }: TransferRecord): Principal {
   return { ...principal, scopes: new Set(principal.scopes) };
@@ -128,10 +114,13 @@ export function createTransferStore(
       const stored = await storage.get(keyOf(id));
       return stored === null ? null : parse(stored.value);
     },
-    /** Changes the record; `false` where there is none, or `change` gives `null`. */
-    async update(id: string, change: (record: TransferRecord) => TransferRecord | null): Promise<boolean> {
+    /** Uses a link up, or gives it back; `false` where that was done before, or there is none. */
+    async setUsed(id: string, isUsed: boolean): Promise<boolean> {
+      const changed = (value: unknown) => {
+        const record = value === undefined ? null : parse(value);
+        return record === null || record.isUsed === isUsed ? null : { ...record, isUsed };
+      };
       const expiresAt = (record: TransferRecord): number => record.expiresAt + keepMs;
-      const changed = (value: unknown) => value === undefined ? null : change(parse(value));
       return await changeEntry(storage, keyOf(id), changed, { expiresAt }) !== null;
     },
   };
@@ -140,12 +129,10 @@ export function createTransferStore(
 /** How a request ended. */
 export type TransferEnd =
   | "whole"
-  | "part"
   | "hung_up"
   | "stalled"
   | "too_long"
   | "too_fragmented"
-  | "taken_over"
   | "used_up"
   | "access_ended"
   | "not_allowed"
@@ -178,7 +165,7 @@ export async function refusalOf(
 }
 
 /** One request that transfers. */
-export type Running = Exclude<Awaited<ReturnType<ReturnType<typeof createRunningTransfers>["begin"]>>, string>;
+export type Running = NonNullable<ReturnType<ReturnType<typeof createRunningTransfers>["begin"]>>;
 
 interface RunningTransfer {
   readonly person: string;
@@ -189,8 +176,7 @@ interface RunningTransfer {
 }
 
 export function createRunningTransfers(
-  { links, access, limits, timers, log }: {
-    readonly links: TransferStore;
+  { access, limits, timers, log }: {
     readonly access: Access;
     readonly limits: TransferLimits;
     readonly timers: Timers;
@@ -198,81 +184,44 @@ export function createRunningTransfers(
   },
 ) {
   const all = new Set<RunningTransfer>();
-  /** By the id of their link. */
-  const running = new Map<string, RunningTransfer>();
-  const pause = createPause(timers);
   let isStopping = false;
-
-  const cut = (transfer: RunningTransfer | undefined, end: TransferEnd): void => transfer?.cutter.abort(end);
   const isFull = (person: string): boolean =>
     all.size >= limits.maxAtOnce ||
     [...all].filter((each) => each.person === person).length >= limits.maxAtOncePerPerson;
-  /** What was sent before is known only when the first has ended. */
-  const waitForFirst = async (id: string): Promise<void> => {
-    let isPatient = true;
-    const end = async (): Promise<void> => {
-      for (let first; isPatient && (first = running.get(id)) !== undefined;) {
-        cut(first, "taken_over");
-        await first.ended;
-      }
-    };
-    await atMost(limits.stallMs, end(), undefined, pause);
-    isPatient = false;
-  };
 
   return {
-    /** Begins one; the one that runs by the same link ends. */
-    async begin(id: string, record: TransferRecord, { address }: Peer) {
+    /** Begins one; `null` where there are too many. */
+    begin(id: string, record: TransferRecord, { address }: Peer) {
       const person = record.principal.subject;
-      cut(running.get(id), "taken_over");
-      if (isStopping || isFull(person)) return "busy" as const;
+      if (isStopping || isFull(person)) return null;
       const cutter = new AbortController();
       const over = Promise.withResolvers<void>();
       const own = { person, isUpload: record.direction === "upload", cutter, ended: over.promise };
       all.add(own);
-      const holder = randomId();
-      let claimed = false;
-      try {
-        claimed = await links.update(id, (now) => now.direction === "upload" && now.isUsed ? null : { ...now, holder });
-      } finally {
-        if (!claimed && all.delete(own)) over.resolve();
-      }
-      if (!claimed) return "used_up" as const;
-      await waitForFirst(id);
-
       const { signal } = cutter;
       const cutBy = (): TransferEnd | null => signal.aborted ? signal.reason : null;
       const started = timers.elapsed();
       const fields = { ...about(id, record), address };
       log.write("audit", "transfer_started", fields);
       let seen: number | null = null;
-      const stopTimer = timers.after(limits.maxTransferMs, () => cut(own, "too_long"));
-      running.set(id, own);
+      const stopTimer = timers.after(limits.maxTransferMs, () => cutter.abort("too_long" satisfies TransferEnd));
       return {
-        holder,
         /** Why it has to end, or `null`: asked before each piece. */
         async check(): Promise<TransferEnd | null> {
-          if (signal.aborted) return cutBy();
           const count = await access.changeCount();
-          if (count === seen) return null;
-          const now = await links.read(id);
-          if (now === null) return "used_up";
-          if (now.holder !== holder) return "taken_over";
-          const refusal = await refusalOf(access, now);
-          if (refusal !== null) return refusal;
-          seen = count;
-          return cutBy();
+          if (count === seen) return cutBy();
+          const refusal = await refusalOf(access, record);
+          if (refusal === null) seen = count;
+          return cutBy() ?? refusal;
         },
         /** Calls it once when the transfer has to end at once. */
         onCut(react: (end: TransferEnd) => void): void {
-          if (signal.aborted) react(signal.reason);
-          else signal.addEventListener("abort", () => react(signal.reason));
+          signal.addEventListener("abort", () => react(signal.reason));
         },
         /** With the id of the change that it made, where it can be undone. */
         end(outcome: TransferEnd, bytes: number, change: string | null = null): void {
           if (!all.delete(own)) return;
           stopTimer();
-          if (running.get(id) === own) running.delete(id);
           over.resolve();
           const durationMs = timers.elapsed() - started;
           const made = change === null ? {} : { change };
@@ -284,10 +233,10 @@ export function createRunningTransfers(
     async finish(milliseconds: number): Promise<void> {
       isStopping = true;
       const uploads = [...all].filter(({ isUpload }) => isUpload).map(({ ended }) => ended);
-      await atMost(milliseconds, Promise.all(uploads), undefined, pause);
+      await atMost(milliseconds, Promise.all(uploads), undefined, createPause(timers));
     },
     close(): void {
-      for (const each of running.values()) cut(each, "stopped");
+      for (const { cutter } of all) cutter.abort("stopped" satisfies TransferEnd);
     },
   };
 }

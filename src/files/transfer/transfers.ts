@@ -7,7 +7,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Log } from "../../lib/log.ts";
 import { wantsPage } from "../../lib/page.ts";
 import { hasScopes, type Principal } from "../../lib/principal.ts";
-import { randomId, type SecretBox } from "../../lib/secrets.ts";
+import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Storage } from "../../storage/mod.ts";
@@ -18,13 +18,11 @@ import {
   accessEnded,
   answer,
   headerName,
-  isUsedUp,
-  mayHave,
   notAllowed,
   planDownload,
   preflight,
   refuseTransfer,
-  sendPart,
+  sendFile,
   unknownLink,
 } from "./download.ts";
 import {
@@ -32,7 +30,6 @@ import {
   type Access,
   createRunningTransfers,
   createTransferStore,
-  endOfLink,
   principalOf,
   refusalOf,
   storedPrincipal,
@@ -74,7 +71,7 @@ export function createTransfers(
 ) {
   const limits = { ...transferLimits, ...options.limits };
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
-  const running = createRunningTransfers({ links, access, limits, timers, log });
+  const running = createRunningTransfers({ access, limits, timers, log });
   const requests = createRateLimiter({ count: limits.requestsPerMinute, windowMs: minute, clock: timers.elapsed });
   const parts = { links, limits, timers, refusalWords };
 
@@ -98,7 +95,7 @@ export function createTransfers(
       principal: storedPrincipal(principal),
       path,
       expiresAt: clock() + limits.linkLifetimeMs,
-      holder: null,
+      isUsed: false,
       ...(typeof verdict === "string" ? {} : { approvedFor: verdict.ask }),
     };
   };
@@ -116,21 +113,22 @@ export function createTransfers(
       if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
       const body = planUpload(workspace, request);
       if (body instanceof Response) return body;
-      const upload = await running.begin(id, record, peer);
-      if (typeof upload === "string") return refuseToBegin(upload);
+      const upload = running.begin(id, record, peer);
+      if (upload === null) return refuseBusy();
       return await receiveUpload(parts, { ...file, record }, body, { request, running: upload, change: () => change });
     }
-    const plan = await planDownload(parts, { ...file, record }, request);
-    if (plan instanceof Response) return plan;
-    if (request.method === "HEAD") return answer(200, null, plan.headers);
-    const download = await running.begin(id, record, peer);
-    if (typeof download === "string") return refuseToBegin(download);
-    const now = await links.read(id); // with what the request before this one has sent
-    if (now?.direction === "download" && mayHave(now, request, plan.part)) {
-      return sendPart(parts, { ...file, record }, plan, download);
+    const headers = await planDownload(parts, { ...file, record });
+    if (headers instanceof Response) return headers;
+    if (request.method === "HEAD") return answer(200, null, headers);
+    const download = running.begin(id, record, peer);
+    if (download === null) return refuseBusy();
+    let isFirst = false;
+    try {
+      isFirst = await links.setUsed(id, true);
+    } finally {
+      if (!isFirst) download.end("used_up", 0);
     }
-    download.end("used_up", 0);
-    return refuseTransfer(404, unknownLink);
+    return isFirst ? sendFile(parts, { ...file, record }, headers, download) : refuseTransfer(404, unknownLink);
   };
 
   const answerRequest = async (request: Request, peer: Peer): Promise<Response> => {
@@ -145,12 +143,9 @@ export function createTransfers(
     }
     const record = await links.read(id);
     if (
-      record === null || endOfLink(record, limits) <= clock() ||
+      record === null || record.isUsed || record.expiresAt <= clock() ||
       (name ?? headerName(record.path)) !== headerName(record.path)
     ) {
-      return refuseTransfer(404, unknownLink);
-    }
-    if (record.direction === "download" ? isUsedUp(record, request) : record.isUsed) {
       return refuseTransfer(404, unknownLink);
     }
     const allowed = methods[record.direction];
@@ -177,9 +172,6 @@ export function createTransfers(
         ...await recordFor(principal, "download", path),
         version,
         sizeBytes,
-        tag: randomId(),
-        sentTo: null,
-        repeats: 0,
       });
       return success({ ...link, sizeBytes });
     },
@@ -194,7 +186,6 @@ export function createTransfers(
       const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
       const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
       const rule = {
-        isUsed: false,
         mode: isHeld && !found.ok ? "create" as const : mode,
         ...(seen === null ? {} : { ifMatch: seen }),
       };
@@ -231,8 +222,7 @@ async function toPage({ method }: Request, refusal: Response): Promise<Response>
   return page;
 }
 
-function refuseToBegin(why: "busy" | "used_up"): Response {
-  if (why === "used_up") return refuseTransfer(404, unknownLink);
+function refuseBusy(): Response {
   const words = "Too many files are on their way; try again in a moment.";
   return refuseTransfer(503, words, { "retry-after": String(busySeconds) });
 }

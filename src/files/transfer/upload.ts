@@ -69,23 +69,18 @@ export async function receiveUpload(
   const body = readBody(request.body, { limits, timers, running });
   let isUsed = false;
   let end: TransferEnd = "refused";
-  const use = (): Promise<boolean> =>
-    links.update(
-      id,
-      (now) => now.direction === "upload" && now.holder === running.holder ? { ...now, isUsed: true } : null,
-    );
   async function* content(): AsyncGenerator<Uint8Array> {
     yield* "boundary" in announced ? fileOfForm(body.pieces(), announced.boundary) : body.pieces();
     if ("sizeBytes" in announced && await isCut(body.bytes, announced.sizeBytes, headers, signal)) {
       throw new CutUpload("hung_up");
     }
-    isUsed = await use();
-    if (!isUsed) throw new CutUpload("taken_over");
+    isUsed = await links.setUsed(id, true);
+    if (!isUsed) throw new CutUpload("used_up");
   }
   try {
     const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
     if (!written.ok) {
-      if (isUsed) await links.update(id, (now) => now.direction === "upload" ? { ...now, isUsed: false } : null);
+      if (isUsed) await links.setUsed(id, false);
       return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
     }
     end = "whole";
@@ -128,7 +123,6 @@ const cutWords: Readonly<Partial<Record<TransferEnd, readonly [number, string]>>
   access_ended: [403, accessEnded],
   not_allowed: [403, notAllowed],
   used_up: [404, unknownLink],
-  taken_over: [409, "Another request uses this link."],
   stalled: tooSlow,
   too_long: tooSlow,
   too_fragmented: [400, "The file arrived in too many small pieces. Nothing was written."],
