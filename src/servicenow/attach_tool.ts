@@ -25,6 +25,7 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../files/mod.ts";
+import { Refusal } from "./failure.ts";
 import { maxSentBytes } from "./record_files.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
@@ -238,15 +239,14 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
       const request = { id, table: given(table), name: given(name) };
       const fetched = await servicenow.desk.fetchFile(request, callerOf(context));
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
-      const { pieces, fileName, cancel, failureOf } = fetched.value;
+      const { pieces, fileName, cancel } = fetched.value;
       try {
         const saved = await files.save({ filename: given(filename), suggestion: fileName }, pieces, context);
         if (!saved.ok) return saved;
         return toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`]);
       } catch (error) {
-        const failure = failureOf(error);
-        if (failure === null) throw error;
-        return toFailureOutcome(servicenow, failure);
+        if (!(error instanceof Refusal)) throw error;
+        return toFailureOutcome(servicenow, error.failure);
       } finally {
         await cancel();
       }

@@ -1,7 +1,7 @@
 /** Calls in a user's own name: their token, their share of calls, retries, and a new token where the instance ended it. */
 import type * as z from "zod";
 import type { LinkedAccess, ServicenowLinks } from "./links.ts";
-import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, Refusal, type ServicenowFailure } from "./failure.ts";
 import {
   checkStatus,
   maxReplyBytes,
@@ -109,7 +109,8 @@ export function createCallAs(
     if (!renewed.ok) return renewed;
     // Someone who links another account meanwhile: what is done for one is not finished as the other.
     if (renewed.value.account.sysId !== access.value.account.sysId) {
-      return invalidInput("the user has linked another ServiceNow account during the call: call again");
+      const message = "the user has linked another ServiceNow account during the call: call again";
+      return failure({ reason: "invalid_input", message });
     }
     if (held !== undefined) held.current = renewed.value;
     return await send(request, { accessToken: renewed.value.accessToken, signal });
@@ -156,11 +157,10 @@ export async function askJson<Schema extends z.ZodType>(
     & Omit<UpstreamRequest, "method" | "accept" | "maxBytes">
     & Partial<Pick<UpstreamRequest, "method" | "maxBytes">>,
   schema: Schema,
-): Answer<z.output<Schema>> {
+): Promise<z.output<Schema>> {
   const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes });
-  const isRead = method === "GET";
-  if (!answer.ok && (isRead || answer.error.reason !== "too_large")) return answer;
   const parsed = answer.ok ? parseResult(answer.value, schema) : answer;
-  if (parsed.ok || isRead) return parsed;
-  return failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+  if (parsed.ok) return parsed.value;
+  const isLost = method !== "GET" && (answer.ok || answer.error.reason === "too_large");
+  throw new Refusal(isLost ? { reason: "unavailable", because: "bad_reply", uncertain: true } : parsed.error);
 }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { allOf } from "./conditions.ts";
 import { type DeskParts, isSecretField } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack, type ServicenowFailure, type ValueOf } from "./failure.ts";
+import { excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {
   displayValue,
@@ -17,11 +17,11 @@ import {
 } from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
 import { askJson } from "./calls.ts";
-import { type GivenValue, linesAfterText } from "./resolve_values.ts";
+import { type GivenValue, refuseLineAfter } from "./resolve_values.ts";
 import { dateValue } from "./dates.ts";
+import { valuesOfChoice } from "./choices.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
-import { failure, success } from "../lib/result.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 /** A question of a catalog item. */
@@ -38,10 +38,10 @@ export interface ItemQuestion {
 }
 
 /** An item of the service catalog, with the questions that an order answers. */
-export type CatalogItem = ValueOf<typeof readItem>;
+export type CatalogItem = Awaited<ReturnType<typeof readItem>>;
 
 /** What a person answered when they ordered an item. */
-export type ItemAnswers = NonNullable<ValueOf<typeof readAnswers>>;
+export type ItemAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -87,36 +87,32 @@ function kindOf(type: number): ItemQuestion["kind"] {
 
 /** Finds it by name, sys_id or link. */
 export async function readItem(parts: DeskParts, item: string) {
-  const open = parts.access.readable("sc_cat_item");
-  if (!open.ok) return open;
+  parts.access.readable("sc_cat_item");
   const located = locate(parts, { id: item, table: "sc_cat_item" });
-  if (!located.ok) return located;
-  if (located.value.table !== "sc_cat_item") {
-    return invalidInput("item must be the name, sys_id or link of a catalog item");
+  if (located.table !== "sc_cat_item") {
+    throw invalidInput("item must be the name, sys_id or link of a catalog item");
   }
-  const found = located.value.by === "sys_id"
-    ? success({ sysId: located.value.value })
+  const found = located.by === "sys_id"
+    ? { sysId: located.value }
     : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" });
-  if (!found.ok) return found;
-  const request = { path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`, notFoundStatus: 400 };
+  const request = { path: `/api/sn_sc/servicecatalog/items/${found.sysId}`, notFoundStatus: 400 };
   const parsed = await askJson(parts.callAs, parts.person, request, itemReply);
-  if (!parsed.ok) return parsed;
-  const { name, price, recurring_price: recurring, type, show_price: isPriceShown } = parsed.value;
-  const questions = toQuestions(parsed.value.variables, 0);
+  const { name, price, recurring_price: recurring, type, show_price: isPriceShown } = parsed;
+  const questions = toQuestions(parsed.variables, 0);
   if (questions.length > maxQuestions) {
-    return failure<ServicenowFailure>({ reason: "too_large", limitBytes: maxReplyBytes });
+    throw new Refusal({ reason: "too_large", limitBytes: maxReplyBytes });
   }
-  return success({
-    sysId: parsed.value.sys_id,
+  return {
+    sysId: parsed.sys_id,
     name: oneLine(name),
-    about: wordsOf(parsed.value.short_description),
+    about: wordsOf(parsed.short_description),
     /** As the instance shows it; empty where it shows none. */
     price: isPriceShown ? oneLine(price) : "",
     recurringPrice: isPriceShown ? oneLine(recurring) : "",
     /** Whether it makes a record of some table instead of a request. */
-    isProducer: type === "record_producer" || parsed.value.sys_class_name === "sc_cat_item_producer",
+    isProducer: type === "record_producer" || parsed.sys_class_name === "sc_cat_item_producer",
     questions,
-  });
+  };
 }
 
 /** Containers hold further variables. */
@@ -157,22 +153,21 @@ export async function resolveAnswers(
   const shown: { readonly label: string; readonly value: string }[] = [];
   for (const [name, value, next] of given) {
     const question = questionNamed(questions, name);
-    if (question === undefined) return invalidInput(unknownQuestion(questions, name));
-    if (Object.hasOwn(variables, question.name)) return invalidInput(`${question.name} is answered twice`);
+    if (question === undefined) throw invalidInput(unknownQuestion(questions, name));
+    if (Object.hasOwn(variables, question.name)) throw invalidInput(`${question.name} is answered twice`);
     const answer = await resolveAnswer(parts, question, value);
-    if (!answer.ok) return answer;
     const isText = question.kind === "text" || question.kind === "masked";
-    if (isText && next !== undefined) return invalidInput(linesAfterText(question.name, next, "answers"));
-    variables[question.name] = answer.value.stored;
-    shown.push({ label: question.label, value: question.kind === "masked" ? masked : answer.value.shown });
+    if (isText) refuseLineAfter(question.name, next, "answers");
+    variables[question.name] = answer.stored;
+    shown.push({ label: question.label, value: question.kind === "masked" ? masked : answer.shown });
   }
   const missing = questions.filter(({ name, mandatory, kind, initial }) =>
     mandatory && (kind === "checkbox" ? (variables[name] ?? initial) !== "true" : (variables[name] ?? initial) === "")
   );
   if (missing.length > 0) {
-    return invalidInput(`answers must have ${missing.map(describeQuestion).join("; ")}. Nothing was sent`);
+    throw invalidInput(`answers must have ${missing.map(describeQuestion).join("; ")}. Nothing was sent`);
   }
-  return success({ variables, shown });
+  return { variables, shown };
 }
 
 function questionNamed(questions: readonly ItemQuestion[], given: string): ItemQuestion | undefined {
@@ -204,43 +199,42 @@ async function resolveAnswer(
   parts: DeskParts,
   question: ItemQuestion,
   value: string,
-): Answer<{ readonly stored: string; readonly shown: string }> {
+): Promise<{ readonly stored: string; readonly shown: string }> {
   const { name, kind, choices, reference } = question;
-  if (value === "") return success({ stored: "", shown: "" });
+  if (value === "") return { stored: "", shown: "" };
   switch (kind) {
     case "choice": {
-      const word = value.trim().toLowerCase();
-      const beginning = choices.filter((choice) => choice.label.toLowerCase().startsWith(word));
-      const found = choices.find((choice) => choice.value.toLowerCase() === word) ??
-        choices.find((choice) => choice.label.toLowerCase() === word) ??
-        choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word) ??
-        (beginning.length === 1 ? beginning[0] : undefined);
-      return found === undefined
-        ? invalidInput(`no "${excerpt(value)}" for ${describeQuestion(question)}`)
-        : success({ stored: found.value, shown: found.label });
+      const [named] = valuesOfChoice(value, choices);
+      const [first, second] = choices.filter(({ value: stored, label }) =>
+        named === undefined ? label.toLowerCase().startsWith(value.trim().toLowerCase()) : stored === named
+      );
+      if (first === undefined || (named === undefined && second !== undefined)) {
+        throw invalidInput(`no "${excerpt(value)}" for ${describeQuestion(question)}`);
+      }
+      return { stored: first.value, shown: first.label };
     }
     case "yes_no":
     case "checkbox": {
       const isTrue = truthOf(value);
-      if (isTrue === null) return invalidInput(`${name} is yes or no`);
-      return success({
+      if (isTrue === null) throw invalidInput(`${name} is yes or no`);
+      return {
         stored: kind === "yes_no" ? isTrue ? "Yes" : "No" : String(isTrue),
         shown: isTrue ? "yes" : "no",
-      });
+      };
     }
     case "reference":
     case "list": {
-      if (reference === null) return success({ stored: value, shown: value });
+      if (reference === null) return { stored: value, shown: value };
       const named = { table: reference, text: value, field: name };
       if (kind === "list") return await resolveList(parts, named);
       const found = await resolveReference(parts, named);
-      return found.ok ? success({ stored: found.value.sysId, shown: found.value.name }) : found;
+      return { stored: found.sysId, shown: found.name };
     }
     case "date":
     case "date_time":
       return await dateValue(parts, { name, value, isDay: kind === "date" });
     default:
-      return success({ stored: value, shown: value });
+      return { stored: value, shown: value };
   }
 }
 
@@ -257,14 +251,14 @@ const maxNames = 100;
 export async function readAnswers(parts: DeskParts, found: FoundRecord) {
   const known = knownTable(found.table);
   if (known !== undefined && !known.parents.includes("task")) {
-    return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
+    throw invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
   }
   const { table, query, answer, question } = sourceOf(found);
   const inQuestion = ["question_text", "name", "type", "reference", "list_table"].map((name) => `${question}.${name}`);
   const fields = [`${answer}value`, question, "request_item", ...inQuestion];
-  const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers });
-  if (!rows.ok) return isKeptBack(rows.error) ? success(null) : rows;
-  const stored = rows.value.rows.map((row) => storedAnswer(row, answer, question))
+  const kept = await ifShown(parts.tableApi.rows(table, { query, fields, limit: maxAnswers }), null);
+  if (kept === null) return null;
+  const stored = kept.rows.map((row) => storedAnswer(row, answer, question))
     .filter(({ value, type }) => value !== "" && !silent.has(type));
   const choices = await choiceTexts(parts, stored);
   const names = await recordNames(parts, stored);
@@ -275,7 +269,7 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord) {
     value: shownAnswer(each, choices, names),
   }));
   /** `isCut`: whether there are more. */
-  return success({ answers, isCut: rows.value.nextOffset !== null });
+  return { answers, isCut: kept.nextOffset !== null };
 }
 
 type StoredAnswer = ReturnType<typeof storedAnswer>;

@@ -1,13 +1,12 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
 import { knownTable, namedLines, namesIn } from "./tables.ts";
-import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack, type ValueOf } from "./failure.ts";
+import { type DeskParts, noRows } from "./table_api.ts";
+import { attempt, excerpt, ifShown, invalidInput } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import { type Column, columnsOf, findColumns, nearestFirst, type TableColumns } from "./columns.ts";
 import { anyOf, newestFirst, toQueryValue } from "./conditions.ts";
 import { askJson } from "./calls.ts";
 import type { FoundRecord } from "./find_record.ts";
-import { success } from "../lib/result.ts";
 import * as z from "zod";
 
 /** A line for each list: `table.field: value=label; ...`; what a task has, each table that extends it may have. */
@@ -45,9 +44,12 @@ function usualChoices(lineage: readonly string[], field: string): readonly Choic
   return lineage.map((table) => byField.get(`${table}.${field}`)).find((each) => each !== undefined) ?? [];
 }
 
-interface Choice {
+interface Named {
   readonly value: string;
   readonly label: string;
+}
+
+interface Choice extends Named {
   readonly language: string;
   /** The value of another field with which this one is offered; empty where it always is. */
   readonly dependsOn?: string;
@@ -60,23 +62,23 @@ const maxRecordsRead = 300;
 function choicesOf(
   { tableApi, remember }: DeskParts,
   { lineage }: Pick<TableColumns, "lineage">,
-): Answer<Readonly<Record<string, readonly Choice[]>>> {
+): Promise<Readonly<Record<string, readonly Choice[]>>> {
   return remember(["choices", ...lineage], async () => {
     const query = `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`;
     const fields = namesIn("name element value label language dependent_value");
-    const found = await tableApi.rows("sys_choice", { query, fields, limit: maxChoices, stored: true });
-    if (!found.ok) return isKeptBack(found.error) ? success({}) : found;
+    const request = { query, fields, limit: maxChoices, stored: true };
+    const { rows } = await ifShown(tableApi.rows("sys_choice", request), noRows);
     const byColumn: Record<string, Choice[]> = Object.create(null); // a column may be named constructor
     const owners: Record<string, string> = Object.create(null);
     // A table's own choices replace those of the table that it extends.
-    for (const row of nearestFirst(found.value.rows, lineage)) {
+    for (const row of nearestFirst(rows, lineage)) {
       const [owner = "", element = "", value = "", label = "", language = "", dependsOn = ""] = fields.map((field) =>
         storedValue(row, field)
       );
       owners[element] ??= owner;
       if (owners[element] === owner) (byColumn[element] ??= []).push({ value, label, language, dependsOn });
     }
-    return success(byColumn);
+    return byColumn;
   });
 }
 
@@ -91,15 +93,14 @@ export async function choicesOfColumn(
   parts: DeskParts,
   columns: TableColumns,
   { name, choice }: Column,
-): Answer<ColumnChoices> {
+): Promise<ColumnChoices> {
   const all = await choicesOf(parts, columns);
-  if (!all.ok) return all;
-  const known = choicesFor(all.value, name);
-  if (known.length > 0 || choice !== "list") return success({ choices: known, isWhole: choice !== "suggestion" });
+  const known = choicesFor(all, name);
+  if (known.length > 0 || choice !== "list") return { choices: known, isWhole: choice !== "suggestion" };
   return await parts.remember(["choices seen", columns.table, name], async () => {
     const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^${newestFirst}`);
     // The instance's own labels first: the first one is shown.
-    return success({ choices: [...seen, ...usualChoices(columns.lineage, name)], isWhole: false });
+    return { choices: [...seen, ...usualChoices(columns.lineage, name)], isWhole: false };
   });
 }
 
@@ -163,14 +164,14 @@ export function notAmongKnown(name: string, word: string, choices: readonly Choi
 }
 
 /** The values that a caller's word means: the value itself, a label in any language, or a label without its number. */
-export function valuesOfChoice(text: string, choices: readonly Choice[]): readonly string[] {
+export function valuesOfChoice(text: string, choices: readonly Named[]): readonly string[] {
   const word = text.trim().toLowerCase();
   const matching = [
-    ({ value }: Choice) => value.toLowerCase() === word,
-    ({ label }: Choice) => label.toLowerCase() === word,
-    ({ label }: Choice) => bareLabel(label) === bareLabel(word),
+    ({ value }: Named) => value.toLowerCase() === word,
+    ({ label }: Named) => label.toLowerCase() === word,
+    ({ label }: Named) => bareLabel(label) === bareLabel(word),
     // "P1" for "1 - Critical".
-    ({ value, label }: Choice) => word === `p${value}` && label.startsWith(`${value} - `),
+    ({ value, label }: Named) => word === `p${value}` && label.startsWith(`${value} - `),
   ];
   for (const matches of matching) {
     const values = new Set(choices.filter(matches).map(({ value }) => value));
@@ -211,7 +212,7 @@ const moves = `
 
 async function stateLabels(parts: DeskParts, table: string) {
   const lineage = [table, ...knownTable(table)?.parents ?? []];
-  const known = await choicesOf(parts, { lineage });
+  const known = await attempt(choicesOf(parts, { lineage }));
   const own = known.ok ? choicesFor(known.value, "state") : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
@@ -251,7 +252,9 @@ export async function nextStates(parts: DeskParts, { table: named, sysId, record
   const state = storedValue(record, "state");
   const labels = await stateLabels(parts, table);
   const path = `/api/sn_chg_rest/change/${sysId}/nextstate`;
-  const told = table === "change_request" ? await askJson(parts.callAs, parts.person, { path }, nextState) : null;
+  const told = table === "change_request"
+    ? await attempt(askJson(parts.callAs, parts.person, { path }, nextState))
+    : null;
   const next = told?.ok === true ? told.value.available_states.filter((each) => each !== state) : [];
   if (next.length > 0) {
     return ` ServiceNow lets it go from ${labels.labelOf(state)} to ${next.map(labels.labelOf).join(", ")}.`;
@@ -300,7 +303,7 @@ const maxChoicesInList = 12;
 const maxFields = 120;
 
 /** The known fields of a table, as {@link describeTable} gives them. */
-export type TableDescription = ValueOf<typeof describeTable>;
+export type TableDescription = Awaited<ReturnType<typeof describeTable>>;
 
 /** Describes a table as the person sees it: names of its fields, their types, and the values they accept. */
 export async function describeTable(
@@ -308,32 +311,28 @@ export async function describeTable(
   { table: named, field }: { readonly table: string; readonly field?: string | undefined },
 ) {
   const table = parts.access.readable(named);
-  if (!table.ok) return table;
-  const columns = await columnsOf(parts, table.value);
-  if (!columns.ok) return columns;
-  const choices = await choicesOf(parts, columns.value);
-  if (!choices.ok) return choices;
+  const columns = await columnsOf(parts, table);
+  const choices = await choicesOf(parts, columns);
   const names = field?.split(",").filter((each) => each.trim() !== "").slice(0, maxFields) ?? [];
-  const found = await findColumns(parts, table.value, names);
-  if (!found.ok) return found;
-  if (found.value.some(({ owner }) => owner.table !== table.value)) {
-    return invalidInput(`field must be one of ${table.value}`);
+  const found = await findColumns(parts, table, names);
+  if (found.some(({ owner }) => owner.table !== table)) {
+    throw invalidInput(`field must be one of ${table}`);
   }
   const wanted = field === undefined
-    ? columns.value.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
-    : found.value.map(({ column }) => column);
+    ? columns.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
+    : found.map(({ column }) => column);
   const fields = wanted.slice(0, maxFields).map((column) => {
-    const all = distinctChoices(choicesFor(choices.value, column.name));
+    const all = distinctChoices(choicesFor(choices, column.name));
     const listed = field === undefined ? all.slice(0, maxChoicesInList) : all;
     return { ...column, choices: listed, choicesLeft: all.length - listed.length };
   });
-  return success({
-    table: table.value,
-    writable: parts.access.writable(table.value).ok,
-    source: columns.value.source,
+  return {
+    table,
+    writable: parts.access.mayWrite(table),
+    source: columns.source,
     fields,
     fieldsLeft: Math.max(0, wanted.length - maxFields),
     /** Which state may follow which, and who says so; where the state alone was asked for. */
-    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table.value, null) : null,
-  });
+    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table, null) : null,
+  };
 }

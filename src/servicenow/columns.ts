@@ -6,10 +6,9 @@ import * as z from "zod";
 import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
 import { type DeskParts, isSecretField, mayShowField } from "./table_api.ts";
 import { newestFirst, toQueryValue } from "./conditions.ts";
-import { type Answer, excerpt, inTurn, invalidInput } from "./failure.ts";
+import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { askJson } from "./calls.ts";
-import { success } from "../lib/result.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 /** A line for each table, without what its list shows anyway. */
@@ -131,17 +130,16 @@ const dictionaryFields = namesIn(
 );
 
 /** The columns that the person may see of a table. */
-export function columnsOf(parts: DeskParts, table: string): Answer<TableColumns> {
+export function columnsOf(parts: DeskParts, table: string): Promise<TableColumns> {
   return parts.remember(["columns", table], async () => {
     const lineage = await lineageOf(parts, table);
     const { columns: listed, isWhole } = await fromDictionary(parts, lineage);
     const source = isWhole ? "dictionary" : "records";
-    const guessed = isWhole ? success([]) : await fromRecords(parts, { table, lineage });
-    if (!guessed.ok) return guessed;
+    const guessed = isWhole ? [] : await fromRecords(parts, { table, lineage });
     const names = new Set(listed.map(({ name }) => name));
-    const columns = [...listed, ...guessed.value.filter(({ name }) => !names.has(name))];
+    const columns = [...listed, ...guessed.filter(({ name }) => !names.has(name))];
     const shown = columns.filter(({ name, type }) => mayShowField(table, name, type));
-    return success({ table, lineage, columns: shown, source } as const);
+    return { table, lineage, columns: shown, source } as const;
   });
 }
 
@@ -182,16 +180,16 @@ export function nearestFirst(rows: readonly RecordFields[], lineage: readonly st
 async function fromRecords(
   parts: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,
-): Answer<readonly Column[]> {
+): Promise<readonly Column[]> {
   const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
   // A page is cut before the rights: the newest may all be hidden.
   const own = toQueryValue(parts.person.account.userName);
   for (const query of [newestFirst, ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
-    const seen = await seenColumns(parts, table, { query });
-    if (!seen.ok && columns.size === 0) return seen;
+    const seen = await attempt(seenColumns(parts, table, { query }));
+    if (!seen.ok && columns.size === 0) throw new Refusal(seen.error);
     for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
   }
-  return success([...columns.values()]);
+  return [...columns.values()];
 }
 
 /** The columns that occur in records, each with what it holds in the first one that has it filled. */
@@ -199,7 +197,7 @@ async function seenColumns(
   { callAs, person }: DeskParts,
   table: string,
   { query, fields }: { readonly query: string; readonly fields?: string },
-): Answer<readonly Column[]> {
+): Promise<readonly Column[]> {
   const ask = (limit: number) =>
     askJson(callAs, person, {
       path: `/api/now/table/${table}`,
@@ -210,14 +208,14 @@ async function seenColumns(
         ...(fields === undefined ? {} : { sysparm_fields: fields }),
       },
     }, z.array(z.record(z.string(), z.unknown())));
-  const many = await ask(rowsRead);
-  const parsed = !many.ok && many.error.reason === "too_large" ? await ask(1) : many;
-  if (!parsed.ok) return parsed;
+  const many = await attempt(ask(rowsRead));
+  if (!many.ok && many.error.reason !== "too_large") throw new Refusal(many.error);
+  const rows = many.ok ? many.value : await ask(1);
   const values = new Map<string, unknown>();
-  for (const [name, value] of parsed.value.flatMap((row) => Object.entries(row))) {
+  for (const [name, value] of rows.flatMap((row) => Object.entries(row))) {
     if (!name.includes(".") && (values.get(name) ?? "") === "") values.set(name, value);
   }
-  return success([...values].map(([name, value]) => guessColumn(name, value)));
+  return [...values].map(([name, value]) => guessColumn(name, value));
 }
 
 /**
@@ -232,14 +230,13 @@ async function possibleColumn(
 ): Promise<Column | null> {
   const name = given.trim();
   if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) return null;
-  const possible = await parts.remember(["column", table, name], async () => {
-    const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name });
+  return await parts.remember(["column", table, name], async () => {
+    const seen = await attempt(seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }));
     const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
-    if (column !== undefined) return success(column);
+    if (column !== undefined) return column;
     const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;
-    return success(isLikelyMistake ? null : guessColumn(name, undefined));
+    return isLikelyMistake ? null : guessColumn(name, undefined);
   });
-  return possible.ok ? possible.value : null;
 }
 
 function toColumn(row: RecordFields): Column {
@@ -316,33 +313,28 @@ export async function namedColumn(parts: DeskParts, columns: TableColumns, given
   if (known !== undefined) return known;
   const { lineage } = columns;
   const { tableApi, remember } = parts;
-  const labels = await remember(["labels", lineage[0] ?? ""], async () => {
+  const labels = await attempt(remember(["labels", lineage[0] ?? ""], async () => {
     const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
     const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
-    const found = await tableApi.rows("sys_documentation", request);
-    return found.ok
-      ? success(found.value.rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]))
-      : found;
-  });
+    const { rows } = await tableApi.rows("sys_documentation", request);
+    return rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]);
+  }));
   const named = (labels.ok ? labels.value : []).findLast(([label]) => label === given.trim().toLowerCase())?.[1];
-  const column = columns.columns.find(({ name }) => name === named);
-  if (column !== undefined) return column;
-  return await possibleColumn(parts, columns, given);
+  return columns.columns.find(({ name }) => name === named) ?? await possibleColumn(parts, columns, given);
 }
 
 /** The column of a table that a caller names, and those of several names. */
-export async function findColumn(parts: DeskParts, table: string, given: string): Answer<FoundColumn> {
+export async function findColumn(parts: DeskParts, table: string, given: string): Promise<FoundColumn> {
   const steps = given.trim().split(".");
-  if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
+  if (steps.length > maxSteps) throw invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
   const start = await columnsOf(parts, table);
-  if (!start.ok) return start;
-  let owner = start.value;
+  let owner = start;
   const path: string[] = [];
   for (const [index, step] of steps.entries()) {
     const column = await namedColumn(parts, owner, step);
-    if (column === null) return invalidInput(unknownColumn(owner, step));
+    if (column === null) throw invalidInput(unknownColumn(owner, step));
     path.push(column.name);
-    if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
+    if (index === steps.length - 1) return { path: path.join("."), column, owner };
     const target = column.reference;
     // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
     const isNarrowed = index === 0 && column.name === parts.access.taskField(table);
@@ -350,21 +342,20 @@ export async function findColumn(parts: DeskParts, table: string, given: string)
       target === null || isKept(target) || !parts.access.mayRead(target) ||
       (parts.access.classesOf(target) !== null && !isNarrowed)
     ) {
-      return invalidInput(`${step} leads to no table that can be read here`);
+      throw invalidInput(`${step} leads to no table that can be read here`);
     }
     const next = await columnsOf(parts, target);
-    if (!next.ok) return next;
-    owner = next.value;
+    owner = next;
   }
-  return invalidInput(`${given} is no field`);
+  throw invalidInput(`${given} is no field`);
 }
 
 export function findColumns(
   parts: DeskParts,
   table: string,
   names: readonly string[],
-): Answer<readonly FoundColumn[]> {
-  return inTurn(names, (name) => findColumn(parts, table, name));
+): Promise<readonly FoundColumn[]> {
+  return Array.fromAsync(names, (name) => findColumn(parts, table, name));
 }
 
 export function columnNamed({ columns }: TableColumns, given: string): Column | undefined {

@@ -1,5 +1,5 @@
 /** Conditions as callers write them, one a line: `state = In Progress`, `assigned_to is empty`, `opened_at > last week`. */
-import { excerpt } from "./failure.ts";
+import { excerpt, invalidInput } from "./failure.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** How callers write each operator: by signs, by words, and in encoded queries, there first as this server does. */
@@ -76,10 +76,9 @@ export function comparedField(text: string): string | null {
   return /^(?:ORDERBY(?:DESC)?)?([a-z][a-z0-9_]*)/.exec(text)?.[1] ?? null;
 }
 
-export function parseConditions(text: string): Result<ParsedConditions, string> {
-  if (text.length > maxCharacters) return failure(`where must have at most ${maxCharacters} characters`);
+export function parseConditions(text: string): ParsedConditions {
+  if (text.length > maxCharacters) throw invalidInput(`where must have at most ${maxCharacters} characters`);
   const lines = text.split(/\r?\n/).flatMap(splitLine).filter(({ text: line }) => line !== "");
-  if (lines.length > maxConditions) return failure(`where takes at most ${maxConditions} conditions`);
   const conditions: Condition[] = [];
   const order: string[] = [];
   let isAfterRange = false;
@@ -87,15 +86,14 @@ export function parseConditions(text: string): Result<ParsedConditions, string> 
     const shown = excerpt(line);
     if (isEncodedQuery(line)) {
       const encoded = parseEncodedQuery(line);
-      if (!encoded.ok) return encoded;
-      conditions.push(...encoded.value.conditions);
-      order.push(...encoded.value.order);
+      conditions.push(...encoded.conditions);
+      order.push(...encoded.order);
       isAfterRange = false;
       continue;
     }
     const [, named = "", from = "", until = ""] = withRange.exec(line) ?? [];
     if (isAlternative && (named !== "" || isAfterRange)) {
-      return failure(`"${shown}" and a range cannot be asked at once by "or": search for each`);
+      throw invalidInput(`"${shown}" and a range cannot be asked at once by "or": search for each`);
     }
     isAfterRange = named !== "";
     if (named !== "") {
@@ -104,13 +102,12 @@ export function parseConditions(text: string): Result<ParsedConditions, string> 
     }
     const condition = parseCondition(line);
     if (condition === null) {
-      return failure(`"${shown}" is no condition: write one a line, such as state=In Progress`);
+      throw invalidInput(`"${shown}" is no condition: write one a line, such as state=In Progress`);
     }
     conditions.push(isAlternative ? { ...condition, isAlternative } : condition);
   }
-  return conditions.length > maxConditions
-    ? failure(`where takes at most ${maxConditions} conditions`)
-    : success({ conditions, order });
+  if (conditions.length > maxConditions) throw invalidInput(`where takes at most ${maxConditions} conditions`);
+  return { conditions, order };
 }
 
 /** The parts of a line, and whether "or" leads to each. What is in quotes is one value, whatever it looks like. */
@@ -171,15 +168,13 @@ export function toQueryValue(text: string): Result<string, string> {
 
 export const newestFirst = "ORDERBYDESCsys_updated_on";
 
-/** Values as parts of a query; the first that cannot be one is refused. */
-export function toQueryValues(texts: readonly string[]): Result<readonly string[], string> {
-  const values: string[] = [];
-  for (const text of texts) {
+/** Values as parts of a query; the first that cannot be one is refused, as part of what `name` says. */
+export function toQueryValues(texts: readonly string[], name: string): readonly string[] {
+  return texts.map((text) => {
     const value = toQueryValue(text);
-    if (!value.ok) return value;
-    values.push(value.value);
-  }
-  return success(values);
+    if (!value.ok) throw invalidInput(`${name} ${value.error}`);
+    return value.value;
+  });
 }
 
 /** The terms of a query; an empty one asks nothing. */
@@ -219,7 +214,7 @@ function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
 }
 
-function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
+function parseEncodedQuery(line: string): ParsedConditions {
   const conditions: Condition[] = [];
   const order: string[] = [];
   for (const part of line.replaceAll("^^", "\0").split("^").map((each) => each.trim())) {
@@ -236,7 +231,7 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     const [, script] = /^javascript:\s*([^]*?);?$/i.exec(given) ?? [];
     const value = script === undefined ? given : scripts.get(script);
     if (operator === undefined || value === undefined || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
-      return failure(
+      throw invalidInput(
         `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +
           "such as state=In Progress, opened_at>=last week",
       );
@@ -250,5 +245,5 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
       ...(/IN$/.test(sign) ? { listed: "words" } : operator.endsWith("contains") ? { listed: "never" } : {}),
     });
   }
-  return success({ conditions, order });
+  return { conditions, order };
 }

@@ -1,11 +1,10 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
-import { success } from "../lib/result.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { DeskParts } from "./table_api.ts";
-import { invalidInput, type ValueOf } from "./failure.ts";
+import { invalidInput } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { datesOf, wallClock } from "./dates.ts";
-import { readSelection, type RecordsWanted, select, shownValue, withConditions } from "./search.ts";
+import { readSelection, type RecordsWanted, select, shownValue } from "./search.ts";
 import { findColumn, findColumns } from "./columns.ts";
 
 /** A mean over the records that have both dates. */
@@ -26,29 +25,23 @@ interface RecordCountRequest extends RecordsWanted {
 }
 
 /** A field to group by. `unit`: the days, weeks or months of a date. */
-type GroupField = ValueOf<typeof groupField>;
+type GroupField = Awaited<ReturnType<typeof groupField>>;
 
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
-  const selected = await select(parts, await withConditions(parts, request));
-  if (!selected.ok) return selected;
-  const { table } = selected.value;
-  const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy);
-  if (!grouped.ok) return grouped;
-  const group = grouped.value;
-  const dates = meanTime.length === 0 ? success([]) : await findColumns(parts, table, meanTime);
-  if (!dates.ok) return dates;
-  const between = dates.value.filter(({ column }) => /date/.test(column.type)).map(({ path }) => path);
+  const selected = await select(parts, request);
+  const { table } = selected;
+  const group = groupBy === undefined ? null : await groupField(parts, table, groupBy);
+  const dates = meanTime.length === 0 ? [] : await findColumns(parts, table, meanTime);
+  const between = dates.filter(({ column }) => /date/.test(column.type)).map(({ path }) => path);
   if (meanTime.length > 0 && between.length !== 2) {
-    return invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
+    throw invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
   }
-  const read = await readSelection(parts, selected.value, {
+  const { rows, next, total, understood } = await readSelection(parts, selected, {
     fields: [...group === null ? [] : [group.path], ...between],
     order: ["ORDERBYsys_id"],
     ...{ wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest },
   });
-  if (!read.ok) return read;
-  const { rows, next, total, understood } = read.value;
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, RecordFields[]>();
   for (const row of group === null ? [] : rows) {
@@ -57,7 +50,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
     await nextTurn();
   }
   const isWhole = next === null;
-  return success({
+  return {
     table,
     understood,
     /** Records that the person may see. */
@@ -71,20 +64,18 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
       ? null
       : [...groups].map(([name, own]) => ({ name, size: own.length, mean: meanOf(own, between) }))
         .toSorted((a, b) => group.unit === null ? b.size - a.size : a.name < b.name ? -1 : 1),
-  });
+  };
 }
 
 async function groupField(parts: DeskParts, table: string, groupBy: string) {
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
-  const found = await findColumn(parts, table, name);
-  if (!found.ok) return found;
-  const { path, column: { type } } = found.value;
+  const { path, column: { type } } = await findColumn(parts, table, name);
   const isDate = /date/.test(type);
-  if (unit !== null && !isDate) return invalidInput(`${path} is no date: group by it without "${unit}"`);
+  if (unit !== null && !isDate) throw invalidInput(`${path} is no date: group by it without "${unit}"`);
   if (/^(journal|html)/.test(type)) {
-    return invalidInput(`${path} has a different value in each record: group by another field`);
+    throw invalidInput(`${path} has a different value in each record: group by another field`);
   }
-  return success({ path, unit: isDate ? unit?.toLowerCase() ?? "day" : null });
+  return { path, unit: isDate ? unit?.toLowerCase() ?? "day" : null };
 }
 
 function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly string[]): MeanTime | null {
@@ -104,7 +95,6 @@ function groupName(row: RecordFields, group: GroupField | null, zone: string): s
   if (Number.isNaN(momentIn(row, group.path))) return "(empty)";
   const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);
   if (group.unit !== "week") return day.slice(0, group.unit === "month" ? 7 : 10);
-  const at = new Date(`${day}T00:00:00Z`);
-  at.setUTCDate(at.getUTCDate() - (at.getUTCDay() + 6) % 7);
-  return `week of ${at.toISOString().slice(0, 10)}`;
+  const date = Temporal.PlainDate.from(day);
+  return `week of ${date.subtract({ days: date.dayOfWeek - 1 })}`;
 }

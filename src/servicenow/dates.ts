@@ -1,8 +1,7 @@
 /** Dates as people say them, in their own time zone, as spans of UTC. */
-import { type Answer, invalidInput } from "./failure.ts";
+import { attempt, invalidInput } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
-import { success } from "../lib/result.ts";
 
 /** From the first moment to the last, both included. */
 interface Span {
@@ -143,14 +142,12 @@ const minMinutesAhead = -600;
 
 /** The person's time zone, and when their own record was changed last. */
 async function clockOf({ tableApi, remember, person }: DeskParts) {
-  const own = await remember(["time zone"], async () => {
+  const clock = await attempt(remember(["time zone"], async () => {
     const own = await tableApi.row("sys_user", person.account.sysId, ["time_zone", "sys_updated_on"]);
-    if (!own.ok) return own;
-    const zone = storedValue(own.value, "time_zone");
-    const changed = storedValue(own.value, "sys_updated_on");
-    return success({ zone: isTimeZone(zone) ? zone : shownZone(own.value), changed });
-  });
-  return own.ok ? own.value : { zone: "UTC", changed: "" };
+    const zone = storedValue(own, "time_zone");
+    return { zone: isTimeZone(zone) ? zone : shownZone(own), changed: storedValue(own, "sys_updated_on") };
+  }));
+  return clock.ok ? clock.value : { zone: "UTC", changed: "" };
 }
 
 /** The span that a text means to the person; `null` where it is no date. */
@@ -162,13 +159,13 @@ export async function datesOf(parts: DeskParts, text: string) {
 export async function dateValue(
   parts: DeskParts,
   { name, value, isDay }: { readonly name: string; readonly value: string; readonly isDay: boolean },
-): Answer<{ readonly stored: string; readonly shown: string }> {
+): Promise<{ readonly stored: string; readonly shown: string }> {
   const dates = await datesOf(parts, value);
   if (dates === null) {
-    return invalidInput(`${name}: write a date such as 2026-03-01${isDay ? "" : ", or 2026-03-01 08:00 in UTC"}`);
+    throw invalidInput(`${name}: write a date such as 2026-03-01${isDay ? "" : ", or 2026-03-01 08:00 in UTC"}`);
   }
   const stored = isDay ? dates.firstDay : dates.from;
-  return success({ stored, shown: isDay ? stored : `${stored} UTC` });
+  return { stored, shown: isDay ? stored : `${stored} UTC` };
 }
 
 /** A stored moment as a query has to name it: some instances read dates of queries in the person's zone. */
@@ -178,12 +175,11 @@ export async function queryMoment(parts: DeskParts, stored: string): Promise<str
   const isLocal = await parts.remember(["dates of queries"], async () => {
     const finds = async (at: string): Promise<boolean> => {
       const query = `sys_id=${parts.person.account.sysId}^sys_updated_on>=${at}^sys_updated_on<=${at}`;
-      const found = await parts.tableApi.rows("sys_user", { query, fields: [], limit: 1 });
-      return found.ok && found.value.rows.length > 0;
+      return (await parts.tableApi.rowsIfShown("sys_user", { query, fields: [], limit: 1 })).length > 0;
     };
-    return success(!await finds(changed) && await finds(wallClock(changed, zone)));
+    return !await finds(changed) && await finds(wallClock(changed, zone));
   });
-  return isLocal.ok && isLocal.value ? wallClock(stored, zone) : stored;
+  return isLocal ? wallClock(stored, zone) : stored;
 }
 
 /** People without a time zone use the instance's, which shows in how a stored moment is displayed. */

@@ -1,14 +1,13 @@
 /** Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them. */
 import { quantityWords, shownPrice } from "./order.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput } from "./failure.ts";
+import { attempt, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type ChangeReport, planChange } from "./write_record.ts";
 import { maxTextCharacters } from "./resolve_values.ts";
 import { delegatorsOf, findRecord, type RecordName } from "./find_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
 import { shownValue } from "./search.ts";
-import { success } from "../lib/result.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
@@ -24,57 +23,51 @@ interface ApprovalRequest extends RecordName {
 async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalRequest) {
   const isApproval = isSysId(id.trim()) && (named === undefined || named.trim() === "");
   const about = isApproval
-    ? success({ table, sysId: id.trim().toLowerCase() })
+    ? { table, sysId: id.trim().toLowerCase() }
     : await findRecord(parts, { id, table: named }, { fields: [] });
-  if (!about.ok) return about;
-  const { table: owner, sysId: of } = about.value;
+  const { table: owner, sysId: of } = about;
   const target = owner === table ? `sys_id=${of}` : `sysapproval=${of}^ORdocument_id=${of}`;
-  const waiting = async (query: string): Answer<readonly RecordFields[]> => {
-    const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
-    return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
+  const waiting = async (query: string): Promise<readonly RecordFields[]> => {
+    const { rows } = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
+    return rows.filter((row) => storedValue(row, "state") === "requested");
   };
   const { sysId } = parts.person.account;
   const asked = await waiting(`approver=${sysId}^state=requested`);
-  if (!asked.ok) return asked;
-  const own = asked.value.filter((row) => storedValue(row, "approver") === sysId);
+  const own = asked.filter((row) => storedValue(row, "approver") === sysId);
   if (own.length > 0) return onlyOne(own, false);
-  const others = await waiting("state=requested");
+  const others = await attempt(waiting("state=requested"));
   const all = others.ok ? others.value : [];
   const delegators = all.length === 0 ? [] : await delegatorsOf(parts);
   const delegated = all.filter((row) => delegators.some(({ sysId }) => sysId === storedValue(row, "approver")));
   if (delegated.length > 0) return onlyOne(delegated, true);
   const names = new Set(all.map((row) => shownValue(row, "approver")));
   const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
-  return invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
+  throw invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
 }
 
 function onlyOne(rows: readonly RecordFields[], isDelegated: boolean) {
   const [approval, second] = rows;
   if (approval !== undefined && second === undefined) {
     /** `inPlaceOf`: who was asked, where the person is their delegate. */
-    return success({ approval, inPlaceOf: isDelegated ? shownValue(approval, "approver") : null });
+    return { approval, inPlaceOf: isDelegated ? shownValue(approval, "approver") : null };
   }
   const ids = rows.map((row) =>
     `${storedValue(row, "sys_id")} for ${shownValue(row, "approver")}, of ${shownValue(row, "sys_created_on")}`
   );
-  return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
+  throw invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
 }
 
-export async function decideApproval(parts: DeskParts, request: ApprovalRequest): Answer<ChangeReport> {
+export async function decideApproval(parts: DeskParts, request: ApprovalRequest): Promise<ChangeReport> {
   const { decision, comment = "", dryRun } = request;
-  if (decision === "reject" && comment.trim() === "") return invalidInput("comment is required to reject");
+  if (decision === "reject" && comment.trim() === "") throw invalidInput("comment is required to reject");
   if (comment.length > maxTextCharacters) {
-    return invalidInput(`comment must have at most ${maxTextCharacters} characters`);
+    throw invalidInput(`comment must have at most ${maxTextCharacters} characters`);
   }
-  const open = parts.access.readable(table);
-  if (!open.ok) return open;
-  const waiting = await waitingApproval(parts, request);
-  if (!waiting.ok) return waiting;
-  const { approval: before, inPlaceOf } = waiting.value;
+  parts.access.readable(table);
+  const { approval: before, inPlaceOf } = await waitingApproval(parts, request);
   const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
-  const column = columnNamed(columns.value, "state");
-  if (column === undefined) return invalidInput("ServiceNow does not show this user the state of approvals");
+  const column = columnNamed(columns, "state");
+  if (column === undefined) throw invalidInput("ServiceNow does not show this user the state of approvals");
   const [stored, shown] = decision === "approve" ? ["approved", "Approved"] : ["rejected", "Rejected"];
   const values = [{ name: column.name, column, stored, shown }];
   const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
@@ -83,12 +76,11 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest)
   if (dryRun) {
     const said = { name: "comments", label: "Comments", before: "", after: plainText(comment) };
     const changes = comment === "" ? planned.changes : [...planned.changes, said];
-    return success({ ...planned, name, changes, title: await whatIsApproved(parts, before) });
+    return { ...planned, name, changes, title: await whatIsApproved(parts, before) };
   }
   const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
   const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body);
-  if (!after.ok) return after;
-  return success({ ...finish(after.value), name, notes: await stateOf(parts, before) });
+  return { ...finish(after), name, notes: await stateOf(parts, before) };
 }
 
 const maxItemsNamed = 20;
@@ -99,7 +91,7 @@ async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordF
   if (!isSysId(sysId) || !access.mayRead(actual)) return "";
   const isRequest = actual === "sc_request";
   if (!access.mayRead("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
-    const found = await tableApi.row(actual, sysId, ["short_description"]);
+    const found = await attempt(tableApi.row(actual, sysId, ["short_description"]));
     return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
   }
   const fields = ["short_description", "quantity", "request.requested_for", "request.price"];
@@ -121,7 +113,7 @@ async function stateOf({ tableApi, access }: DeskParts, approval: RecordFields):
   const actual = storedValue(approval, "source_table");
   if (!isSysId(sysId) || !access.mayRead(actual)) return [];
   const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
-  const found = await tableApi.row(actual, sysId, ["number", "approval", state]);
+  const found = await attempt(tableApi.row(actual, sysId, ["number", "approval", state]));
   if (!found.ok) return [];
   const [number, approved, now] = ["number", "approval", state].map((field) => shownValue(found.value, field));
   return [`${number}: approval ${approved}, state ${now}`];

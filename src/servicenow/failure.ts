@@ -65,17 +65,41 @@ export type ServicenowFailure =
   | { readonly reason: "too_large"; readonly limitBytes: number }
   | { readonly reason: "cancelled" };
 
-/** What a job comes to: its value, or why there is none. */
+/** What a request comes to: its value, or why there is none. */
 export type Outcome<T> = Result<T, ServicenowFailure>;
 
-/** The same of a job that asks the instance. */
+/** The same, of one that is under way. */
 export type Answer<T> = Promise<Outcome<T>>;
 
-/** The value that a job comes to where it succeeds. */
-export type ValueOf<Job extends (...parameters: never) => Answer<unknown>> = Extract<
-  Awaited<ReturnType<Job>>,
-  { readonly ok: true }
->["value"];
+/** Ends a job of a service desk. Thrown only inside of one: `createJobs` makes it a value again. */
+export class Refusal extends Error {
+  constructor(readonly failure: ServicenowFailure) {
+    super(failure.reason);
+  }
+}
+
+/** A refusal of the caller's own input. */
+export function invalidInput(message: string): Refusal {
+  return new Refusal({ reason: "invalid_input", message });
+}
+
+/** What a step gives, or what it was refused for. */
+export async function attempt<T>(step: Promise<T>): Answer<T> {
+  try {
+    return success(await step);
+  } catch (error) {
+    if (error instanceof Refusal) return failure(error.failure);
+    throw error;
+  }
+}
+
+/** What a step gives; `otherwise` where the instance keeps that from this person, or has no such table or API. */
+export async function ifShown<T, Other>(step: Promise<T>, otherwise: Other): Promise<T | Other> {
+  const given = await attempt(step);
+  if (given.ok) return given.value;
+  if (["forbidden", "not_found", "rejected"].includes(given.error.reason)) return otherwise;
+  throw new Refusal(given.error);
+}
 
 /**
  * Puts a failure into words: `error` is one of the documented messages, `detail` says what to do. `linkUrl` is the page
@@ -139,28 +163,4 @@ export function describeFailure(
 /** What a caller wrote, short enough for a message about it. */
 export function excerpt(text: string): string {
   return text.trim().slice(0, 80).toWellFormed();
-}
-
-/** The instance keeps it from this person, or has no such table or API. */
-export function isKeptBack({ reason }: ServicenowFailure): boolean {
-  return reason === "forbidden" || reason === "not_found" || reason === "rejected";
-}
-
-/** What comes of each item, asked one after another; the first refusal ends it. */
-export async function inTurn<Item, T>(
-  items: Iterable<Item>,
-  ask: (item: Item) => Answer<T> | Outcome<T>,
-): Answer<readonly T[]> {
-  const values: T[] = [];
-  for (const item of items) {
-    const one = await ask(item);
-    if (!one.ok) return one;
-    values.push(one.value);
-  }
-  return success(values);
-}
-
-/** A refusal of the caller's own input. */
-export function invalidInput(message: string): { readonly ok: false; readonly error: ServicenowFailure } {
-  return failure({ reason: "invalid_input", message });
 }

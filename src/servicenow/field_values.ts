@@ -1,8 +1,6 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
 import { counted } from "../lib/counted.ts";
 import * as z from "zod";
-import type { Outcome } from "./failure.ts";
-import { failure, success } from "../lib/result.ts";
 
 /** A field as agents see it: stored value and display value where they differ. */
 type FieldValue = string | number | boolean | null | {
@@ -70,13 +68,6 @@ export function isNumber(text: string): boolean {
 export function truthOf(text: string): boolean | null {
   if (/^(true|yes|y|1|on)$/i.test(text)) return true;
   return /^(false|no|n|0|off)$/i.test(text) ? false : null;
-}
-
-/** A sys_id: 32 hexadecimal digits, in lower case. */
-export function parseSysId(text: string): Outcome<string> {
-  return isSysId(text)
-    ? success(text.toLowerCase())
-    : failure({ reason: "invalid_record_id", expected: "32 hexadecimal digits" });
 }
 
 /**

@@ -1,20 +1,18 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
-import { failure, success } from "../lib/result.ts";
 import { isKept, knownTable, namedLines, namesIn, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
-import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
+import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import {
   cutText,
   displayValue,
   isStoredSysId,
   isSysId,
   oneLine,
-  parseSysId,
   type RecordFields,
   storedValue,
 } from "./field_values.ts";
 import { datesOf } from "./dates.ts";
-import { allOf, anyOf, newestFirst, toQueryValue } from "./conditions.ts";
+import { allOf, anyOf, newestFirst, toQueryValue, toQueryValues } from "./conditions.ts";
 
 /** A record: a number, a link, or with `table` a sys_id or a name. */
 export interface RecordName {
@@ -61,35 +59,36 @@ interface GivenName {
 }
 
 /** The record that a name means. */
-export async function resolveReference(parts: DeskParts, { table, text: given, field }: GivenName): Answer<Reference> {
-  const text = given.trim();
+export async function resolveReference(
+  parts: DeskParts,
+  { table, text: untrimmed, field }: GivenName,
+): Promise<Reference> {
+  const text = untrimmed.trim();
   if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
-    return success({ sysId: parts.person.account.sysId, name: parts.person.account.name });
+    return { sysId: parts.person.account.sysId, name: parts.person.account.name };
   }
   const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
   if (!parts.access.mayRead(target)) {
-    if (isSysId(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
-    return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
+    if (isSysId(text)) return { sysId: text.toLowerCase(), name: text.toLowerCase() };
+    throw invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
   }
   const load = isSysId(text) ? recordWith : lookUp;
-  return await parts.remember(
-    ["reference", target, text.toLowerCase()],
-    () => load(parts, { table: target, text, field }),
-  );
+  const given = { table: target, text, field };
+  return await parts.remember(["reference", target, text.toLowerCase()], () => load(parts, given));
 }
 
 /** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
-async function recordWith(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
+async function recordWith(parts: DeskParts, { table, text, field }: GivenName): Promise<Reference> {
   const sysId = text.toLowerCase();
   const names = ["number", ...namingFields(table)];
-  const found = await parts.tableApi.row(table, sysId, [...names, "user_name", "active"]);
+  const found = await attempt(parts.tableApi.row(table, sysId, [...names, "user_name", "active"]));
   if (found.ok) {
     const named = names.find((each) => displayValue(found.value, each) !== "") ?? "name";
-    return success({ sysId, name: nameOfRow(found.value, named) });
+    return { sysId, name: nameOfRow(found.value, named) };
   }
-  if (found.error.reason === "forbidden") return success({ sysId, name: sysId });
-  if (found.error.reason !== "not_found") return found;
-  return invalidInput(`${field}: no ${labelOf(table)} with the sys_id ${sysId} that the user may see`);
+  if (found.error.reason === "forbidden") return { sysId, name: sysId };
+  if (found.error.reason !== "not_found") throw new Refusal(found.error);
+  throw invalidInput(`${field}: no ${labelOf(table)} with the sys_id ${sysId} that the user may see`);
 }
 
 function labelOf(table: string): string {
@@ -100,24 +99,24 @@ function labelOf(table: string): string {
 export async function resolveList(
   parts: DeskParts,
   { text, ...name }: GivenName,
-): Answer<{ readonly stored: string; readonly shown: string }> {
-  const all = await inTurn(text.split(/\s*[,|]\s*/), async (part): Answer<Reference> => {
-    const found = await resolveReference(parts, { ...name, text: part });
+): Promise<{ readonly stored: string; readonly shown: string }> {
+  const all = await Array.fromAsync(text.split(/\s*[,|]\s*/), async (part): Promise<Reference> => {
+    const found = resolveReference(parts, { ...name, text: part });
     // Lists of people hold addresses of others too.
-    const isAddress = !found.ok && name.table === "sys_user" && /^[^\s@]+@[^\s@]+$/.test(part);
-    return isAddress ? success({ sysId: part, name: part }) : found;
+    if (name.table !== "sys_user" || !/^[^\s@]+@[^\s@]+$/.test(part)) return await found;
+    const known = await attempt(found);
+    return known.ok ? known.value : { sysId: part, name: part };
   });
-  if (!all.ok) return all;
-  const [ids, names] = [all.value.map(({ sysId }) => sysId), all.value.map((one) => one.name)];
-  return success({ stored: ids.join(","), shown: names.join(", ") });
+  const [ids, names] = [all.map(({ sysId }) => sysId), all.map((one) => one.name)];
+  return { stored: ids.join(","), shown: names.join(", ") };
 }
 
 /** The groups of the person who calls. */
-export function myGroups({ tableApi, remember, person }: DeskParts): Answer<readonly Reference[]> {
+export function myGroups({ tableApi, remember, person }: DeskParts): Promise<readonly Reference[]> {
   return remember(["my groups"], async () => {
     const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
     const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 });
-    return found.ok ? success(found.value.rows.flatMap((row) => referenceIn(row, "group"))) : found;
+    return found.rows.flatMap((row) => referenceIn(row, "group"));
   });
 }
 
@@ -139,53 +138,45 @@ export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference
   ).flatMap((row) => referenceIn(row, "user"));
 }
 
-async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
-  const value = toQueryValue(text);
-  if (!value.ok) return invalidInput(`${field} ${value.error}`);
+async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Promise<Reference> {
+  const [value = ""] = toQueryValues([text], field);
   const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
   const isNumbered = (knownTable(table)?.numberPrefix ?? "") !== "";
   const nameField = isNumber || isNumbered ? "number" : namingFields(table)[0] ?? "name";
   const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
   const others = distinctions.get(knownTable(table)?.name ?? table) ?? "short_description active";
   const shown = isNumber ? [nameField] : [nameField, ...namesIn(others)];
-  const find = (query: string, fields: readonly string[]) =>
-    parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates });
-  const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
-  if (!found.ok) return found;
-  const named = found.value.rows.filter((row) => isNamed(row, exact, text));
+  const request = { fields: [...exact, ...shown], limit: maxCandidates };
+  const query = anyOf(exact.map((name) => `${name}=${value}`));
+  const found = await parts.tableApi.rows(table, { ...request, query });
+  const named = found.rows.filter((row) => isNamed(row, exact, text));
   // Where one of several is active, the others have left.
   const active = named.filter((row) => storedValue(row, "active") === "true");
   const rows = active.length === 1 ? active : named;
   const [first, second] = rows;
   if (first !== undefined && second === undefined) {
-    return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
+    return { sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) };
   }
   if (first !== undefined) {
-    return invalidInput(
+    throw invalidInput(
       `${field} "${text}" is ambiguous${isKept(table) ? "" : `: ${listRows(rows, shown, true)}`}. Give one's ${
         table === "sys_user" ? "user name or " : ""
       }sys_id`,
     );
   }
-  if (isKept(table)) return invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
-  // Each word is checked: a script may follow the first.
-  const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
-    .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
-  const nearest = async (words: readonly string[]): Promise<readonly RecordFields[]> => {
-    const near = words.length === 0 ? null : await find(anyOf(words.map((part) => `${exact[0]}LIKE${part}`)), shown);
-    // An instance that ignores the condition answers with any records.
-    const isNear = (row: RecordFields): boolean =>
-      words.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()));
-    return near?.ok === true ? near.value.rows.filter(isNear) : [];
-  };
-  const likely = await nearest(words);
-  // A wrong letter late in the word.
-  const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
-  const near = likely.length > 0 ? likely : await nearest(
-    beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
+  if (isKept(table)) throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
+  // Each word is checked: a script may follow the first. A wrong letter is often late in the word.
+  const beginnings = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok)
+    .filter((word) => !word.includes("^")).slice(0, maxNearWords)
+    .map((word) => /\d/.test(word) ? word : word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2))));
+  const alike = anyOf(beginnings.map((part) => `${exact[0]}LIKE${part}`));
+  const similar = alike === "" ? [] : await parts.tableApi.rowsIfShown(table, { ...request, query: alike });
+  // An instance that ignores the condition answers with any records.
+  const near = similar.filter((row) =>
+    beginnings.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()))
   );
   const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
-  return invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`);
+  throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`);
 }
 
 /** An instance ignores a condition on a column that it does not have, and then answers with any record. */
@@ -242,68 +233,61 @@ export async function findRecord(
   parts: DeskParts,
   name: RecordName,
   { fields, writing = false }: { readonly fields?: readonly string[] | undefined; readonly writing?: boolean } = {},
-): Answer<FoundRecord> {
+): Promise<FoundRecord> {
+  const { access } = parts;
   const located = locate(parts, name);
-  if (!located.ok) return located;
-  const { by } = located.value;
-  const table = writing ? parts.access.writable(located.value.table) : parts.access.readable(located.value.table);
+  const open = writing ? access.writable : access.readable;
   // A number may be a task's of any table: which one is known once it is read.
-  if (!table.ok && !(writing && located.value.table === "task" && by === "number")) return table;
-  const found = await read(parts, { ...located.value, table: table.ok ? table.value : "task" }, fields);
-  if (!found.ok) return found;
-  const actual = storedValue(found.value.record, "sys_class_name");
-  if (located.value.table !== "task" || parts.access.classesOf("task") === null) {
-    return writing && !table.ok ? table : found;
-  }
-  const open = writing ? parts.access.writable(actual) : parts.access.readable(actual);
-  if (!open.ok) return open;
+  const isAnyTask = located.table === "task" && access.classesOf("task") !== null;
+  if (!(writing && isAnyTask && located.by === "number")) open(located.table);
+  const found = await read(parts, located, fields);
+  if (!isAnyTask) return found;
   // The table itself has more columns than the task that it extends.
-  return await read(parts, { table: actual, by: "sys_id", value: found.value.sysId }, fields);
+  return await read(parts, {
+    table: open(storedValue(found.record, "sys_class_name")),
+    by: "sys_id",
+    value: found.sysId,
+  }, fields);
 }
 
 /** A record's table, and the field that names it. */
-export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Outcome<Locator> {
+export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Locator {
   const text = id.trim();
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
-  if (named !== null && !named.ok) return named;
-  const sysId = parseSysId(text);
-  if (sysId.ok) {
-    return named === null
-      ? invalidInput("table is required with a sys_id")
-      : success({ table: named.value, by: "sys_id", value: sysId.value });
+  if (isSysId(text)) {
+    if (named === null) throw invalidInput("table is required with a sys_id");
+    return { table: named, by: "sys_id", value: text.toLowerCase() };
   }
-  if (/^(me|my profile)$/i.test(text)) return success({ table: "sys_user", by: "sys_id", value: person.account.sysId });
-  if (numberPattern.test(text) && (named === null || knownTable(named.value)?.numberPrefix !== "")) {
+  if (/^(me|my profile)$/i.test(text)) return { table: "sys_user", by: "sys_id", value: person.account.sysId };
+  if (numberPattern.test(text) && (named === null || knownTable(named)?.numberPrefix !== "")) {
     // The prefix decides: agents give the number of a problem with the table incident.
     const byPrefix = tableOfNumber(text);
-    const owner = byPrefix === "task" ? named?.value ?? byPrefix : byPrefix;
-    return success({ table: owner, by: "number", value: text.toUpperCase() });
+    const owner = byPrefix === "task" ? named ?? byPrefix : byPrefix;
+    return { table: owner, by: "number", value: text.toUpperCase() };
   }
   if (text.split(/[\s,;|]+/).filter((part) => numberPattern.test(part)).length > 1) {
-    return invalidInput("id names one record: make a call for each");
+    throw invalidInput("id names one record: make a call for each");
   }
-  return named === null
-    ? invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`)
-    : success({ table: named.value, by: "name", value: text });
+  if (named !== null) return { table: named, by: "name", value: text };
+  throw invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`);
 }
 
 /** `/incident.do?sys_id=…`, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
-function locateLink(text: string, origin: string): Outcome<Locator> {
+function locateLink(text: string, origin: string): Locator {
   const url = URL.parse(text);
-  if (url === null || url.origin !== origin) return invalidInput("the link leads to another host than the instance");
+  if (url === null || url.origin !== origin) throw invalidInput("the link leads to another host than the instance");
   const inner = decodeSafely(url.searchParams.get("uri") ?? url.pathname + url.search);
   const [, article] = /(?:kb_view\.do|kb_article).*[?&](?:sys_kb_id|sys_id)=([0-9a-f]{32})/.exec(inner) ?? [];
-  if (article !== undefined) return success({ table: "kb_knowledge", by: "sys_id", value: article });
+  if (article !== undefined) return { table: "kb_knowledge", by: "sys_id", value: article };
   const [, number] = /[?&]sysparm_article=(KB\d{4,12})/.exec(inner) ?? [];
-  if (number !== undefined) return success({ table: "kb_knowledge", by: "number", value: number });
+  if (number !== undefined) return { table: "kb_knowledge", by: "number", value: number };
   const [, item] = /[?&]id=sc_cat_item\b.*[?&]?sys_id=([0-9a-f]{32})/.exec(inner) ?? [];
-  if (item !== undefined) return success({ table: "sc_cat_item", by: "sys_id", value: item });
+  if (item !== undefined) return { table: "sc_cat_item", by: "sys_id", value: item };
   const [, table, sysId] = /([a-z][a-z0-9_]{1,79})\.do\?(?:.*&)?sys_id=([0-9a-f]{32})/.exec(inner) ??
     /\/record\/([a-z][a-z0-9_]{1,79})\/([0-9a-f]{32})/.exec(inner) ?? [];
-  return table === undefined || sysId === undefined
-    ? invalidInput("the link names no record")
-    : success({ table, by: "sys_id", value: sysId });
+  if (table === undefined || sysId === undefined) throw invalidInput("the link names no record");
+  return { table, by: "sys_id", value: sysId };
 }
 
 function decodeSafely(text: string): string {
@@ -318,7 +302,7 @@ async function read(
   parts: DeskParts,
   { table, by, value }: Locator,
   fields: readonly string[] | undefined,
-): Answer<FoundRecord> {
+): Promise<FoundRecord> {
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   const { tableApi, access } = parts;
   if (by === "number") {
@@ -326,23 +310,16 @@ async function read(
     const numbers = [...new Set([value, padded])];
     // A number may stand for several versions of an article: the newest is meant.
     const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), access.openRows(table), newestFirst);
-    const found = await tableApi.firstRow(table, { query, fields: wanted });
-    if (!found.ok) return found;
-    const record = found.value;
+    const record = await tableApi.firstRow(table, { query, fields: wanted });
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
     if (record !== undefined && numbers.includes(storedValue(record, "number").toUpperCase())) {
-      return success({ table, sysId: storedValue(record, "sys_id"), record });
+      return { table, sysId: storedValue(record, "sys_id"), record };
     }
-    return access.classesOf(table) === null
-      ? failure({ reason: "not_found" })
-      : invalidInput(`there is no ${value} that the user may see in the tables that are open here`);
+    if (access.classesOf(table) === null) throw new Refusal({ reason: "not_found" });
+    throw invalidInput(`there is no ${value} that the user may see in the tables that are open here`);
   }
-  let sysId = value;
-  if (by === "name") {
-    const reference = await resolveReference(parts, { table, text: value, field: "id" });
-    if (!reference.ok) return reference;
-    sysId = reference.value.sysId;
-  }
-  const record = await tableApi.row(table, sysId, wanted);
-  return record.ok ? success({ table, sysId, record: record.value }) : record;
+  const { sysId } = by === "sys_id"
+    ? { sysId: value }
+    : await resolveReference(parts, { table, text: value, field: "id" });
+  return { table, sysId, record: await tableApi.row(table, sysId, wanted) };
 }

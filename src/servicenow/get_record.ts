@@ -1,8 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import * as z from "zod";
-import { success } from "../lib/result.ts";
-import { type DeskParts, isSecretField, readOn } from "./table_api.ts";
-import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
+import { type DeskParts, isSecretField, noRows, readOn } from "./table_api.ts";
+import { attempt, ifShown, invalidInput } from "./failure.ts";
 import {
   displayValue,
   isStoredSysId,
@@ -39,7 +38,7 @@ export interface RecordView {
   journal: readonly JournalEntry[] | null;
   files: readonly Attachment[] | null;
   /** `hidden`: ServiceNow keeps them from the person. */
-  answers: ItemAnswers | "hidden" | "unavailable" | null;
+  answers: ItemAnswers | "hidden" | null;
   related: RelatedRecords[];
 }
 
@@ -57,24 +56,22 @@ const journalFields: readonly string[] = ["comments", "work_notes"];
 async function readJournal(
   { tableApi }: DeskParts,
   { sysId, record }: { readonly sysId: string; readonly record: RecordFields },
-): Answer<readonly JournalEntry[]> {
+): Promise<readonly JournalEntry[]> {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
-  const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries });
-  if (!found.ok && !isKeptBack(found.error)) return found;
-  const entries = found.ok ? found.value.rows : [];
-  if (entries.length > 0) {
-    return success(entries.map((entry) => ({
+  const { rows } = await ifShown(tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }), noRows);
+  if (rows.length > 0) {
+    return rows.map((entry) => ({
       audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
       author: oneLine(storedValue(entry, "sys_created_by")),
       at: `${storedValue(entry, "sys_created_on")} UTC`,
       text: wordsOf(storedValue(entry, "value")),
-    })));
+    }));
   }
-  return success(journalFields.flatMap((field): readonly JournalEntry[] => {
+  return journalFields.flatMap((field): readonly JournalEntry[] => {
     const text = wordsOf(displayValue(record, field));
     return text === "" ? [] : [{ audience: field === "comments" ? "caller" : "team", author: null, at: null, text }];
-  }));
+  });
 }
 
 // Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs.
@@ -95,23 +92,22 @@ const onShift = z.array(z.object({
 }));
 
 /** `null` where the instance has no such API, or keeps it from the person. */
-async function readOnCall(parts: DeskParts, { sysId }: FoundRecord): Answer<RelatedRecords | null> {
+async function readOnCall(parts: DeskParts, { sysId }: FoundRecord): Promise<RelatedRecords | null> {
   const { callAs, tableApi, person } = parts;
   const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
-  const parsed = await askJson(callAs, person, request, onShift);
-  if (!parsed.ok) return isKeptBack(parsed.error) ? success(null) : parsed;
-  const order = parsed.value.toSorted((a, b) => (a.order ?? maxPeople) - (b.order ?? maxPeople));
+  const shifts = await ifShown(askJson(callAs, person, request, onShift), null);
+  if (shifts === null) return null;
+  const order = shifts.toSorted((a, b) => (a.order ?? maxPeople) - (b.order ?? maxPeople));
   const ids = [...new Set(order.map(({ userId }) => userId ?? ""))].filter(isSysId);
   const note = "by ServiceNow's schedule at this moment, the first to call first";
-  if (ids.length === 0) return success({ kind: "on_call", records: [], isCut: false, note });
+  if (ids.length === 0) return { kind: "on_call", records: [], isCut: false, note };
   const names = ["name", "phone", "mobile_phone", "email"];
   const query = `sys_idIN${ids.slice(0, maxPeople).join(",")}`;
-  const rows = await tableApi.rows("sys_user", { query, fields: names, limit: maxPeople });
-  if (!rows.ok) return rows;
+  const { rows } = await tableApi.rows("sys_user", { query, fields: names, limit: maxPeople });
   const placeOf = (row: RecordFields): number => ids.indexOf(storedValue(row, "sys_id"));
-  const people = rows.value.rows.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const people = rows.toSorted((a, b) => placeOf(a) - placeOf(b));
   const records = people.map((row) => toShownRecord(parts, "sys_user", row, names));
-  return success({ kind: "on_call", records, isCut: ids.length > maxPeople, note });
+  return { kind: "on_call", records, isCut: ids.length > maxPeople, note };
 }
 
 // Who changed which field when: from the instance's audit, or from the history that it derives for a form.
@@ -124,13 +120,13 @@ const histories: readonly (readonly [table: string, fields: string])[] = [
 ];
 
 /** Changes of the fields that the person may read of the record, the newest first. */
-async function readHistory(parts: DeskParts, { table, sysId, record }: FoundRecord): Answer<RelatedRecords> {
+async function readHistory(parts: DeskParts, { table, sysId, record }: FoundRecord): Promise<RelatedRecords> {
   for (const [history, names] of histories) {
     const [of = "", at = "", by = "", ...texts] = namesIn(names);
     const query = `${of}=${sysId}^ORDERBYDESC${at}`;
-    const found = await parts.tableApi.rows(history, { query, fields: namesIn(names), limit: maxChanges });
-    if (!found.ok && !isKeptBack(found.error)) return found;
-    const changes = (found.ok ? found.value.rows : []).filter((row) => {
+    const request = { query, fields: namesIn(names), limit: maxChanges };
+    const { rows } = await ifShown(parts.tableApi.rows(history, request), noRows);
+    const changes = rows.filter((row) => {
       const field = storedValue(row, texts[0] ?? "");
       // an instance ignores unknown conditions
       return storedValue(row, of) === sysId && field in record && !isSecretField(field);
@@ -149,12 +145,12 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
       }),
     }));
     const note = "newest first; of the fields that the instance audits and the user may read";
-    return success({ kind: "history", records, isCut: changes.length >= maxChanges, note });
+    return { kind: "history", records, isCut: changes.length >= maxChanges, note };
   }
   const note = `NOT known: ServiceNow shows this user no history of its fields. It was changed ${
     storedValue(record, "sys_mod_count") || "an unknown number of"
   } times, last by ${storedValue(record, "sys_updated_by")}; include=journal has what people wrote`;
-  return success({ kind: "history", records: [], isCut: false, note });
+  return { kind: "history", records: [], isCut: false, note };
 }
 
 /** What people call the sys_ids and stored choices among these values. */
@@ -170,11 +166,11 @@ async function namesOf(
     const rows = await parts.tableApi.rowsIfShown(named, { query, fields: ["name"], limit: maxChanges * 2 });
     for (const row of rows) names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
   }
-  const columns = await columnsOf(parts, table);
+  const columns = await attempt(columnsOf(parts, table));
   if (!columns.ok) return names;
   for (const column of columns.value.columns) {
     if (column.choice === "none" || !values.includes(column.name)) continue;
-    const known = await choicesOfColumn(parts, columns.value, column);
+    const known = await attempt(choicesOfColumn(parts, columns.value, column));
     for (const { value, label } of known.ok ? distinctChoices(known.value.choices) : []) {
       names.set(`${column.name} ${value}`, label);
     }
@@ -264,22 +260,21 @@ function withoutHeading(row: RecordFields): RecordFields {
 }
 
 /** All of one kind; tables that are closed here, or to the person, are left out and named. */
-async function readRelated(parts: DeskParts, kind: string, found: FoundRecord): Answer<RelatedRecords> {
+async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Promise<RelatedRecords> {
   const { access, tableApi } = parts;
-  if (kind === "history") return await readHistory(parts, found);
+  if (kind === "history") return await readHistory(parts, of);
   const tables = Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] : undefined;
   if (tables === undefined) {
     const kinds = Object.keys(tablesOfKind).join(", ");
-    return invalidInput(`include takes journal, attachments, answers, ${kinds}, history, not ${kind.slice(0, 40)}`);
+    throw invalidInput(`include takes journal, attachments, answers, ${kinds}, history, not ${kind.slice(0, 40)}`);
   }
   // The rules about calls judge these tables.
-  const queries = queriesOf(kind, found).filter(({ table }) => tables.includes(table));
+  const queries = queriesOf(kind, of).filter(({ table }) => tables.includes(table));
   // Said to be none, it would be taken for the truth.
-  if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
-  if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
-    const now = await readOnCall(parts, found);
-    if (!now.ok) return now;
-    if (now.value !== null) return success(now.value);
+  if (queries.length === 0) throw invalidInput(`a record of ${of.table} has no ${kind}; leave it out of include`);
+  if (kind === "on_call" && of.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
+    const now = await readOnCall(parts, of);
+    if (now !== null) return now;
   }
   const notes = new Set<string>();
   if (kind === "on_call") notes.add("the rota's order, not who is on shift now");
@@ -297,28 +292,27 @@ async function readRelated(parts: DeskParts, kind: string, found: FoundRecord): 
     const names = [...knownTable(table)?.summaryFields ?? [], ...more];
     const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
     const narrowed = { query: allOf(query, access.openRows(table)), fields };
-    const rows = await readOn(tableApi, table, narrowed, { wanted: maxRelated, maxRequests });
-    if (!rows.ok) {
-      if (!isKeptBack(rows.error)) return rows;
+    const found = await ifShown(readOn(tableApi, table, narrowed, { wanted: maxRelated, maxRequests }), null);
+    if (found === null) {
       notes.add(`ServiceNow hides ${table} from this user`);
       continue;
     }
-    isCut ||= rows.value.next !== null;
-    const shown = rows.value.rows.filter((row) => {
+    isCut ||= found.next !== null;
+    const shown = found.rows.filter((row) => {
       const resolved = states.get(storedValue(row, "sys_class_name"));
       return resolved === undefined || resolved !== storedValue(row, "state");
     });
-    done += rows.value.rows.length - shown.length;
+    done += found.rows.length - shown.length;
     records.push(...shown.map((row) => toShownRecord(parts, table, withoutHeading(row), names)));
   }
-  const words = new Set(titleWords(found.record).map((word) => word.toLowerCase()));
+  const words = new Set(titleWords(of.record).map((word) => word.toLowerCase()));
   const inCommon = ({ fields }: ShownRecord): number => {
     const title = fields.find(({ name }) => name === "short_description")?.value.toLowerCase() ?? "";
     return [...words].filter((word) => title.includes(word)).length;
   };
   if (kind === "similar") records.sort((a, b) => inCommon(b) - inCommon(a));
   if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
-  return success({ kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) });
+  return { kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) };
 }
 
 const maxIncluded = 8;
@@ -334,24 +328,21 @@ interface RecordViewRequest extends RecordName {
 export async function getRecord(
   parts: DeskParts,
   { id, table: named, fields, include = [] }: RecordViewRequest,
-): Answer<RecordView> {
-  if (include.length > maxIncluded) return invalidInput(`include: at most ${maxIncluded}`);
+): Promise<RecordView> {
+  if (include.length > maxIncluded) throw invalidInput(`include: at most ${maxIncluded}`);
   const found = await findRecord(parts, { id, table: named });
-  if (!found.ok) return found;
-  const { table, sysId, record } = found.value;
+  const { table, sysId, record } = found;
   parts.seen.note(record);
   const asksForAll = fields?.includes("*") === true;
-  const names = fields === undefined || asksForAll ? success(undefined) : await chosenFields(parts, table, fields);
-  if (!names.ok) return names;
-  const paths = names.value?.filter((name) => name.includes(".")) ?? [];
+  const names = fields === undefined || asksForAll ? undefined : await chosenFields(parts, table, fields);
+  const paths = names?.filter((name) => name.includes(".")) ?? [];
   const taskField = parts.access.taskField(table);
   if (taskField !== null && paths.some((path) => path.startsWith(`${taskField}.`))) {
-    return invalidInput(`read the ${taskField} by its number`);
+    throw invalidInput(`read the ${taskField} by its number`);
   }
-  const walked = paths.length === 0 ? success(record) : await parts.tableApi.row(table, sysId, paths);
-  if (!walked.ok) return walked;
-  const wanted = asksForAll ? Object.keys(record) : names.value;
-  const shown = toShownRecord(parts, table, { ...record, ...walked.value }, wanted);
+  const walked = paths.length === 0 ? record : await parts.tableApi.row(table, sysId, paths);
+  const wanted = asksForAll ? Object.keys(record) : names;
+  const shown = toShownRecord(parts, table, { ...record, ...walked }, wanted);
   const view: RecordView = {
     ...{ record: shown, version: storedValue(record, "sys_mod_count") },
     ...{ journal: null, files: null, answers: null, related: [] },
@@ -362,27 +353,16 @@ export async function getRecord(
     ...table === "sc_req_item" || table === "sc_task" ? ["answers"] : [],
     ...storedValue(record, "approval") === "rejected" ? ["approvals"] : [],
   ];
-  for (const kind of new Set([...include, ...useful])) {
-    const isAsked = include.includes(kind);
-    if (kind === "journal") {
-      const journal = await readJournal(parts, found.value);
-      if (!journal.ok) return journal;
-      view.journal = journal.value;
-      view.record = { ...shown, fields: shown.fields.filter(({ name }) => !journalFields.includes(name)) };
-    } else if (kind === "attachments") {
-      const files = await listFiles(parts, found.value);
-      if (!files.ok) return files;
-      view.files = files.value;
-    } else if (kind === "answers") {
-      const answers = await readAnswers(parts, found.value);
-      if (!answers.ok && isAsked) return answers;
-      const isNone = answers.ok && answers.value?.answers.length === 0; // many items ask nothing
-      if (isAsked || !isNone) view.answers = answers.ok ? answers.value ?? "hidden" : "unavailable";
-    } else {
-      const related = await readRelated(parts, kind, found.value);
-      if (!related.ok && isAsked) return related;
-      if (related.ok) view.related.push(related.value);
-    }
-  }
-  return success(view);
+  for (const kind of new Set(include)) await addPart(parts, view, kind, found);
+  for (const kind of useful) if (!include.includes(kind)) await attempt(addPart(parts, view, kind, found));
+  return view;
+}
+
+async function addPart(parts: DeskParts, view: RecordView, kind: string, found: FoundRecord): Promise<void> {
+  if (kind === "journal") {
+    view.journal = await readJournal(parts, found);
+    view.record = { ...view.record, fields: view.record.fields.filter(({ name }) => !journalFields.includes(name)) };
+  } else if (kind === "attachments") view.files = await listFiles(parts, found);
+  else if (kind === "answers") view.answers = await readAnswers(parts, found) ?? "hidden";
+  else view.related.push(await readRelated(parts, kind, found));
 }

@@ -1,9 +1,8 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
-import { success } from "../lib/result.ts";
 import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, invalidInput } from "./failure.ts";
+import { attempt, invalidInput } from "./failure.ts";
 import { isSysId, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
 import { linkTo, shownValue } from "./search.ts";
@@ -65,96 +64,85 @@ interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun
   readonly answers?: string | undefined;
 }
 
-export async function orderFromCatalog(parts: DeskParts, request: OrderRequest): Answer<OrderReport> {
+export async function orderFromCatalog(parts: DeskParts, request: OrderRequest): Promise<OrderReport> {
   const { action, item: named, dryRun } = request;
-  const open = parts.access.readable("sc_cat_item");
-  if (!open.ok) return open;
+  parts.access.readable("sc_cat_item");
   const nothing = { ...notOrdered, action, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };
   if (action === "show_cart" || (action === "submit_cart" && dryRun)) {
     const cart = await readCart(parts);
-    return cart.ok ? success({ ...nothing, cart: cart.value, madeFrom: JSON.stringify(cart.value) }) : cart;
+    return { ...nothing, cart, madeFrom: JSON.stringify(cart) };
   }
   if (action === "submit_cart") {
     const made = await post(parts, "/cart/submit_order", {});
-    return made.ok ? await report(parts, { ...nothing, dryRun: false, madeFrom: "" }, made.value) : made;
+    return await report(parts, { ...nothing, madeFrom: "" }, made);
   }
-  if (named === undefined) return invalidInput("item parameter is required");
-  const item = await readItem(parts, named);
-  if (!item.ok) return item;
-  return await orderItem(parts, request, item.value);
+  if (named === undefined) throw invalidInput("item parameter is required");
+  return await orderItem(parts, request, await readItem(parts, named));
 }
 
 async function orderItem(
   parts: DeskParts,
   { action, answers: text = "", quantity, dryRun }: OrderRequest,
   item: CatalogItem,
-): Answer<OrderReport> {
+): Promise<OrderReport> {
   const given = parseValueLines(text, "answers");
-  if (!given.ok) return invalidInput(given.error);
   const isForOther = ([name]: GivenValue): boolean =>
     name.trim().toLowerCase() === "requested_for" &&
     !item.questions.some((question) => question.name === "requested_for");
-  const answers = await resolveAnswers(parts, item, given.value.filter((each) => !isForOther(each)));
-  if (!answers.ok) return answers;
-  const other = given.value.find(isForOther);
+  const answers = await resolveAnswers(parts, item, given.filter((each) => !isForOther(each)));
+  const other = given.find(isForOther);
   const recipient = other === undefined
-    ? success(null)
+    ? null
     : await resolveReference(parts, { table: "sys_user", text: other[1], field: "requested_for" });
-  if (!recipient.ok) return recipient;
   if (item.isProducer) {
-    if (action === "add_to_cart") return invalidInput("a record producer does not go into a cart: use action=order");
-    if (recipient.value !== null) return invalidInput("a record producer takes no requested_for");
-    const open = await producerTable(parts, item);
-    if (!open.ok) return open;
+    if (action === "add_to_cart") throw invalidInput("a record producer does not go into a cart: use action=order");
+    if (recipient !== null) throw invalidInput("a record producer takes no requested_for");
+    await refuseClosedProducer(parts, item);
   }
-  const { variables, shown } = answers.value;
+  const { variables, shown } = answers;
   const step = item.isProducer ? "submit_producer" : action === "add_to_cart" ? "add_to_cart" : "order_now";
   const body = {
     ...(item.isProducer ? {} : { sysparm_quantity: String(quantity) }),
-    ...(recipient.value === null ? {} : { sysparm_requested_for: recipient.value.sysId }),
+    ...(recipient === null ? {} : { sysparm_requested_for: recipient.sysId }),
     variables,
   };
   const planned: OrderReport = {
     ...notOrdered,
     ...{ action, dryRun, item, answers: shown, quantity },
-    requestedFor: item.isProducer ? null : recipient.value?.name ?? parts.person.account.name,
+    requestedFor: item.isProducer ? null : recipient?.name ?? parts.person.account.name,
     madeFrom: JSON.stringify([item.sysId, step, body]),
   };
-  if (dryRun && item.isProducer) return success(planned);
-  if (dryRun) return success({ ...planned, cost: await costOf(parts, { item, quantity, variables }) });
+  if (dryRun && item.isProducer) return planned;
+  if (dryRun) return { ...planned, cost: await costOf(parts, { item, quantity, variables }) };
   const made = await post(parts, `/items/${item.sysId}/${step}`, body);
-  if (!made.ok) return made;
-  if (step === "submit_producer" || (step === "order_now" && made.value.number !== "")) {
-    return await report(parts, planned, made.value);
+  if (step === "submit_producer" || (step === "order_now" && made.number !== "")) {
+    return await report(parts, planned, made);
   }
   // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
-  const cart = await readCart(parts);
+  const cart = await attempt(readCart(parts));
   if (step === "add_to_cart" || !cart.ok || cart.value.lines.length !== 1) {
-    return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
+    return { ...planned, cart: cart.ok ? cart.value : unknownCart };
   }
-  const submitted = await post(parts, "/cart/submit_order", {});
-  return submitted.ok ? await report(parts, planned, submitted.value) : submitted;
+  return await report(parts, planned, await post(parts, "/cart/submit_order", {}));
 }
 
 /** A record producer writes into its own table, which has to be open here too. */
-async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem): Answer<string> {
+async function refuseClosedProducer({ tableApi, access }: DeskParts, item: CatalogItem): Promise<void> {
   const found = await tableApi.row("sc_cat_item_producer", item.sysId, ["table_name"]);
-  if (!found.ok) return found;
-  const table = storedValue(found.value, "table_name");
-  return table === ""
-    ? invalidInput("ServiceNow does not show which table the record producer writes to")
-    : access.writable(table);
+  const table = storedValue(found, "table_name");
+  if (table === "") throw invalidInput("ServiceNow does not show which table the record producer writes to");
+  access.writable(table);
 }
 
 type Ordered = z.output<typeof ordered>;
 
-function post({ callAs, person }: DeskParts, path: string, body: object): Answer<Ordered> {
+function post({ callAs, person }: DeskParts, path: string, body: object): Promise<Ordered> {
   const content = { type: "application/json", content: JSON.stringify(body) };
   return askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
 }
 
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
-async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Answer<OrderReport> {
+async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Promise<OrderReport> {
   const { tableApi, access, instance } = parts;
   const { sysId, table } = made;
   const isId = isSysId(sysId);
@@ -162,18 +150,18 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered): An
     ...planned,
     made: { number: made.number || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },
   };
-  if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
+  if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return whole;
   const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];
   const request = { query: `request=${sysId}`, fields, limit: maxItemsShown };
   const items = await tableApi.rowsIfShown("sc_req_item", request);
   const [first] = items;
-  if (first === undefined) return success(whole);
-  return success({
+  if (first === undefined) return whole;
+  return {
     ...whole,
     items: items.map(itemWords),
     total: shownPrice(first, "request.price"),
     approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId) : [],
-  });
+  };
 }
 
 /** `RITM0010003, 2 × Mobile phone, Fulfillment`. */
@@ -196,9 +184,8 @@ async function approversOf({ tableApi, access }: DeskParts, sysId: string): Prom
   return [...new Set(rows.map((row) => shownValue(row, "approver")))];
 }
 
-async function readCart({ callAs, person }: DeskParts): Answer<Cart> {
-  const parsed = await askJson(callAs, person, { path: `${catalogPath}/cart` }, z.record(z.string(), z.unknown()));
-  return parsed.ok ? success(toCart(parsed.value)) : parsed;
+async function readCart({ callAs, person }: DeskParts): Promise<Cart> {
+  return toCart(await askJson(callAs, person, { path: `${catalogPath}/cart` }, z.record(z.string(), z.unknown())));
 }
 
 /** Lines are grouped by how often they are paid; an empty cart has none. */
@@ -286,7 +273,7 @@ function sumOf(prices: readonly string[], quantity: number): string {
 
 /** How often the recurring price is paid, such as `monthly`. */
 async function frequencyOf({ tableApi }: DeskParts, { sysId }: CatalogItem): Promise<string> {
-  const row = await tableApi.row("sc_cat_item", sysId, ["recurring_frequency"]);
+  const row = await attempt(tableApi.row("sc_cat_item", sysId, ["recurring_frequency"]));
   const frequency = row.ok ? shownValue(row.value, "recurring_frequency").toLowerCase() : "";
   return frequency === "" ? "again and again, how often is NOT known" : frequency;
 }

@@ -85,7 +85,6 @@ function journalLines(entries: readonly JournalEntry[]): readonly string[] {
 
 function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
   if (answers === "hidden") return ["answers: ServiceNow hides them from this user"];
-  if (answers === "unavailable") return ["answers: could not be read now; try include=answers"];
   if (answers.answers.length === 0) return ["answers: none that the user may see"];
   return [
     `answers${answers.isCut ? " (the first; read each item by its number)" : ""}:`,
@@ -246,7 +245,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         cursor: given(input.cursor),
       };
       return await answerWith(servicenow, servicenow.desk.search(search, callerOf(context)), (page) => {
-        const { table, records, understood, cursor, total, hint } = page;
+        const { table, records, understood, cursor, total } = page;
         const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
         const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
         const part = Number(input.cursor ?? "") === 0 ? "the first " : "further ";
@@ -257,7 +256,6 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
           : `${part}${records.length}${ofTotal}`;
         const lines = [
           `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
-          ...(hint === undefined ? [] : [hint]),
           ...listLines(records),
           ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
         ];

@@ -2,7 +2,7 @@
 import { isNumber, truthOf } from "./field_values.ts";
 import { knownTable, namingFields, tableNameOf } from "./tables.ts";
 import type { DeskParts } from "./table_api.ts";
-import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
+import { attempt, excerpt, invalidInput } from "./failure.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
@@ -17,7 +17,6 @@ import { findColumn, type FoundColumn, isNumeric } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
 import { anyOf, type Condition, encodedOperator, type Operator, parseConditions, toQueryValues } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
-import { success } from "../lib/result.ts";
 
 /** A field that a condition is about. `isFilled`: each row that fits has something in it. */
 export interface CheckedField {
@@ -30,23 +29,26 @@ interface Comparison extends Condition {
   readonly operator: Operator;
 }
 
-/** A term, and the same in words. */
-type Term = Outcome<{ readonly term: string; readonly words: string }>;
+/** A term of a query, and the same in words. */
+interface Term {
+  readonly term: string;
+  readonly words: string;
+}
 
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const journalTypes = /^journal/;
 
 /** What lines of conditions ask of a table: terms of a query, the same in words, and what they are about. */
 export async function resolveConditions(parts: DeskParts, table: string, where: string) {
-  const parsed = parseConditions(where);
-  if (!parsed.ok) return invalidInput(parsed.error);
-  const { conditions, order } = parsed.value;
+  const { conditions, order } = parseConditions(where);
   const [terms, understood]: [string[], string[]] = [[], []];
   const checked: CheckedField[] = [];
   for (const [index, condition] of conditions.entries()) {
-    const resolved = await resolveOne(parts, table, condition);
-    if (!resolved.ok) return resolved;
-    const { term, words, path } = resolved.value;
+    const found = await findColumn(parts, table, condition.field);
+    const { path, column, owner } = found;
+    const { term, words: meant } = await conditionTerm(parts, found, condition);
+    const isKnown = owner.columns.some(({ name }) => name === column.name);
+    const words = isKnown ? meant : `${meant} (whether there is such a field is not known here)`;
     const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
     const isFilled = isAlone && !/^!=$|^not|^is empty$/.test(condition.operator);
     // Through an empty reference there is no field, for everyone.
@@ -58,40 +60,24 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
     } else if (isOneTerm(before) && isOneTerm(term)) {
       terms[terms.length - 1] = anyOf([before, term]);
       understood[understood.length - 1] = `${said} or ${words}`;
-    } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
+    } else throw invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
   }
   const nameField = knownTable(table)?.nameFields[0];
   /** A name that a condition asks for. */
-  const named = conditions.find(({ field, operator }) => operator === "=" && field.trim().toLowerCase() === nameField)
-    ?.value;
-  return success({ terms, understood, checked, order, named });
-}
-
-async function resolveOne(
-  parts: DeskParts,
-  table: string,
-  condition: Condition,
-): Answer<{ readonly term: string; readonly words: string; readonly path: string }> {
-  const found = await findColumn(parts, table, condition.field);
-  if (!found.ok) return found;
-  const { path, column, owner } = found.value;
-  const resolved = await conditionTerm(parts, found.value, condition);
-  if (!resolved.ok) return resolved;
-  const isKnown = owner.columns.some(({ name }) => name === column.name);
-  const doubt = isKnown ? "" : " (whether there is such a field is not known here)";
-  return success({ ...resolved.value, words: `${resolved.value.words}${doubt}`, path });
+  const named = conditions.find(({ field, operator }) => operator === "=" && field.trim() === nameField)?.value;
+  return { terms, understood, checked, order, named };
 }
 
 async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Condition): Promise<Term> {
   const { path, column } = found;
-  const { operator, value, listed } = condition;
+  const { operator, value } = condition;
   if (operator === "is empty" || operator === "is not empty") {
     const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
-    return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
+    return { term: `${path}${sign}`, words: `${path} ${operator}` };
   }
   const comparison: Comparison = { ...condition, operator };
   if (journalTypes.test(column.type)) {
-    return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
+    throw invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
   }
   if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
   if (column.reference !== null) return await referenceTerm(parts, found, comparison);
@@ -100,28 +86,23 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
   const isText = /contains$|^starts/.test(operator);
   if (column.choice !== "none" && !(isText && column.choice === "untold")) {
     const known = await choicesOfColumn(parts, found.owner, column);
-    if (!known.ok) return known;
-    if (column.choice === "list" || known.value.choices.length > 0) {
-      return await choiceTerm(parts, found, { comparison, known: known.value });
+    if (column.choice === "list" || known.choices.length > 0) {
+      return await choiceTerm(parts, found, { comparison, known });
     }
   }
   if (isNumeric(column.type) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
-    return invalidInput(`${path} must be a number`);
+    throw invalidInput(`${path} must be a number`);
   }
   // Numbers of records have no commas in them.
-  return textTerm(
-    path,
-    column.name === "number" && listed === undefined ? { ...comparison, listed: "words" } : comparison,
-  );
+  return textTerm(path, column.name === "number" ? { listed: "words", ...comparison } : comparison);
 }
 
 /** Each of several alternatives, or the whole value where it is one. */
-async function alternatives<T>(value: string, resolve: (part: string) => Answer<readonly T[]>): Answer<readonly T[]> {
-  const whole = await resolve(value);
+async function alternatives<T>(value: string, resolve: (part: string) => Promise<readonly T[]>): Promise<readonly T[]> {
   const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
-  if (whole.ok || parts.length < 2) return whole;
-  const all = await inTurn(parts, resolve);
-  return all.ok ? success(all.value.flat()) : all;
+  if (parts.length < 2) return await resolve(value);
+  const whole = await attempt(resolve(value));
+  return whole.ok ? whole.value : (await Array.fromAsync(parts, resolve)).flat();
 }
 
 async function choiceTerm(
@@ -133,27 +114,25 @@ async function choiceTerm(
   const { operator, value } = comparison;
   const isOpen = operator === "=" && isOpenState(found, value);
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
-  if (isOpen && !isLabel) return success(await openTerm(parts, found.owner.table));
+  if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
   const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
   if (isText) return textTerm(path, comparison);
   const values = await alternatives(value, async (part) => {
     const matching = valuesOfChoice(part, choices);
-    if (matching.length > 0) return success(matching);
-    if (isWhole) return invalidInput(`${path} cannot be "${excerpt(part)}"; its values: ${listChoices(choices)}`);
-    if (/[|,]|\bor\b/i.test(part)) return invalidInput(`${path}: give one value, or several separated by |`);
+    if (matching.length > 0) return matching;
+    if (isWhole) throw invalidInput(`${path} cannot be "${excerpt(part)}"; its values: ${listChoices(choices)}`);
+    if (/[|,]|\bor\b/i.test(part)) throw invalidInput(`${path}: give one value, or several separated by |`);
     const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices });
-    if (seen === null) return invalidInput(notAmongKnown(path, part, choices));
-    return success(seen.length > 0 ? seen.map((each) => each.value) : [part]);
+    if (seen === null) throw invalidInput(notAmongKnown(path, part, choices));
+    return seen.length > 0 ? seen.map((each) => each.value) : [part];
   });
-  if (!values.ok) return values;
-  const labels = values.value.map((each) =>
+  const labels = values.map((each) =>
     labelOf(each, choices) ?? `${each} (as given: ServiceNow does not show this user its values)`
   );
   // If choices were found in records, people can have stored any text.
-  const stored = toQueryValues(values.value);
-  if (!stored.ok) return invalidInput(`${path} ${stored.error}`);
+  const stored = toQueryValues(values, path);
   const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
-  return termsOf(path, operator, stored.value, named);
+  return termsOf(path, operator, stored, named);
 }
 
 async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison): Promise<Term> {
@@ -161,35 +140,30 @@ async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: C
   const { operator, value } = comparison;
   const table = column.reference ?? "";
   if (operator !== "=" && operator !== "!=") {
-    return parts.access.mayRead(table) && !/^[<>]/.test(operator)
-      ? textTerm(`${path}.${namingFields(table)[0] ?? "name"}`, comparison)
-      : invalidInput(`${path} is compared by name: use = or !=`);
+    if (!parts.access.mayRead(table) || /^[<>]/.test(operator)) {
+      throw invalidInput(`${path} is compared by name: use = or !=`);
+    }
+    return textTerm(`${path}.${namingFields(table)[0] ?? "name"}`, comparison);
   }
   const resolved = await alternatives<Reference>(value, async (part) => {
     if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
       const groups = await myGroups(parts);
-      return groups.ok && groups.value.length === 0
-        ? invalidInput(`${path}: ServiceNow shows no group of this user`)
-        : groups;
+      if (groups.length === 0) throw invalidInput(`${path}: ServiceNow shows no group of this user`);
+      return groups;
     }
     const one = await resolveReference(parts, { table, text: part, field: path });
-    if (!one.ok) return one;
     const isOwnApproval = found.owner.table === "sysapproval_approver" && path === "approver" &&
       /^(me|myself|@me)$/i.test(part);
     const inPlaceOf = isOwnApproval ? await delegatorsOf(parts) : [];
-    return success([
-      one.value,
-      ...inPlaceOf.map((each) => ({ ...each, name: `${each.name} (the user is a delegate)` })),
-    ]);
+    return [one, ...inPlaceOf.map((each) => ({ ...each, name: `${each.name} (the user is a delegate)` }))];
   });
-  if (!resolved.ok) return resolved;
-  const names = resolved.value.map(({ name }) => name);
+  const names = resolved.map(({ name }) => name);
   if (column.type === "glide_list") {
     const sign = operator === "=" ? "LIKE" : "NOT LIKE";
-    const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
-    return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
+    const terms = resolved.map(({ sysId }) => `${path}${sign}${sysId}`);
+    return { term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` };
   }
-  return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
+  return termsOf(path, operator, resolved.map(({ sysId }) => sysId), names);
 }
 
 async function dateTerm(
@@ -200,7 +174,7 @@ async function dateTerm(
   const dates = await datesOf(parts, value);
   if (dates === null) {
     const shown = excerpt(value);
-    return invalidInput(
+    throw invalidInput(
       `${path}: "${shown}" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
     );
   }
@@ -218,15 +192,14 @@ async function dateTerm(
     "<=": [`${path}<=${until}`, `until ${last}`],
   };
   const [term, said] = terms[operator] ?? [];
-  return term === undefined
-    ? invalidInput(`${path} is a date: use =, >, >=, < or <=`)
-    : success({ term, words: `${path} ${said}${isDay ? "" : " UTC"}${zone}` });
+  if (term === undefined) throw invalidInput(`${path} is a date: use =, >, >=, < or <=`);
+  return { term, words: `${path} ${said}${isDay ? "" : " UTC"}${zone}` };
 }
 
 function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {
   const classes = value.split(/[|,]/).map(tableNameOf);
   const closed = classes.find((name) => !access.mayRead(name));
-  if (closed !== undefined) return invalidInput(`${path}: the table ${excerpt(closed)} cannot be read here`);
+  if (closed !== undefined) throw invalidInput(`${path}: the table ${excerpt(closed)} cannot be read here`);
   return termsOf(path, operator, classes, classes);
 }
 
@@ -236,10 +209,7 @@ function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
 }
 
 /** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
-async function openTerm(
-  parts: DeskParts,
-  owner: string,
-): Promise<{ readonly term: string; readonly words: string }> {
+async function openTerm(parts: DeskParts, owner: string): Promise<Term> {
   const { states, isAssumed } = await resolvedStates(parts, owner === "task" ? ["incident", "problem"] : [owner]);
   const resolved = [...states].map(([table, state]) =>
     owner === "task" ? `sys_class_name!=${table}^ORstate!=${state}` : `state!=${state}`
@@ -256,20 +226,18 @@ function isOneTerm(term: string): boolean {
 function textTerm(path: string, { operator, value, listed }: Comparison): Term {
   const separator = listed === "never" ? null : listed === "words" ? /\s*(?:\||,|\bor\b)\s*/i : /\s*\|\s*/;
   const parts = separator === null ? [value] : value.split(separator).filter((part) => part !== "");
-  const values = toQueryValues(parts);
-  if (!values.ok) return invalidInput(`${path} ${values.error}`);
-  if (parts.length === 0) return invalidInput(`${path} must not be empty`);
-  return /^[<>]/.test(operator) && parts.length > 1
-    ? invalidInput(`${path} ${operator} takes one value`)
-    : termsOf(path, operator, values.value, parts.map((part) => part.trim()));
+  const values = toQueryValues(parts, path);
+  if (parts.length === 0) throw invalidInput(`${path} must not be empty`);
+  if (/^[<>]/.test(operator) && parts.length > 1) throw invalidInput(`${path} ${operator} takes one value`);
+  return termsOf(path, operator, values, parts.map((part) => part.trim()));
 }
 
 function booleanTerm(path: string, operator: Operator, value: string): Term {
   const isTrue = truthOf(value);
-  if (isTrue === null) return invalidInput(`${path} is true or false`);
-  if (operator !== "=" && operator !== "!=") return invalidInput(`${path} is true or false: use =`);
+  if (isTrue === null) throw invalidInput(`${path} is true or false`);
+  if (operator !== "=" && operator !== "!=") throw invalidInput(`${path} is true or false: use =`);
   const wanted = String(isTrue === (operator === "="));
-  return success({ term: `${path}=${wanted}`, words: `${path} is ${wanted}` });
+  return { term: `${path}=${wanted}`, words: `${path} is ${wanted}` };
 }
 
 /** One term for several values: any of them, or none of them. */
@@ -278,5 +246,5 @@ function termsOf(path: string, operator: Operator, values: readonly string[], la
   const isNegative = operator === "!=" || operator === "not contains";
   const term = isNegative ? checked.join("^") : anyOf(checked);
   const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;
-  return success({ term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` });
+  return { term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` };
 }

@@ -1,9 +1,8 @@
 /** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
 import { isObject, parseJson } from "../lib/json.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import { displayValue, isNumber, type RecordFields, storedValue, truthOf } from "./field_values.ts";
 import { type DeskParts, isPlatformField } from "./table_api.ts";
-import { type Answer, excerpt, inTurn, invalidInput, type Outcome } from "./failure.ts";
+import { excerpt, invalidInput } from "./failure.ts";
 import { type Column, isNumeric, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import {
   choicesOfColumn,
@@ -32,57 +31,62 @@ const maxLines = 2_000;
  */
 export type GivenValue = readonly [name: string, value: string, next?: string];
 
-/** Why a text that lines follow is refused: pasted words must not set fields. */
-export function linesAfterText(name: string, next: string, parameter: string): string {
+/** Refuses a text that a line follows: pasted words must not set fields. */
+export function refuseLineAfter(name: string, next: string | undefined, parameter: string): void {
+  if (next === undefined) return;
   const shown = next.trim().slice(0, 60).toWellFormed();
-  return `${parameter}: the lines after ${name} may be part of its text ("${shown}"); ` +
-    `give a JSON object: {"${name}": "…", …}`;
+  throw invalidInput(
+    `${parameter}: the lines after ${name} may be part of its text ("${shown}"); ` +
+      `give a JSON object: {"${name}": "…", …}`,
+  );
 }
 
 /** A line that is not `name=value` is refused: pasted text must not set fields. */
-export function parseValueLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
+export function parseValueLines(text: string, parameter: string): readonly GivenValue[] {
   const values = text.trim().startsWith("{") ? fromJson(text, parameter) : fromLines(text, parameter);
-  if (!values.ok) return values;
-  if (values.value.length > maxValues) return failure(`${parameter} takes at most ${maxValues} values`);
-  const names = values.value.map(([name]) => name.trim().toLowerCase());
+  if (values.length > maxValues) throw invalidInput(`${parameter} takes at most ${maxValues} values`);
+  const names = values.map(([name]) => name.trim().toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return failure(`${parameter} gives ${excerpt(twice)} twice`);
-  const long = values.value.find(([, value]) => value.length > maxTextCharacters);
-  return long === undefined ? values : failure(`${excerpt(long[0])} must have at most ${maxTextCharacters} characters`);
+  if (twice !== undefined) throw invalidInput(`${parameter} gives ${excerpt(twice)} twice`);
+  const long = values.find(([, value]) => value.length > maxTextCharacters);
+  if (long !== undefined) throw invalidInput(`${excerpt(long[0])} must have at most ${maxTextCharacters} characters`);
+  return values;
 }
 
-function fromJson(text: string, parameter: string): Result<readonly GivenValue[], string> {
+function fromJson(text: string, parameter: string): readonly GivenValue[] {
   const parsed = parseJson(text);
-  if (!isObject(parsed)) return failure(`${parameter} begins like JSON and is none`);
+  if (!isObject(parsed)) throw invalidInput(`${parameter} begins like JSON and is none`);
   const values = Object.entries(parsed);
   const wrong = values.find(([, value]) => value !== null && !["string", "number", "boolean"].includes(typeof value));
-  if (wrong !== undefined) return failure(`${parameter}: ${excerpt(wrong[0])} must be a text, a number, true or false`);
-  return success(values.map(([name, value]) => [name, String(value ?? "")] as const));
+  if (wrong !== undefined) {
+    throw invalidInput(`${parameter}: ${excerpt(wrong[0])} must be a text, a number, true or false`);
+  }
+  return values.map(([name, value]) => [name, String(value ?? "")] as const);
 }
 
-function fromLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
+function fromLines(text: string, parameter: string): readonly GivenValue[] {
   const values: GivenValue[] = [];
   const lines = text.split(/\r?\n/, maxLines + 1);
-  if (lines.length > maxLines) return failure(`${parameter} takes at most ${maxValues} values`);
+  if (lines.length > maxLines) throw invalidInput(`${parameter} takes at most ${maxValues} values`);
   const filled = lines.filter((line) => line.trim() !== "");
   for (const [index, line] of filled.entries()) {
     const [, name, value = ""] = /^\s*([^=\n]{1,200}?)\s*=\s?([^]*)$/.exec(line) ?? [];
     if (name === undefined) {
-      return failure(
+      throw invalidInput(
         `${parameter}: "${excerpt(line)}" is not name=value; give a text of several lines ` +
           'as JSON: {"description": "first\\nsecond"}',
       );
     }
     const second = /(?:[,;]|\sand\s)\s*([a-z][a-z_]{2,})\s*=/.exec(value)?.[1];
     if (second !== undefined) { // several in one line would all end up in the first field
-      return failure(
+      throw invalidInput(
         `${parameter}: ${second} stands in the value of ${name}; give a JSON object: {"${name}": "…", "${second}": "…"}`,
       );
     }
     const next = filled[index + 1];
     values.push(next === undefined ? [name, value.trim()] : [name, value.trim(), next]);
   }
-  return success(values);
+  return values;
 }
 
 export interface ResolvedValue {
@@ -100,26 +104,25 @@ export async function resolveValues(
   columns: TableColumns,
   values: readonly GivenValue[],
   record: RecordFields = {},
-): Answer<readonly ResolvedValue[]> {
+): Promise<readonly ResolvedValue[]> {
   const resolved: ResolvedValue[] = [];
   for (const [given, value, next] of values) {
     const column = await namedColumn(parts, columns, given);
-    if (column === null) return invalidInput(unknownColumn(columns, given));
-    if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
+    if (column === null) throw invalidInput(unknownColumn(columns, given));
+    if (resolved.some(({ name }) => name === column.name)) throw invalidInput(`${column.name} is given twice`);
     const changed = new Set(resolved.map(({ name }) => name));
     const kept = Object.keys(record).filter((name) => !changed.has(name)).map((name) => storedValue(record, name));
     const others = [...resolved.map(({ stored }) => stored), ...kept];
-    const one = await resolveValue(parts, { columns, column, value, record, others });
-    if (!one.ok) return one;
-    const { isText = false, ...resolution } = one.value;
-    if (isText && next !== undefined) return invalidInput(linesAfterText(column.name, next, "values"));
-    resolved.push({ name: column.name, column, ...resolution });
+    const { isText = false, ...one } = await resolveValue(parts, { columns, column, value, record, others });
+    if (isText) refuseLineAfter(column.name, next, "values");
+    resolved.push({ name: column.name, column, ...one });
   }
-  return success(resolved);
+  return resolved;
 }
 
 /** `isText`: any text would be taken. */
-type Value = Outcome<Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean }>;
+type Value = Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean };
+
 async function resolveValue(
   parts: DeskParts,
   { columns, column, value, record, others }: {
@@ -132,28 +135,25 @@ async function resolveValue(
   },
 ): Promise<Value> {
   const { name, type, reference } = column;
-  if (isPlatformField(name)) return invalidInput(`${name} is kept by ServiceNow itself`);
+  if (isPlatformField(name)) throw invalidInput(`${name} is kept by ServiceNow itself`);
   if (name === "comments") {
-    return invalidInput("comments go to the caller: use servicenow_add_note with audience=caller");
+    throw invalidInput("comments go to the caller: use servicenow_add_note with audience=caller");
   }
-  if (value === "") return success({ stored: "", shown: "" });
+  if (value === "") return { stored: "", shown: "" };
   if (reference !== null && type === "glide_list") {
     return await listValue(parts, { table: reference, text: value, field: name }, record);
   }
   if (reference !== null) {
     const one = await resolveReference(parts, { table: reference, text: value, field: name });
-    return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
+    return { stored: one.sysId, shown: one.name };
   }
   if (type === "boolean") {
     const isTrue = truthOf(value);
-    return isTrue === null
-      ? invalidInput(`${name} is true or false`)
-      : success({ stored: String(isTrue), shown: String(isTrue) });
+    if (isTrue === null) throw invalidInput(`${name} is true or false`);
+    return { stored: String(isTrue), shown: String(isTrue) };
   }
   if (column.choice !== "none") {
-    const known = await choicesOfColumn(parts, columns, column);
-    if (!known.ok) return known;
-    const { choices, isWhole } = known.value;
+    const { choices, isWhole } = await choicesOfColumn(parts, columns, column);
     if (choices.length > 0 && (isWhole || valuesOfChoice(value, choices).length > 0)) {
       // one label may stand for several values, each with another value of the field that it depends on
       const offered = choices.filter(({ dependsOn = "" }) => dependsOn === "" || others.includes(dependsOn));
@@ -162,19 +162,19 @@ async function resolveValue(
     if (column.choice === "list") {
       // Not all are known: as a record has it stored, or as it was given.
       const found = await unlistedChoice(parts, columns, { name, word: value, choices });
-      if (found === null) return invalidInput(notAmongKnown(name, value, choices));
+      if (found === null) throw invalidInput(notAmongKnown(name, value, choices));
       const doubt = `whether ${name} has such a value is not known: it is sent as given`;
       const [one] = found;
-      return success(one ? { stored: one.value, shown: one.label } : { stored: value, shown: value, doubt });
+      return one ? { stored: one.value, shown: one.label } : { stored: value, shown: value, doubt };
     }
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     return await dateValue(parts, { name, value, isDay: type === "glide_date" });
   }
   if (isNumeric(type) && !isNumber(value)) {
-    return invalidInput(`${name} must be a number`);
+    throw invalidInput(`${name} must be a number`);
   }
-  return success({ stored: value, shown: value, isText: !isNumeric(type) });
+  return { stored: value, shown: value, isText: !isNumeric(type) };
 }
 
 /** `+ada, -ben` changes the list that the record has; names alone are the whole list, and must keep those in it. */
@@ -187,29 +187,27 @@ async function listValue(
   const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
   const now = idsOf(storedValue(record, field.field));
   if (names.every((name) => /^[+-]/.test(name))) {
-    const signed = await inTurn(["+", "-"], (sign) => {
+    const idsBehind = async (sign: string): Promise<readonly string[]> => {
       const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(1).trim());
-      return own.length === 0 ? success({ stored: "" }) : resolveList(parts, { ...field, text: own.join(",") });
-    });
-    if (!signed.ok) return signed;
-    const [added = [], removed = []] = signed.value.map(({ stored }) => idsOf(stored));
+      return own.length === 0 ? [] : idsOf((await resolveList(parts, { ...field, text: own.join(",") })).stored);
+    };
+    const [added, removed] = [await idsBehind("+"), await idsBehind("-")];
     const stored = [...new Set([...now, ...added])].filter((id) => !removed.includes(id)).join(",");
-    return success({ stored, shown: text });
+    return { stored, shown: text };
   }
   const whole = await resolveList(parts, { ...field, text });
-  const isLost = whole.ok && now.some((id) => !whole.value.stored.split(",").includes(id));
-  return isLost
-    ? invalidInput(`${field.field} has ${displayValue(record, field.field)}: write +NAME to add and -NAME to remove`)
-    : whole;
+  if (now.every((id) => whole.stored.split(",").includes(id))) return whole;
+  const shown = displayValue(record, field.field);
+  throw invalidInput(`${field.field} has ${shown}: write +NAME to add and -NAME to remove`);
 }
 
 function choiceValue(name: string, value: string, choices: ColumnChoices["choices"]): Value {
   const [stored, other] = valuesOfChoice(value, choices);
   if (stored !== undefined && other === undefined) {
-    return success({ stored, shown: labelOf(stored, choices) ?? stored });
+    return { stored, shown: labelOf(stored, choices) ?? stored };
   }
   const listed = listChoices(choices);
-  return invalidInput(
+  throw invalidInput(
     stored === undefined
       ? `${name} cannot be "${excerpt(value)}"; its values: ${listed}`
       : `${name} "${excerpt(value)}" means several values; give one of: ${listed}`,

@@ -5,8 +5,8 @@
 import * as z from "zod";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { allOf, newestFirst } from "./conditions.ts";
-import type { Answer, Outcome, ServicenowFailure } from "./failure.ts";
-import { parseSysId, type RecordFields, storedValue } from "./field_values.ts";
+import { type Answer, type Outcome, Refusal, type ServicenowFailure } from "./failure.ts";
+import { isSysId, type RecordFields, storedValue } from "./field_values.ts";
 import { createTableApi, type DeskParts, personFields } from "./table_api.ts";
 import { askJson, type Caller } from "./calls.ts";
 import { maxReplyBytes } from "./transport.ts";
@@ -21,13 +21,6 @@ type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";
 /** The table of a kind's records. */
 function tableOf(kind: RecordKind): string {
   return kind === "catalog" ? "sc_cat_item" : kind;
-}
-
-/** The page of a record for users: a form inside the instance's own frame. */
-function pageOf(origin: string, table: string, sysId: string): string {
-  return table === "kb_knowledge" || table === "sc_cat_item"
-    ? linkTo(origin, table, sysId)
-    : `${origin}/nav_to.do?uri=${encodeURIComponent(`${table}.do?sys_id=${sysId}`)}`;
 }
 
 const scheme = "servicenow://";
@@ -45,8 +38,8 @@ const recordKinds = Object.keys(described) as RecordKind[];
 export function servicenowResources(
   { reader, describe }: {
     readonly reader: {
-      read(kind: RecordKind, text: string, caller: Caller): ReadRecord;
-      me(caller: Caller): ReadRecord;
+      read(kind: RecordKind, text: string, caller: Caller): Answer<ReadRecord>;
+      me(caller: Caller): Answer<ReadRecord>;
     };
     readonly describe: (failure: ServicenowFailure) => { readonly error: string; readonly detail: string };
   },
@@ -97,44 +90,42 @@ function parseUri(uri: string): "me" | { readonly kind: RecordKind; readonly id:
 const catalogItem = z.record(z.string(), z.unknown());
 
 /** A record and its page for people. `fields` are those that this user may see; catalog items have nested ones. */
-type ReadRecord = Answer<{
+interface ReadRecord {
   readonly sysId: string;
   readonly fields: RecordFields | Readonly<Record<string, unknown>>;
   readonly selfLink: string;
-}>;
+}
 
 function found(
   { instance }: DeskParts,
   table: string,
   sysId: string,
-  fields: RecordFields | Readonly<Record<string, unknown>>,
-) {
-  return success({ sysId, fields, selfLink: pageOf(instance.origin, table, sysId) });
+  fields: ReadRecord["fields"],
+): ReadRecord {
+  return { sysId, fields, selfLink: linkTo(instance.origin, table, sysId) };
 }
 
-export async function readResource(parts: DeskParts, { kind, value, isNumber }: ResourceId): ReadRecord {
+export async function readResource(parts: DeskParts, { kind, value, isNumber }: ResourceId): Promise<ReadRecord> {
   const { callAs, instance, person } = parts;
   const table = tableOf(kind);
   const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
   if (isNumber) {
     // A number may stand for several versions of an article: the newest is meant.
-    const first = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
-    if (!first.ok) return first;
-    const row = first.value;
-    return row === undefined ? failure({ reason: "not_found" }) : found(parts, table, storedValue(row, "sys_id"), row);
+    const row = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
+    if (row === undefined) throw new Refusal({ reason: "not_found" });
+    return found(parts, table, storedValue(row, "sys_id"), row);
   }
   const item = { path: `/api/sn_sc/servicecatalog/items/${value}`, notFoundStatus: 400 };
   const record = await (kind === "catalog" ? askJson(callAs, person, item, catalogItem) : tableApi.row(table, value));
-  return record.ok ? found(parts, table, value, record.value) : record;
+  return found(parts, table, value, record);
 }
 
 /** Reads the person's own profile. */
-export async function readProfile(parts: DeskParts): ReadRecord {
+export async function readProfile(parts: DeskParts): Promise<ReadRecord> {
   const { sysId } = parts.person.account;
   const record = await parts.tableApi.row("sys_user", sysId, personFields);
-  if (!record.ok) return record;
   // An instance that ignores `sysparm_fields` must not make this more than the profile.
-  const shown = Object.entries(record.value).filter(([name]) => personFields.includes(name));
+  const shown = Object.entries(record).filter(([name]) => personFields.includes(name));
   return found(parts, "sys_user", sysId, Object.fromEntries(shown));
 }
 
@@ -221,15 +212,13 @@ interface ResourceId {
 /** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
 export function parseResourceId(kind: RecordKind, text: string): Outcome<ResourceId> {
   const prefix = knownTable(tableOf(kind))?.numberPrefix ?? "";
-  const sysId = parseSysId(text);
-  if (sysId.ok) return success({ kind, value: sysId.value, isNumber: false });
-  if (prefix === "") return sysId;
+  if (isSysId(text)) return success({ kind, value: text.toLowerCase(), isNumber: false });
   const number = text.toUpperCase();
-  if (number.startsWith(prefix) && /^\d{4,12}$/.test(number.slice(prefix.length))) {
+  if (prefix !== "" && number.startsWith(prefix) && /^\d{4,12}$/.test(number.slice(prefix.length))) {
     return success({ kind, value: number, isNumber: true });
   }
-  const expected = `32 hexadecimal digits, or a number such as ${prefix}0010001`;
-  return failure({ reason: "invalid_record_id", expected });
+  const expected = prefix === "" ? "" : `, or a number such as ${prefix}0010001`;
+  return failure({ reason: "invalid_record_id", expected: `32 hexadecimal digits${expected}` });
 }
 
 /**

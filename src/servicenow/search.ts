@@ -1,9 +1,8 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
 import * as z from "zod";
-import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
-import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
+import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { displayValue, htmlToText, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumns, type TableColumns } from "./columns.ts";
@@ -38,52 +37,45 @@ interface Selection {
   readonly order: readonly string[];
   /** A name that a condition asks for. */
   readonly named: string | undefined;
+  /** What was not taken as conditions. */
+  readonly words: string | undefined;
+  readonly where: string;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
   readonly narrower?: Selection;
 }
 
-/** Words and conditions become one query. */
-export async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Answer<Selection> {
+/**
+ * Words and conditions become one query. Conditions and encoded queries that came as words are conditions, where they
+ * begin with a field of the table.
+ */
+export async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Promise<Selection> {
   const table = parts.access.readable(named);
-  if (!table.ok) return table;
-  const conditions = await resolveConditions(parts, table.value, where);
-  if (!conditions.ok) return conditions;
-  const { terms, understood, ...asked } = conditions.value;
-  const open = parts.access.openRows(table.value);
+  const field = words === undefined ? null : comparedField(words.trim());
+  if (words !== undefined && field !== null) {
+    const isField = words.includes("^") || columnNamed(await columnsOf(parts, table), field) !== undefined;
+    if (isField) return await select(parts, { table, where: where === "" ? words : `${where}\n${words}` });
+  }
+  const { terms, understood, ...asked } = await resolveConditions(parts, table, where);
+  const open = parts.access.openRows(table);
   const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
-    ...asked,
-    table: table.value,
+    ...{ ...asked, table, words, where },
     query: allOf(...textual, open, ...terms),
     understood: [...said, ...understood],
   });
-  if (words === undefined) return success(selection([], []));
+  if (words === undefined) return selection([], []);
   const parsed = parseWords(words);
-  if (!parsed.ok) return parsed;
-  const fields = await wordFields(parts, table.value);
-  if (!fields.ok) return fields;
+  const fields = await wordFields(parts, table);
   const said = `with the words ${words.trim().slice(0, 200)}`;
   // Each word has to be in one of the fields, in any order.
-  const termsIn = (names: readonly string[]) =>
-    parsed.value.map((word) => anyOf(names.map((name) => `${name}LIKE${word}`)));
-  const whole = selection(termsIn(fields.value), [said]);
-  const own = fields.value.filter((field) => !field.includes("."));
-  if (own.length === 0 || own.length === fields.value.length) return success(whole);
-  const others = fields.value.filter((field) => field.includes(".")).join(", ");
+  const termsIn = (names: readonly string[]) => parsed.map((word) => anyOf(names.map((name) => `${name}LIKE${word}`)));
+  const whole = selection(termsIn(fields), [said]);
+  const own = fields.filter((field) => !field.includes("."));
+  if (own.length === 0 || own.length === fields.length) return whole;
+  const others = fields.filter((field) => field.includes(".")).join(", ");
   const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
-  return success({ ...whole, narrower: selection(termsIn(own), [unsearched]) });
-}
-
-/** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
-export async function withConditions<Search extends RecordsWanted>(parts: DeskParts, search: Search): Promise<Search> {
-  const { words = "", where, table } = search;
-  const field = comparedField(words.trim());
-  const readable = parts.access.readable(table);
-  if (field === null || !readable.ok) return search;
-  const columns = await columnsOf(parts, readable.value);
-  if (!columns.ok || (columnNamed(columns.value, field) === undefined && !words.includes("^"))) return search;
-  return { ...search, words: undefined, where: where === undefined ? words : `${where}\n${words}` };
+  return { ...whole, narrower: selection(termsIn(own), [unsearched]) };
 }
 
 /**
@@ -99,45 +91,44 @@ export async function readSelection(
   },
 ) {
   const request = { query: allOf(query, ...order), fields: [...fields, ...checked.map(({ path }) => path)] };
-  const read = await readOn(parts.tableApi, table, request, reading);
+  const read = await attempt(readOn(parts.tableApi, table, request, reading));
   if (!read.ok && read.error.reason === "forbidden" && narrower !== undefined) {
     return await readSelection(parts, narrower, { fields, order, ...reading });
   }
-  if (!read.ok) return read;
+  if (!read.ok) throw new Refusal(read.error);
   const { rows } = read.value;
   const hidden = checked.find(({ path, isFilled }) =>
     !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
   );
-  return rows.length === 0 || hidden === undefined ? success({ ...read.value, understood }) : invalidInput(
+  if (rows.length === 0 || hidden === undefined) return { ...read.value, understood };
+  throw invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );
 }
 
 /** The words, each as a value of a query. */
-function parseWords(text: string): Outcome<readonly string[]> {
+function parseWords(text: string): readonly string[] {
   const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => word !== "" && word !== "AND");
   const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
   if (operator !== undefined) {
-    return invalidInput(
+    throw invalidInput(
       `words have all to occur: "${excerpt(operator)}" would be looked for itself. ` +
         "Use where: short_description contains a or b; short_description does not contain c",
     );
   }
-  if (words.length === 0) return invalidInput("words must not be empty");
-  if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
+  if (words.length === 0) throw invalidInput("words must not be empty");
+  if (words.length > maxWords) throw invalidInput(`words: at most ${maxWords}`);
   // A script may have blanks in it: the whole is looked at too.
-  const values = toQueryValues([text, ...words]);
-  return values.ok ? success(values.value.slice(1)) : invalidInput(`words ${values.error}`);
+  return toQueryValues([text, ...words], "words").slice(1);
 }
 
 /** The fields in which words are looked for. */
-async function wordFields(parts: DeskParts, table: string): Answer<readonly string[]> {
+async function wordFields(parts: DeskParts, table: string): Promise<readonly string[]> {
   const known = knownTable(table);
-  if (known?.name === table) return success(known.textFields);
-  const columns = await columnsOf(parts, table);
-  if (!columns.ok) return columns;
-  const fields = textColumns(columns.value);
-  return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);
+  if (known?.name === table) return known.textFields;
+  const fields = textColumns(await columnsOf(parts, table));
+  if (fields.length === 0) throw invalidInput(`${table} has no text to search: use where`);
+  return fields;
 }
 
 /** Columns with words in them, of a table that is not known here. */
@@ -230,8 +221,6 @@ interface RecordPage {
   /** The conditions as they were understood. */
   readonly understood: readonly string[];
   readonly cursor: string | null;
-  /** Of a name that none has: the nearest. */
-  readonly hint?: string;
   /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
   readonly total: number | null;
 }
@@ -247,55 +236,50 @@ const articles = z.object({ articles: z.array(article) });
 /** Answers by words; conditions narrow them. Fails as `not_found` or `rejected` where an instance has no such API. */
 async function searchArticles(
   parts: DeskParts,
-  search: RecordSearch & { readonly words: string; readonly offset: number; readonly isLoose: boolean },
-): Answer<RecordPage> {
-  const { where, isLoose } = search;
-  const words = parseWords(search.words);
-  if (!words.ok) return words;
+  selection: Selection & { readonly words: string },
+  { limit, offset, isLoose }: { readonly limit: number; readonly offset: number; readonly isLoose: boolean },
+): Promise<RecordPage> {
+  const { table, words: asked, where } = selection;
+  const words = parseWords(asked);
   // The API finds what has some of the words: the filter asks for each.
-  const wanted = { table: "kb_knowledge", words: isLoose ? undefined : search.words, where };
-  const narrowed = await select(parts, wanted);
-  if (!narrowed.ok) return narrowed;
-  const { query: filter, understood } = narrowed.value;
+  const { query: filter, understood } = isLoose ? await select(parts, { table, where }) : selection;
   const parsed = await askJson(parts.callAs, parts.person, {
     path: "/api/sn_km_api/knowledge/articles",
     query: {
       // Words alone: an instance puts them into an encoded query.
-      query: words.value.join(" ").replaceAll("^", " ").trim(),
+      query: words.join(" ").replaceAll("^", " ").trim(),
       language: "all",
-      limit: String(search.limit),
-      offset: String(search.offset),
+      limit: String(limit),
+      offset: String(offset),
       ...(filter === "" ? {} : { filter }),
     },
   }, articles);
-  if (!parsed.ok) return parsed;
-  const found = parsed.value.articles.slice(0, search.limit);
-  if (found.length === 0 && !isLoose && search.offset === 0 && words.value.length > 1) {
-    return await searchArticles(parts, { ...search, isLoose: true });
+  const found = parsed.articles.slice(0, limit);
+  if (found.length === 0 && !isLoose && offset === 0 && words.length > 1) {
+    return await searchArticles(parts, selection, { limit, offset, isLoose: true });
   }
-  const next = `${search.offset + found.length}${isLoose ? ".1" : ""}`;
-  return success({
-    table: "kb_knowledge",
+  const next = `${offset + found.length}${isLoose ? ".1" : ""}`;
+  return {
+    table,
     understood: isLoose
-      ? [`by relevance to ${search.words.trim().slice(0, 200)} (no article has all of the words)`, ...understood]
+      ? [`by relevance to ${asked.trim().slice(0, 200)} (no article has all of the words)`, ...understood]
       : understood,
     total: null,
-    cursor: found.length < search.limit ? null : next,
+    cursor: found.length < limit ? null : next,
     records: found.map(({ id, number, title, snippet }) => {
       const sysId = id.replace(/^kb_knowledge:/, "");
       return {
-        table: "kb_knowledge",
-        sysId,
+        ...{ table, sysId },
         name: oneLine(number ?? sysId),
         namedBy: ["number"],
-        link: linkTo(parts.instance.origin, "kb_knowledge", sysId),
+        link: linkTo(parts.instance.origin, table, sysId),
         fields: [
           { name: "short_description", value: oneLine(title ?? "") },
           { name: "snippet", value: htmlToText(snippet ?? "") },
         ],
       };
     }),
-  });
+  };
 }
 
 /** Requests for one page. */
@@ -311,45 +295,37 @@ function parseCursor(cursor: string | undefined): ReadingPlace | null {
 }
 
 /** One page of a search, in the order that was asked for. `cursor` is where the next one starts; `null` on the last. */
-export async function searchRecords(parts: DeskParts, asked: RecordSearch): Answer<RecordPage> {
-  const search = await withConditions(parts, { ...asked, limit: Math.min(asked.limit, maxSearchResults) });
+export async function searchRecords(parts: DeskParts, search: RecordSearch): Promise<RecordPage> {
   const start = parseCursor(search.cursor);
-  if (start === null) return invalidInput("cursor must be the one that the page before gave");
+  if (start === null) throw invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search);
-  if (!selected.ok) return selected;
-  const { table } = selected.value;
+  const { table, words, named } = selected;
   const isPlain = search.orderBy === undefined && search.fields === undefined;
-  if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
-    const asked = { ...search, words: search.words, offset: start.offset, isLoose: start.skip === 1 };
-    const articles = await searchArticles(parts, asked);
-    if (articles.ok) return articles;
+  if (table === "kb_knowledge" && words !== undefined && isPlain) {
+    const page = { limit: search.limit, offset: start.offset, isLoose: start.skip === 1 };
+    const articles = await ifShown(searchArticles(parts, { ...selected, words }, page), null);
     // Where the Knowledge API is missing or closed, the Table API may answer.
-    if (!isKeptBack(articles.error)) return articles;
+    if (articles !== null) return articles;
   }
   const names = await chosenFields(parts, table, search.fields);
-  if (!names.ok) return names;
-  const order = await orderOf(parts, table, search.orderBy ?? selected.value.order.join(","));
-  if (!order.ok) return order;
-  const found = await readSelection(parts, selected.value, {
-    fields: [...names.value, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
-    ...{ order: order.value, wanted: search.limit, maxRequests, start },
+  const order = await orderOf(parts, table, search.orderBy ?? selected.order.join(","));
+  const { rows, next, total, understood } = await readSelection(parts, selected, {
+    fields: [...names, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
+    ...{ order, wanted: search.limit, maxRequests, start },
   });
-  if (!found.ok) return found;
-  const { rows, next, total, understood } = found.value;
   for (const row of rows) parts.seen.note(row);
-  const own = search.fields === undefined ? knownTable(table)?.summaryFields : names.value;
-  const page = {
+  const own = search.fields === undefined ? knownTable(table)?.summaryFields : names;
+  const isUnknown = named !== undefined && rows.length === 0;
+  const field = namingFields(table)[0] ?? "name";
+  const nearest = isUnknown ? await attempt(resolveReference(parts, { table, text: named, field })) : null;
+  const hint = nearest?.ok === false && nearest.error.reason === "invalid_input" ? [nearest.error.message] : [];
+  return {
     table,
-    understood,
+    understood: [...understood, ...hint],
     cursor: next === null ? null : [next.offset, next.skip, next.given].join("."),
     total,
     records: rows.map((record) => toShownRecord(parts, table, record, own)),
   };
-  const { named } = selected.value;
-  if (named === undefined || rows.length > 0) return success(page);
-  const nearest = await resolveReference(parts, { table, text: named, field: namingFields(table)[0] ?? "name" });
-  const isHint = !nearest.ok && nearest.error.reason === "invalid_input";
-  return success(isHint ? { ...page, hint: nearest.error.message } : page);
 }
 
 /** The fields to ask for, each known for the table. */
@@ -357,29 +333,27 @@ export async function chosenFields(
   parts: DeskParts,
   table: string,
   given: readonly string[] | undefined,
-): Answer<readonly string[]> {
+): Promise<readonly string[]> {
   if (given === undefined) {
     const known = knownTable(table);
-    if (known?.name === table) return success(known.summaryFields);
+    if (known?.name === table) return known.summaryFields;
     const columns = await columnsOf(parts, table);
-    if (!columns.ok) return columns;
-    const wanted = known?.summaryFields ?? [...textColumns(columns.value), "state", "sys_updated_on"];
-    return success(wanted.filter((name) => columns.value.columns.some((column) => column.name === name)));
+    const wanted = known?.summaryFields ?? [...textColumns(columns), "state", "sys_updated_on"];
+    return wanted.filter((name) => columns.columns.some((column) => column.name === name));
   }
-  if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
+  if (given.length > maxFields) throw invalidInput(`fields: at most ${maxFields}`);
   const found = await findColumns(parts, table, given);
-  if (!found.ok) return found;
-  const shown = found.value.filter(({ owner, column }) => mayShowField(owner.table, column.name));
-  return success(shown.map(({ path }) => path));
+  const shown = found.filter(({ owner, column }) => mayShowField(owner.table, column.name));
+  return shown.map(({ path }) => path);
 }
 
-async function orderOf(parts: DeskParts, table: string, orderBy: string): Answer<readonly string[]> {
-  if (orderBy === "") return success([newestFirst]);
+async function orderOf(parts: DeskParts, table: string, orderBy: string): Promise<readonly string[]> {
+  if (orderBy === "") return [newestFirst];
   const asked = orderBy.split(",").slice(0, maxOrders).map((part) => {
     const [, minus, name = "", direction = ""] =
       /^(-?)\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part.trim()) ?? [];
     return { name, sign: minus === "-" || /^desc/i.test(direction) ? "ORDERBYDESC" : "ORDERBY" };
   });
   const found = await findColumns(parts, table, asked.map(({ name }) => name));
-  return found.ok ? success(found.value.map(({ path }, at) => `${asked[at]?.sign ?? "ORDERBY"}${path}`)) : found;
+  return found.map(({ path }, at) => `${asked[at]?.sign ?? "ORDERBY"}${path}`);
 }

@@ -8,7 +8,7 @@ import type { Storage } from "../storage/mod.ts";
 import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.ts";
 import { defaultTables } from "./tables.ts";
 import { type Caller, createCallAs } from "./calls.ts";
-import { type Answer, describeFailure, type ServicenowFailure } from "./failure.ts";
+import { type Answer, attempt, describeFailure, type ServicenowFailure } from "./failure.ts";
 import { createFetchOnce, createTransport, type Fetch } from "./transport.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
@@ -114,13 +114,13 @@ function createJobs(
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
   const job =
-    <Request, T>(work: (parts: DeskParts, request: Request) => Answer<T>) =>
+    <Request, T>(work: (parts: DeskParts, request: Request) => Promise<T>) =>
     async (request: Request, { subject, signal }: Caller): Answer<T> => {
       const access = await links.access(subject, { signal });
       if (!access.ok) return access;
       const { account } = access.value;
       const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
-      return await work(partsFor(person), request);
+      return await attempt(work(partsFor(person), request));
     };
 
   const [readOne, readOwn] = [job(readResource), job(readProfile)];

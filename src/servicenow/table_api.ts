@@ -2,8 +2,7 @@
 import * as z from "zod";
 import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
-import { failure, success } from "../lib/result.ts";
-import { type Answer, excerpt, invalidInput, type Outcome, type ServicenowFailure } from "./failure.ts";
+import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, namesIn, tableNameOf } from "./tables.ts";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
@@ -36,16 +35,16 @@ export function createTableAccess(listed: readonly string[]) {
     !isRefusedTable(table) && isListed(table) && !lookupTables.includes(table) && table !== baseTable;
   const names = [...named, ...starts.map((start) => `${start}*`), ...(tasks.length > 0 ? ["task"] : [])];
 
-  const choose = (text: string, may: (table: string) => boolean, verb: string): Outcome<string> => {
+  const choose = (text: string, may: (table: string) => boolean, verb: string): string => {
     const table = tableNameOf(text);
-    if (may(table)) return success(table);
+    if (may(table)) return table;
     const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));
     const shown = excerpt(text);
     const open = [...names, ...lookupTables].filter((name) =>
       (may(name) || name.endsWith("*")) && maySuggestPlace(name)
     );
     const remedy = nearest !== null ? `did you mean ${nearest}?` : `tables here: ${open.join(", ")}`;
-    return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
+    throw invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
   };
 
   /** The classes to which rows of the base table are narrowed; `null` where the table is its own class. */
@@ -63,10 +62,11 @@ export function createTableAccess(listed: readonly string[]) {
     },
     /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
     taskField: (table: string) => isListed("task") ? null : aboutTasks.get(table) ?? null,
-    /** The table that `text` names, if it may be read; else a failure that names the readable ones. */
+    /** The table that `text` names, if it may be read; else a refusal that names the readable ones. */
     readable: (text: string) => choose(text, mayRead, "read"),
     writable: (text: string) => choose(text, mayWrite, "written"),
     mayRead,
+    mayWrite,
     classesOf,
     /** The names that a caller may be shown. */
     names: all ? [...names, "every other table of the instance that is not refused"] : names,
@@ -156,6 +156,9 @@ const readableForm: Readonly<Record<string, string>> = {
   sysparm_exclude_reference_link: "true",
 };
 
+/** In place of rows that the instance keeps from the person. */
+export const noRows = { rows: [], nextOffset: null, total: null };
+
 /** The Table API in one caller's name. */
 export function createTableApi(
   callAs: CallAs,
@@ -187,42 +190,35 @@ export function createTableApi(
           sysparm_offset: String(offset),
         },
       });
-      if (!answer.ok) return answer;
+      if (!answer.ok) throw new Refusal(answer.error);
       const parsed = parseResult(answer.value, z.array(recordSchema));
-      if (!parsed.ok) return parsed;
+      if (!parsed.ok) throw new Refusal(parsed.error);
       const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
-      if (!sysIds.every(isStoredSysId)) {
-        return failure<ServicenowFailure>({ reason: "unavailable", because: "bad_reply" });
-      }
-      const link = answer.value.headers.get("link");
-      return success({
+      if (!sysIds.every(isStoredSysId)) throw new Refusal({ reason: "unavailable", because: "bad_reply" });
+      return {
         rows: parsed.value,
         /** `null` at the end, or where the instance does not say. */
-        nextOffset: nextOffset(link, instance, offset),
+        nextOffset: nextOffset(answer.value.headers.get("link"), instance, offset),
         /** X-Total-Count: with the rows that the person may not see, or without; `null` where the instance gives none. */
         total: toCount(answer.value.headers.get("x-total-count")),
-      });
+      };
     },
     /** Rows that help where the instance shows them to the person; none where it does not. */
     async rowsIfShown(table: string, request: RowsRequest): Promise<readonly RecordFields[]> {
-      const found = await api.rows(table, request);
+      const found = await attempt(api.rows(table, request));
       return found.ok ? found.value.rows : [];
     },
-    row(table: string, sysId: string, fields?: readonly string[]): Answer<RecordFields> {
+    row(table: string, sysId: string, fields?: readonly string[]): Promise<RecordFields> {
       const query = { ...readableForm, ...fieldsOf(fields) };
       const request = { path: `/api/now/table/${table}/${sysId}`, query, maxBytes: maxRecordBytes };
       return askJson(callAs, caller, request, recordSchema);
     },
     /** The first row of a query; further ones are looked at where the instance hides the first. */
-    async firstRow(table: string, request: Omit<RowsRequest, "limit">): Answer<RecordFields | undefined> {
+    async firstRow(table: string, request: Omit<RowsRequest, "limit">): Promise<RecordFields | undefined> {
       const first = await api.rows(table, { ...request, limit: 1 });
-      if (!first.ok || first.value.rows.length > 0 || first.value.total === 0) {
-        return first.ok ? success(first.value.rows[0]) : first;
-      }
-      const further = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst });
-      const sysId = further.ok ? storedValue(further.value.rows[0] ?? {}, "sys_id") : "";
-      if (!further.ok) return further;
-      return sysId === "" ? success(undefined) : await api.row(table, sysId, request.fields);
+      if (first.rows.length > 0 || first.total === 0) return first.rows[0];
+      const { rows: [further] } = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst });
+      return further === undefined ? undefined : await api.row(table, storedValue(further, "sys_id"), request.fields);
     },
     insert: (table: string, values: Readonly<Record<string, string>>) =>
       write("POST", `/api/now/table/${table}`, values),
@@ -269,17 +265,15 @@ export function createDeskParts(place: {
     return {
       ...{ access, callAs, instance, clock, person },
       tableApi: createTableApi(callAs, instance, person),
-      /** Loads what is asked of the instance again and again. Failures are not kept. */
-      async remember<T>(name: readonly string[], load: () => Answer<T>) {
+      /** Loads what is asked of the instance again and again. Refusals are not kept. */
+      async remember<T>(name: readonly string[], load: () => Promise<T>): Promise<T> {
         const key = keyOf(...name);
         const kept = entries.get(key);
-        if (kept !== undefined && kept.until > elapsed()) return success(kept.value as T);
-        const loaded = await load();
-        if (loaded.ok) {
-          const characters = key.length + JSON.stringify(loaded.value).length;
-          entries.set(key, { value: loaded.value, until: elapsed() + keptMs, characters });
-        }
-        return loaded;
+        if (kept !== undefined && kept.until > elapsed()) return kept.value as T;
+        const value = await load();
+        const characters = key.length + JSON.stringify(value).length;
+        entries.set(key, { value, until: elapsed() + keptMs, characters });
+        return value;
       },
       /** Which version of a record the person saw last, so that a colleague's later change is not overwritten unseen. */
       seen: {
@@ -326,16 +320,16 @@ export async function readOn(
   },
 ) {
   const found: RecordFields[] = [];
-  const end = (next: ReadingPlace | null, total: number | null) => success({ rows: found, next, total });
+  const end = (next: ReadingPlace | null, total: number | null) => ({ rows: found, next, total });
   let { offset, skip, given } = start;
   let chunk = firstChunk + skip;
   for (let requests = 1;; requests++) {
-    const page = await tableApi.rows(table, { ...request, limit: chunk, offset });
+    const page = await attempt(tableApi.rows(table, { ...request, limit: chunk, offset }));
     if (!page.ok && page.error.reason === "too_large" && chunk > 1 && requests < maxRequests) {
       chunk = Math.ceil(chunk / 4);
       continue;
     }
-    if (!page.ok) return page;
+    if (!page.ok) throw new Refusal(page.error);
     const { rows, nextOffset, total } = page.value;
     const fresh = rows.slice(skip);
     const missing = wanted - found.length;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { declaredLength, readBounded, retryAfterMs } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Answer, Outcome, ServicenowFailure, UnavailableCause } from "./failure.ts";
+import { type Answer, type Outcome, Refusal, type ServicenowFailure, type UnavailableCause } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 
 /** An instance by its origin, such as `https://example.service-now.com`. */
@@ -47,13 +47,6 @@ export interface UpstreamReply {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** The content of a success that was asked for as a stream, instead of `bytes`. */
   readonly file?: ReturnType<typeof arrivingFile>;
-}
-
-/** Ends a write of a file that did not arrive whole. */
-export class CutFile extends Error {
-  constructor(readonly failure: ServicenowFailure) {
-    super(failure.reason);
-  }
 }
 
 /** Sends one request, once. */
@@ -132,18 +125,18 @@ function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Ou
 
 /** A file on its way. It has to be read to its end, or cancelled. */
 function arrivingFile(response: Response, maxBytes: number) {
-  const brokenOff = (): CutFile => new CutFile({ reason: "unavailable", because: "broken_off" });
-  /** Throws {@link CutFile} where it does not arrive whole. */
+  const brokenOff = (): Refusal => new Refusal({ reason: "unavailable", because: "broken_off" });
+  /** Throws a {@link Refusal} where it does not arrive whole. */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let size = 0;
     try {
       for await (const piece of response.body ?? []) {
         size += piece.byteLength;
-        if (size > maxBytes) throw new CutFile({ reason: "too_large", limitBytes: maxBytes });
+        if (size > maxBytes) throw new Refusal({ reason: "too_large", limitBytes: maxBytes });
         yield piece;
       }
     } catch (error) {
-      if (error instanceof CutFile) throw error;
+      if (error instanceof Refusal) throw error;
       throw brokenOff();
     }
     // by HTTP/2, a body that its sender cancels ends like a whole one (RFC 9113 §8.1); a compressed one misses its end

@@ -11,10 +11,9 @@ import {
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { choicesOfColumn, fieldsOfState, listChoices, nextStates } from "./choices.ts";
 import { columnsOf, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
-import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
+import { attempt, invalidInput, Refusal, type ServicenowFailure } from "./failure.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import { knownTable, namedLines, namesIn } from "./tables.ts";
-import { failure, success } from "../lib/result.ts";
 
 // The outcome of a change: what the instance accepted, dropped, and changed besides.
 
@@ -159,12 +158,12 @@ const creating: ReadonlyMap<string, string> = new Map(namedLines(`
   kb_knowledge: short_description kb_knowledge_base
 `));
 
-/** Refuses where neither the record nor the change fills a mandatory field; `null` where all are filled. */
+/** Refuses where neither the record nor the change fills a mandatory field. */
 async function refuseMissing(
   parts: DeskParts,
   described: TableColumns,
   { values, record }: { readonly values: readonly ResolvedValue[]; readonly record: RecordFields | null },
-) {
+): Promise<void> {
   const { table, columns, source } = described;
   const filled = (name: string): boolean => {
     const given = values.find((value) => value.name === name);
@@ -179,11 +178,10 @@ async function refuseMissing(
   const known = new Set(columns.map(({ name }) => name));
   for (const name of await fieldsOfState(parts, table, state)) if (known.has(name)) wanted.add(name);
   const missing = [...wanted].filter((name) => !filled(name));
-  if (missing.length === 0) return null;
-  const [names, choices] = [missing.join(" and "), await choicesOfMissing(parts, described, missing)];
-  return record === null
-    ? invalidInput(`${table} must have ${names}${choices}. Nothing was sent`)
-    : invalidInput(`${names} must be given for this change${choices}. Nothing was sent`);
+  if (missing.length === 0) return;
+  const names = missing.join(" and ");
+  const what = record === null ? `${table} must have ${names}` : `${names} must be given for this change`;
+  throw invalidInput(`${what}${await choicesOfMissing(parts, described, missing)}. Nothing was sent`);
 }
 
 /** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
@@ -191,10 +189,8 @@ async function choicesOfMissing(parts: DeskParts, columns: TableColumns, missing
   let text = "";
   for (const column of columns.columns) {
     if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
-    const choices = await choicesOfColumn(parts, columns, column);
-    if (choices.ok && choices.value.choices.length > 0) {
-      text += `; ${column.name}: ${listChoices(choices.value.choices)}`;
-    }
+    const { choices } = await choicesOfColumn(parts, columns, column);
+    if (choices.length > 0) text += `; ${column.name}: ${listChoices(choices)}`;
   }
   return text;
 }
@@ -211,49 +207,43 @@ interface UpdateRequest extends RecordName {
 export async function updateRecord(
   parts: DeskParts,
   { id, table, values: text, ifVersion, dryRun }: UpdateRequest,
-): Answer<ChangeReport> {
+): Promise<ChangeReport> {
   const given = parseValueLines(text, "values");
-  if (!given.ok) return invalidInput(given.error);
-  if (given.value.length === 0) return invalidInput("values must name at least one field");
+  if (given.length === 0) throw invalidInput("values must name at least one field");
   const found = await findRecord(parts, { id, table }, { writing: true });
-  if (!found.ok) return found;
-  const { record: before } = found.value;
-  if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
+  const { record: before } = found;
+  if (found.table === "sysapproval_approver") throw invalidInput("use servicenow_approve for approvals");
   const version = storedValue(before, "sys_mod_count");
   if (ifVersion !== undefined && !/^\d+$/.test(ifVersion)) {
-    return invalidInput(
+    throw invalidInput(
       `if_version is ${ifVersion === "" ? "empty" : "no number"}; the record's version is ${version}`,
     );
   }
   const by = shownValue(before, "sys_updated_by");
-  const seen = ifVersion ?? (by === parts.person.account.userName ? undefined : parts.seen.of(found.value.sysId));
+  const seen = ifVersion ?? (by === parts.person.account.userName ? undefined : parts.seen.of(found.sysId));
   if (seen !== undefined && seen !== version) {
-    return invalidInput(
+    throw invalidInput(
       `the record has changed: version ${version}, by ${by}, ${shownValue(before, "sys_updated_on")}. Read it again` +
         (ifVersion === undefined ? `, or give if_version=${version} to write all the same` : ""),
     );
   }
-  const columns = await columnsOf(parts, found.value.table);
-  if (!columns.ok) return columns;
-  const resolved = await resolveValues(parts, columns.value, given.value, before);
-  if (!resolved.ok) return resolved;
-  const values = resolved.value;
-  const refusal = await refuseMissing(parts, columns.value, { values, record: before });
-  if (refusal !== null) return refusal;
-  const made = await sendChange(parts, found.value, { values, dryRun });
-  if (!made.ok || dryRun) return made;
-  const notes = [...made.value.notes];
-  if (made.value.notTaken.some(({ name }) => name === "state")) {
-    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found.value)}`);
+  const columns = await columnsOf(parts, found.table);
+  const values = await resolveValues(parts, columns, given, before);
+  await refuseMissing(parts, columns, { values, record: before });
+  const made = await sendChange(parts, found, { values, dryRun });
+  if (dryRun) return made;
+  const notes = [...made.notes];
+  if (made.notTaken.some(({ name }) => name === "state")) {
+    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found)}`);
   }
-  const [from, to] = [Number(version), Number(made.value.version)];
+  const [from, to] = [Number(version), Number(made.version)];
   if (version !== "" && to > from + 1) {
     notes.push(
       `Version ${from} became ${to}: another change came between the look and the write, a colleague's or a ` +
         "rule's, and may be overwritten. Read the record and its journal",
     );
   }
-  return success({ ...made.value, notes });
+  return { ...made, notes };
 }
 
 /** Changes a record that was found, with one request, and says what came of it. */
@@ -261,15 +251,15 @@ async function sendChange(
   parts: DeskParts,
   found: FoundRecord,
   { values, dryRun }: { readonly values: readonly ResolvedValue[]; readonly dryRun: boolean },
-): Answer<ChangeReport> {
+): Promise<ChangeReport> {
   const { table, sysId, record: before } = found;
   const { planned, finish } = planChange(parts, { table, before, values });
-  if (dryRun) return success(planned);
+  if (dryRun) return planned;
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
-  const after = await parts.tableApi.update(table, sysId, body);
-  if (!after.ok) return failure(await refusalOfWrite(parts, found, after.error));
+  const after = await attempt(parts.tableApi.update(table, sysId, body));
+  if (!after.ok) throw new Refusal(await refusalOfWrite(parts, found, after.error));
   parts.seen.note(after.value);
-  return success(finish(after.value));
+  return finish(after.value);
 }
 
 /** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
@@ -308,52 +298,43 @@ export async function createRecord(
     /** A record that the new one comes from. */
     readonly from?: string | undefined;
   },
-): Answer<ChangeReport> {
+): Promise<ChangeReport> {
   const table = parts.access.writable(named);
-  if (!table.ok) return table;
   const given = parseValueLines(text, "values");
-  if (!given.ok) return invalidInput(given.error);
-  const columns = await columnsOf(parts, table.value);
-  if (!columns.ok) return columns;
-  const has = (name: string): boolean => columns.value.columns.some((column) => column.name === name);
-  const source = from === undefined ? success(null) : await findRecord(parts, { id: from });
-  if (!source.ok) return source;
-  const origin = source.value;
-  const link = origin === null ? "" : origins.get(`${origin.table} ${table.value}`);
-  if (origin !== null && link === undefined) return invalidInput(notMadeFrom(table.value, origin.table));
+  const columns = await columnsOf(parts, table);
+  const has = (name: string): boolean => columns.columns.some((column) => column.name === name);
+  const origin = from === undefined ? null : await findRecord(parts, { id: from });
+  const link = origin === null ? "" : origins.get(`${origin.table} ${table}`);
+  if (origin !== null && link === undefined) throw invalidInput(notMadeFrom(table, origin.table));
   const [forward, back] = [">", "<"].map((sign) => namesIn(link ?? "").find((each) => each.startsWith(sign))?.slice(1));
-  const resolved = await resolveValues(parts, columns.value, given.value);
-  if (!resolved.ok) return resolved;
+  const resolved = await resolveValues(parts, columns, given);
   const inherited: readonly GivenValue[] = origin === null ? [] : [
     ...copied.map((name): GivenValue => [name, storedValue(origin.record, name)]).filter(([, value]) => value !== ""),
     ...forward === undefined ? [] : [[forward, origin.sysId] as const],
   ];
-  const defaults: readonly GivenValue[] = table.value === "incident" ? [["caller_id", "me"]] : [];
+  const defaults: readonly GivenValue[] = table === "incident" ? [["caller_id", "me"]] : [];
   const further = [...inherited, ...defaults].filter(([name]) =>
-    has(name) && !resolved.value.some((value) => value.name === name)
+    has(name) && !resolved.some((value) => value.name === name)
   );
-  const added = await resolveValues(parts, columns.value, further);
-  if (!added.ok) return added;
+  const added = await resolveValues(parts, columns, further);
   const number = origin === null ? "" : shownValue(origin.record, "number");
-  const linked = added.value.map((value) => value.name === forward ? { ...value, shown: number } : value);
-  const values = [...resolved.value, ...linked];
-  const refusal = await refuseMissing(parts, columns.value, { values, record: null });
-  if (refusal !== null) return refusal;
-  const { planned, finish } = planChange(parts, { table: table.value, before: null, values });
-  if (dryRun) return success(planned);
+  const linked = added.map((value) => value.name === forward ? { ...value, shown: number } : value);
+  const values = [...resolved, ...linked];
+  await refuseMissing(parts, columns, { values, record: null });
+  const { planned, finish } = planChange(parts, { table, before: null, values });
+  if (dryRun) return planned;
   const filled = values.filter(({ stored }) => stored !== "");
   const body = Object.fromEntries(filled.map(({ name, stored }) => [name, stored]));
-  const after = await parts.tableApi.insert(table.value, body);
-  if (!after.ok) return after;
-  parts.seen.note(after.value);
-  const report = finish(after.value);
-  if (origin === null || back === undefined) return success(report);
-  const sysId = storedValue(after.value, "sys_id");
+  const after = await parts.tableApi.insert(table, body);
+  parts.seen.note(after);
+  const report = finish(after);
+  if (origin === null || back === undefined) return report;
+  const sysId = storedValue(after, "sys_id");
   const note = await linkBack(parts, origin, { field: back, to: sysId });
   // To be referred to may have changed the new record.
-  const now = await parts.tableApi.row(table.value, sysId, ["sys_mod_count"]);
+  const now = await attempt(parts.tableApi.row(table, sysId, ["sys_mod_count"]));
   const version = now.ok ? storedValue(now.value, "sys_mod_count") : null;
-  return success({ ...report, version, notes: [...report.notes, note] });
+  return { ...report, version, notes: [...report.notes, note] };
 }
 
 function notMadeFrom(table: string, source: string): string {
@@ -368,7 +349,7 @@ async function linkBack(
   { field, to }: { readonly field: string; readonly to: string },
 ): Promise<string> {
   const name = shownValue(record, "number");
-  const linked = await tableApi.update(table, sysId, { [field]: to });
+  const linked = await attempt(tableApi.update(table, sysId, { [field]: to }));
   return linked.ok && storedValue(linked.value, field) === to
     ? `${name} refers to it now (${field}; version ${storedValue(linked.value, "sys_mod_count")} of ${name})`
     : `${name} could not be made to refer to it (${field}): set it with servicenow_update`;
@@ -384,20 +365,18 @@ export async function addNote(
     readonly audience: "team" | "caller";
     readonly text: string;
   },
-): Answer<ChangeReport> {
-  if (text.trim() === "") return invalidInput("text must not be empty");
-  if (text.length > maxTextCharacters) return invalidInput(`text must have at most ${maxTextCharacters} characters`);
+): Promise<ChangeReport> {
+  if (text.trim() === "") throw invalidInput("text must not be empty");
+  if (text.length > maxTextCharacters) throw invalidInput(`text must have at most ${maxTextCharacters} characters`);
   const found = await findRecord(parts, { id, table }, { writing: true });
-  if (!found.ok) return found;
-  if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
+  if (found.table === "sysapproval_approver") throw invalidInput("use servicenow_approve for approvals");
   const name = fields[audience];
-  const columns = await columnsOf(parts, found.value.table);
-  if (!columns.ok) return columns;
-  const column = await namedColumn(parts, columns.value, name);
-  if (column === null) return invalidInput(unknownColumn(columns.value, name));
+  const columns = await columnsOf(parts, found.table);
+  const column = await namedColumn(parts, columns, name);
+  if (column === null) throw invalidInput(unknownColumn(columns, name));
   const label = audience === "caller" ? `${column.label}, which the caller reads` : column.label;
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
   ];
-  return await sendChange(parts, found.value, { values, dryRun });
+  return await sendChange(parts, found, { values, dryRun });
 }

@@ -1,6 +1,7 @@
 /** Files of the instance that their sender cancels: by HTTP/2 they end like whole ones (RFC 9113 §8.1). */
 import assert from "node:assert/strict";
-import { createTransport, CutFile } from "../../src/servicenow/transport.ts";
+import { Refusal } from "../../src/servicenow/failure.ts";
+import { createTransport } from "../../src/servicenow/transport.ts";
 
 async function fetchFile(headers: HeadersInit): Promise<string> {
   const instance = { origin: "https://dev1.service-now.com" };
@@ -21,6 +22,6 @@ Deno.test("a file of the instance that ends before its declared end is cut", asy
   await assert.rejects(
     fetchFile({ "content-length": "9" }),
     (error) =>
-      error instanceof CutFile && error.failure.reason === "unavailable" && error.failure.because === "broken_off",
+      error instanceof Refusal && error.failure.reason === "unavailable" && error.failure.because === "broken_off",
   );
 });

@@ -13,7 +13,7 @@ Deno.test("read() gives a record with values, display values and its page", asyn
   assert.deepEqual(fields["caller_id"], { value: sysId("a1"), display_value: "Ada Lovelace" });
   assert.deepEqual(fields["opened_at"], { value: "2026-03-01 09:30:00", display_value: "2026-03-01 01:30:00" });
   assert.match(String(fields["comments"]), /We are looking into it/);
-  assert.equal(selfLink, `${place.instance.origin}/nav_to.do?uri=incident.do%3Fsys_id%3D${sysId("1c", 1)}`);
+  assert.equal(selfLink, `${place.instance.origin}/incident.do?sys_id=${sysId("1c", 1)}`);
 });
 
 Deno.test("read() takes record numbers as well, in any case", async () => {
