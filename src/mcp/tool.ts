@@ -54,8 +54,6 @@ export type ToolOutcome =
     readonly madeFrom?: string;
     /** What the client's view shows instead of the structured content; see `Tool.hasView`. */
     readonly view?: () => Readonly<Record<string, unknown>>;
-    /** Empty, where a tool gives one outcome for several calls: holds its JSON for each kind of caller so far. */
-    readonly encoded?: Map<string, string>;
   }
   | {
     readonly ok: false;

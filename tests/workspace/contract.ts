@@ -139,22 +139,6 @@ function testWorkspace(name: string, open: OpenWorkspace): void {
     { limits: { maxTotalBytes: 2_000_000 } },
   );
 
-  test("read() gives back what its caller knows where the file still has that, and never else", async (workspace) => {
-    await fillFile(workspace, "a", "one");
-    await fillFile(workspace, "b", "longer than that");
-    const known = value(await workspace.read(at("a")));
-    assert.equal(value(await workspace.read(at("a"), undefined, known)), known);
-    const other = value(await workspace.read(at("b"), undefined, known));
-    assert.deepEqual([decode(other.bytes), decode(known.bytes)], ["longer than that", "one"]);
-    for (const text of ["two", "", "longer"]) {
-      await fillFile(workspace, "a", text);
-      const read = value(await workspace.read(at("a"), undefined, known));
-      assert.deepEqual([decode(read.bytes), read.sizeBytes, decode(known.bytes)], [text, text.length, "one"]);
-    }
-    const part = value(await workspace.read(at("b"), { offsetBytes: 0, lengthBytes: 6 }, other));
-    assert.equal(decode(part.bytes), "longer");
-  });
-
   test("read() of a range gives the part and the whole size, and parts of one content have one version", async (workspace) => {
     await fillFile(workspace, "f", "0123456789");
     const first = value(await workspace.read(at("f"), { offsetBytes: 2, lengthBytes: 3 }));

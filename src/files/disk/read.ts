@@ -26,30 +26,20 @@ import type {
 /** Larger parts are read on another thread; for smaller ones that would cost more than the read. */
 const largestSynchronousRead = 256 * 1024;
 const chunkBytes = 1024 * 1024;
-/** Where small files are read to first: what a file had the last time is given without a copy. */
-const scratchBytes = 16_384;
-let scratch: Buffer | undefined;
 
 /** The operations of the port that change nothing. */
 export function readingOf(disk: Disk): Pick<Workspace, "read" | "readInto" | "stat" | "trueNames" | "list"> {
   const { access, innerLinks: { settle }, limits: { maxReadBytes, maxListEntries }, rules, scans } = disk;
   return {
-    read: (path, range, known) =>
+    read: (path, range) =>
       settle<Outcome<FileContent>>(() => {
         const opened = openInside(disk, path, range === undefined ? maxReadBytes : Infinity);
         if (!opened.ok) return opened;
         const { info } = opened.value;
         const offset = Math.min(range?.offsetBytes ?? 0, info.size);
         const length = Math.min(range?.lengthBytes ?? info.size, maxReadBytes, info.size - offset);
-        const bytes = range === undefined && length <= scratchBytes
-          ? (scratch ??= Buffer.alloc(scratchBytes)).subarray(0, length)
-          : new Uint8Array(length);
-        return readPart(opened.value, bytes, offset, (filled) => {
-          const part = filled === length ? bytes : bytes.subarray(0, filled);
-          if (bytes.buffer !== scratch?.buffer) return toContent(info, part);
-          const isKnown = known?.modifiedAt === modifiedAt(info) && scratch.subarray(0, filled).equals(known.bytes);
-          return isKnown ? known : toContent(info, new Uint8Array(part));
-        });
+        const bytes = new Uint8Array(length);
+        return readPart(opened.value, bytes, offset, (filled) => toContent(info, bytes.subarray(0, filled)));
       }),
     readInto: (path, buffer, offset) =>
       settle<Outcome<ReadPart>>(() => {

@@ -84,9 +84,9 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
 
   const view: Workspace = {
     ...workspace,
-    async read(path, range, known) {
+    async read(path, range) {
       const opened = await open(path);
-      if (opened === null) return await workspace.read(path, range, known);
+      if (opened === null) return await workspace.read(path, range);
       if (!opened.ok) return opened;
       const { content } = opened.value;
       const { maxReadBytes } = workspace.limits;

@@ -70,7 +70,7 @@ const maxReadAttempts = 5;
 /** The operations of the port that change nothing. */
 function readingOf(open: () => Promise<Store>): Pick<Workspace, "read" | "readInto" | "stat" | "trueNames" | "list"> {
   const reading: ReturnType<typeof readingOf> = {
-    async read(path, range, known) {
+    async read(path, range) {
       const store = await open();
       const { maxReadBytes } = store.limits;
       for (let attempt = 1;; attempt++) {
@@ -86,7 +86,6 @@ function readingOf(open: () => Promise<Store>): Pick<Workspace, "read" | "readIn
         const bytes = await readRange(store, found.value, offset, length);
         const isWhole = length === sizeBytes;
         if (bytes !== null && (!isWhole || digestOf(bytes) === sha256)) {
-          if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
           return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
         }
         // replaced while it was read: the entry points to the new content by now

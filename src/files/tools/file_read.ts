@@ -37,7 +37,6 @@ import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } f
 import { refuse, toFailure } from "./refusal.ts";
 import { textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { findPath, inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-import { boundedMap } from "../../lib/bounded_map.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { detectEncoding } from "../text/detect.ts";
@@ -119,7 +118,7 @@ export function fileReadTool(
   links: TransferLinks | null = null,
   documents: Documents = createDocuments(),
 ): Tool {
-  const reading = { kept: createKeptReads(), hasLinks: links !== null };
+  const reading = { hasLinks: links !== null };
   return defineTool({
     ...toolFrames.read,
     description:
@@ -142,7 +141,7 @@ export function fileReadTool(
       if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
       const reader = { workspace, documents, caller: shareKey(principal), ...reading };
       const first = await readNamed(reader, filename, request, request.max_bytes);
-      if (files.length === 0) return first.outcome ?? combineReads([first]);
+      if (files.length === 0) return combineReads([first]);
       return await readFurther(reader, request, files, first);
     },
   });
@@ -153,7 +152,6 @@ const loadCompare = loadOnce(() => import("./compare.ts"));
 /** Where files are read, and what of them is kept. */
 interface Reader extends DocumentAccess {
   readonly workspace: Workspace;
-  readonly kept: ReturnType<typeof createKeptReads>;
   readonly hasLinks: boolean;
 }
 
@@ -222,7 +220,7 @@ async function readOne(
   maxBytes: number,
   searches = true,
 ): Promise<FileRead> {
-  const { workspace, kept, hasLinks, documents, caller } = reader;
+  const { workspace, hasLinks, documents, caller } = reader;
   const { start_line: startLine, limit, encoding } = request;
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
@@ -240,9 +238,7 @@ async function readOne(
     const isPart = lines.characters !== undefined;
     const isRange = cursor === undefined && !isPart && (lines.startLine ?? lines.endLine) !== undefined;
     const numbered = (request.numbered ?? isRange) && !isPart;
-    const isPlain = !isRange && !numbered && !isPart && lines.tail === undefined && cursor === undefined &&
-      encoding === undefined;
-    const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
+    const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks };
     found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller });
     if (found.code !== "not_found") return found;
   }
@@ -254,64 +250,14 @@ async function readOne(
   return refusedRead(name, message);
 }
 
-/** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
-const maxKeptBytes = 16_384;
-/** Of the files of all workspaces together, with what an answer takes beside its text: 64 large ones, 1,000 small ones. */
-const maxKeptBytesInAll = 64 * maxKeptBytes;
-const bytesBesideText = 1_024;
-/** So many contents that were read lately are known by their SHA-256. */
-const maxSeen = 1_024;
-
-interface KeptRead {
-  readonly workspace: Workspace;
-  readonly content: FileContent;
-  readonly read: FileRead;
-}
-
-/**
- * What small files were answered as when they were last read. A file is still opened and read for each call; where its
- * bytes and its time are the same, it is not hashed, decoded and put into words again, which saves a third of a call.
- */
-function createKeptReads() {
-  const kept = boundedMap<string, KeptRead>({
-    maxWeight: maxKeptBytesInAll,
-    weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
-  });
-  // Answers that are kept and not asked for again would cost the collector of garbage as much as making them does.
-  const seen = new Set<string>();
-  const wasSeen = (sha256: string): boolean => {
-    if (seen.has(sha256)) return true;
-    if (seen.size === maxSeen) seen.clear();
-    seen.add(sha256);
-    return false;
-  };
-  return {
-    /** What the file was when it was last read, and what was answered. */
-    find(workspace: Workspace, path: WorkspacePath): KeptRead | undefined {
-      const known = kept.get(path.text);
-      return known?.workspace === workspace ? known : undefined;
-    },
-    /** Keeps an answer about a whole file where that was read a while ago, too. */
-    keep(workspace: Workspace, path: WorkspacePath, content: FileContent, read: FileRead): FileRead {
-      const { bytes, sha256 } = content;
-      if (bytes.byteLength > maxKeptBytes || sha256 === null || !wasSeen(sha256)) return read;
-      const answer = { ...read, outcome: { ...combineReads([read]), encoded: new Map<string, string>() } };
-      kept.set(path.text, { workspace, content, read: answer });
-      return answer;
-    },
-  };
-}
-
-/** Bytes of UTF-8 for one of Latin-1; for one of UTF-16 they are fewer. */
-const maxGrowth = 2;
+/** Larger files are decoded when others have had their turn. */
+const smallBytes = 16_384;
 
 /** What is asked for of one file. */
 interface ReadRequest extends TextRequest, DocumentAccess {
   /** Whether files can be had by a link, too. */
   readonly hasLinks: boolean;
   readonly numbered: boolean;
-  /** For reads of whole files as they are. */
-  readonly kept: Reader["kept"] | null;
   /** Of a document: what stands after the colon. */
   readonly documentPart: string | undefined;
 }
@@ -321,7 +267,7 @@ async function readPath(workspace: Workspace, given: WorkspacePath, request: Rea
   const path = await inStoredForm(workspace, given);
   if (mayBeDocument(path.text, request.documentPart) && request.encoding === undefined) {
     const { view, factsOf } = openDocuments(workspace, request, request.documentPart);
-    const read = await readContent(view, path, { ...request, kept: null }, () => factsOf(path));
+    const read = await readContent(view, path, request, () => factsOf(path));
     if (request.documentPart === undefined || factsOf(path) !== null || read.code !== null) return read;
   }
   return request.documentPart === undefined || request.documentPart === "source"
@@ -335,17 +281,10 @@ async function readContent(
   request: ReadRequest,
   documentFacts: () => DocumentFacts | null,
 ): Promise<FileRead> {
-  const { kept, numbered } = request;
-  const known = kept?.find(workspace, path);
-  const read = await workspace.read(path, undefined, known?.content);
+  const read = await workspace.read(path);
   if (read.ok) {
-    const isKnown = known !== undefined && read.value === known.content && isShort(known.content, request);
-    if (isKnown) return known.read;
-    if (read.value.sizeBytes > maxKeptBytes) await nextTurn();
-    const made = await contentRead(workspace, path, request, read.value, documentFacts());
-    return kept === null || made.code !== null || !isShort(read.value, request)
-      ? made
-      : kept.keep(workspace, path, read.value, made);
+    if (read.value.sizeBytes > smallBytes) await nextTurn();
+    return await contentRead(workspace, path, request, read.value, documentFacts());
   }
   if (read.error.reason !== "too_large") return await problemRead(workspace, path, request, read.error);
   const part = await readTextPart(workspace, path, request);
@@ -359,13 +298,8 @@ async function readContent(
     }
   }
   return part.ok
-    ? textRead(path, part.value, { ...part.value, sha256: null }, numbered, documentFacts())
+    ? textRead(path, part.value, { ...part.value, sha256: null }, request.numbered, documentFacts())
     : await problemRead(workspace, path, request, part.error);
-}
-
-/** Whether the bound leaves the text whole, however many bytes it becomes. */
-function isShort({ sizeBytes }: FileContent, { maxBytes }: ReadRequest): boolean {
-  return sizeBytes * maxGrowth <= maxBytes;
 }
 
 async function contentRead(
@@ -426,8 +360,6 @@ interface FileRead {
   /** Of an image or a sound. */
   readonly mediaBytes: number;
   readonly facts: Readonly<Record<string, unknown>>;
-  /** The answer about this file alone, where it is kept. */
-  readonly outcome?: ToolOutcome;
 }
 
 /** What is known of the file as a whole. */

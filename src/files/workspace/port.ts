@@ -216,9 +216,9 @@ export interface Workspace {
   readonly directories?: Readonly<Record<string, string>>;
   /**
    * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
-   * are answered without a promise. Where a small file's bytes and time are those of `known`, that itself is given.
+   * are answered without a promise.
    */
-  read(path: WorkspacePath, range?: ByteRange, known?: FileContent): Eventually<Outcome<FileContent>>;
+  read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
   /**
    * Reads a regular file from `offsetBytes` on, at most `maxReadBytes` of it, as far as it fits into `buffer`. It costs
    * no memory, hash or version; whether the workspace itself was replaced is only seen when a directory is listed.
