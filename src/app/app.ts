@@ -207,7 +207,6 @@ export async function buildApp(config: Config, given: AppParts) {
       await mcp.close();
       servicenow?.close();
       await toolbox.close();
-      await limits.close();
       await records.close();
     },
   };

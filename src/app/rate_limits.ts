@@ -1,6 +1,6 @@
 /** Wires the rate limits: which are shared by all instances, and which each instance counts for itself. */
 import type { Config } from "./config/config.ts";
-import { createRateLimiter, createSharedRateLimiter, type RateLimiter, type SharedRateLimiter } from "../http/mod.ts";
+import { createRateLimiter, createSharedRateLimiter, type RateLimiter } from "../http/mod.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { Parts } from "./installation.ts";
 
@@ -20,13 +20,9 @@ export function createRateLimits(
 ) {
   const { rateLimit } = config;
   const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
-  const shared: SharedRateLimiter[] = [];
   const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
     if (!mayHaveSeveralInstances(config)) return createRateLimiter({ count, windowMs, clock: timers.elapsed });
-    const rate = { name, count, windowMs };
-    const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
-    shared.push(made);
-    return made;
+    return createSharedRateLimiter({ name, count, windowMs, storage, hideKey, clock, agreedClock, log });
   };
   return {
     toolCalls: limiter("tool_calls", rateLimit.toolCallsPerMinute, minute),
@@ -39,7 +35,6 @@ export function createRateLimits(
       windowMs: minute,
       clock: timers.elapsed,
     }),
-    close: async () => void await Promise.all(shared.map((each) => each.close())),
   };
 }
 

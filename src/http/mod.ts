@@ -27,7 +27,7 @@ export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts"
 export type { EventStreamOptions } from "./mcp_response.ts";
 export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";
 export { createRateLimiter, createSharedRateLimiter } from "./rate_limit.ts";
-export type { RateLimiter, SharedRateLimiter } from "./rate_limit.ts";
+export type { RateLimiter } from "./rate_limit.ts";
 export { createRouter, knownNames } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
 /** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */

@@ -1,7 +1,8 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
 import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
-import { type AgreedClock, atMost, type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import { type AgreedClock, atMost, type Clock } from "../lib/time.ts";
+import { changeEntry } from "../lib/stored_entries.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -37,6 +38,7 @@ interface Account {
   fullAt: number;
   /** What of it the storage does not know yet. */
   unsettled: number;
+  settling: Promise<void> | null;
 }
 
 /**
@@ -55,9 +57,7 @@ function createAccounts({ count, windowMs, now, maxKeys = 100_000 }: Rate & {
   const makeRoom = (): void => {
     if (accounts.size < maxKeys) return;
     const time = now();
-    for (const { key, unsettled, fullAt } of accounts.values()) {
-      if (unsettled <= 0 && fullAt <= time) accounts.delete(key);
-    }
+    for (const { key, fullAt } of accounts.values()) if (fullAt <= time) accounts.delete(key);
     for (const key of accounts.keys()) {
       if (accounts.size <= maxKeys - Math.ceil(maxKeys / 16)) return;
       accounts.delete(key);
@@ -70,7 +70,7 @@ function createAccounts({ count, windowMs, now, maxKeys = 100_000 }: Rate & {
     of: (key: string): Account =>
       accounts.getOrInsertComputed(key, () => {
         makeRoom();
-        return { key, fullAt: 0, unsettled: 0 };
+        return { key, fullAt: 0, unsettled: 0, settling: null };
       }),
     /** The answer to a request that comes too soon; `null` when it does not. */
     refusal(fullAt: number, cost: number, time: number): Throttled | null {
@@ -103,12 +103,6 @@ export function createRateLimiter({ clock, ...rate }: Rate & {
   };
 }
 
-/** A rate limiter whose count all instances on one storage share. */
-export interface SharedRateLimiter extends RateLimiter {
-  /** Settles what is not settled yet, and no more after that. */
-  close(): Promise<void>;
-}
-
 interface SharedRateLimitOptions extends Rate {
   /** Names the limit in the storage; the same in every instance. */
   readonly name: string;
@@ -118,14 +112,11 @@ interface SharedRateLimitOptions extends Rate {
   /** When entries expire. */
   readonly clock: Clock;
   readonly agreedClock: AgreedClock;
-  readonly timers?: Timers | undefined;
   readonly log: Log;
   readonly maxKeys?: number;
 }
 
 const shares = 16;
-const keysAtOnce = 50;
-const maxAttempts = 20;
 const pauseAfterFailureMs = 1_000;
 /** An entry outlives its debt by so much, since entries expire by the wall clock, and wall clocks differ. */
 const clockToleranceMs = 120_000;
@@ -133,120 +124,76 @@ const clockToleranceMs = 120_000;
 const stored = z.lazy(() => z.object({ fullAt: z.number(), at: z.number().optional() }));
 
 /**
- * Rate limits that all instances on one storage share, at no cost for most requests: each instance counts by itself and
- * settles with the storage when it has admitted a sixteenth of the allowance on its own, before it admits more, and
- * whenever a sixteenth of the window has passed.
+ * Rate limits that all instances on one storage share, at no cost for most requests: each instance counts by itself, and
+ * settles a key with the storage when it has admitted a sixteenth of the allowance on its own, before it admits more.
  *
  * So N instances together admit at most N sixteenths (but at least one request each) more than the allowance, and write
  * nothing for what they refuse. Charges, which come after the fact, may go beyond that by the requests in flight. An
- * instance that is killed forgets at most its sixteenth; one that stops settles it. What was admitted counts as if at
- * the moment of settling, so that a steady caller may find the allowance up to a sixteenth smaller. While the storage
- * is lost, each instance counts for itself. Times are of the agreed clock; what an instance had settled before another
- * one with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes
- * apart take the entries of the later one only into account: the other counts for itself.
+ * instance that ends forgets at most its sixteenth. What was admitted counts as if at the moment of settling, so that a
+ * steady caller may find the allowance up to a sixteenth smaller. While the storage is lost, each instance counts for
+ * itself. Times are of the agreed clock; what an instance had settled before another one with a later clock first settled
+ * may be admitted once more. Instances whose wall clocks are over two minutes apart take the entries of the later one
+ * only into account: the other counts for itself.
  */
-export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
-  const { name, windowMs, storage, hideKey, clock, agreedClock, log, timers = systemTimers } = options;
+export function createSharedRateLimiter(options: SharedRateLimitOptions): RateLimiter {
+  const { name, windowMs, storage, hideKey, clock, agreedClock, log } = options;
   const { now } = agreedClock;
   const { accounts, of, interval, mostDebt, refusal, spend } = createAccounts({ ...options, now });
-  const ownShare = Math.max(interval, windowMs / shares);
-  const settling = new Map<Account, Promise<void>>();
+  const ownShare = Math.max(interval, windowMs / shares) + 1e-6;
   let lostUntil = 0;
 
-  const storedAt = ({ key }: Account): StorageKey => ["rate_limit", name, hideKey(key)];
   const take = (account: Account, cost: number): void => {
     spend(account, cost, now());
     account.unsettled = Math.min(account.unsettled + interval * cost, mostDebt);
   };
-
-  /** One commit for all of them; `false` when another instance settled one of them in between. */
-  const settleOnce = async (batch: readonly Account[]): Promise<boolean> => {
-    const found = await Promise.all(batch.map(async (account) => {
-      const key = storedAt(account);
-      const entry = await storage.get(key);
-      return { account, key, version: entry?.version ?? null, before: stored.safeParse(entry?.value).data };
-    }));
-    for (const { before } of found) if (before?.at !== undefined) agreedClock.catchUp(before.at);
-    const at = now();
-    const most = at + mostDebt;
-    const settled = found.map(({ account, key, before }) => {
-      const debt = account.unsettled;
-      const fullBefore = Math.max(Math.min(before?.fullAt ?? 0, most), at);
-      return { account, key, debt, fullAt: Math.min(fullBefore + debt, most) };
-    });
-    const done = await storage.commit({
-      checks: found.map(({ key, version }) => ({ key, version })),
-      puts: settled.map(({ key, fullAt }) => {
-        return { key, value: { fullAt, at }, expiresAt: clock() + fullAt - at + clockToleranceMs };
-      }),
-    });
-    if (!done) return false;
-    for (const { account, debt, fullAt } of settled) {
-      account.unsettled = Math.max(0, account.unsettled - debt);
-      account.fullAt = Math.min(fullAt + account.unsettled, most);
-    }
-    return true;
+  const settleOnce = async (account: Account): Promise<void> => {
+    const key: StorageKey = ["rate_limit", name, hideKey(account.key)];
+    account.unsettled = Math.min(account.unsettled, Math.max(ownShare, account.fullAt - now())); // after an outage
+    const debt = account.unsettled;
+    const add = (value: unknown): { readonly fullAt: number; readonly at: number } => {
+      const before = stored.safeParse(value).data;
+      if (before?.at !== undefined) agreedClock.catchUp(before.at);
+      const at = now();
+      return { fullAt: Math.min(Math.max(before?.fullAt ?? 0, at) + debt, at + mostDebt), at };
+    };
+    const expiresAt = ({ fullAt, at }: ReturnType<typeof add>): number => clock() + fullAt - at + clockToleranceMs;
+    const settled = await changeEntry(storage, key, add, { expiresAt });
+    account.unsettled = Math.max(0, account.unsettled - debt);
+    account.fullAt = Math.min((settled?.fullAt ?? 0) + account.unsettled, now() + mostDebt);
   };
-  const settle = async (batch: readonly Account[]): Promise<void> => {
-    try {
-      for (let attempt = 0; attempt < maxAttempts; attempt++) {
-        if (await settleOnce(batch)) return;
-        if (batch.length === 1) continue;
-        for (const account of batch) await settleAlone(account);
-        return;
-      }
-    } catch (error) {
-      lostUntil = now() + pauseAfterFailureMs;
-      log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
-    }
-  };
-  const settleAlone = (account: Account): Promise<void> => {
-    const running = settling.get(account);
-    if (running !== undefined) return running;
-    const started = settle([account]).finally(() => settling.delete(account));
-    settling.set(account, started);
-    return started;
-  };
-  const settleAll = async (): Promise<void> => {
-    await Promise.all(settling.values());
-    const waiting = [...accounts.values()].filter(({ unsettled }) => unsettled > 0);
-    for (let start = 0; start < waiting.length && now() >= lostUntil; start += keysAtOnce) {
-      await settle(waiting.slice(start, start + keysAtOnce));
-    }
-  };
+  const settle = (account: Account): Promise<void> =>
+    account.settling ??= settleOnce(account)
+      .catch((error) => {
+        lostUntil = now() + pauseAfterFailureMs;
+        log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
+      })
+      .finally(() => account.settling = null);
 
   const takeNow = (account: Account, cost: number): Admission | null => {
     const refused = refusal(account.fullAt, cost, now());
     if (refused !== null) return refused;
-    const debt = account.unsettled + interval * cost;
-    if (account.unsettled > 0 && debt > ownShare + 1e-6 && now() >= lostUntil) return null;
+    if (account.unsettled > 0 && account.unsettled + interval * cost > ownShare && now() >= lostUntil) return null;
     take(account, cost);
     return admitted;
   };
   const takeWhenSettled = async (account: Account, cost: number): Promise<Admission> => {
     for (;;) {
-      await settleAlone(account);
+      await settle(account);
       const admission = takeNow(account, cost);
       if (admission !== null) return admission;
     }
   };
-
-  let running: Promise<void> = Promise.resolve();
-  const stopSettling = timers.every(windowMs / shares, () => {
-    running = running.then(settleAll);
-  });
   return {
     take(key, cost = 1) {
       const account = of(key);
       return takeNow(account, cost) ?? takeWhenSettled(account, cost);
     },
-    charge: (key, cost) => take(of(key), cost),
-    refusal: (key) => refusal(accounts.get(key)?.fullAt ?? 0, 1, now()),
-    async close() {
-      stopSettling();
-      await running;
-      await settleAll();
+    charge(key, cost) {
+      const account = of(key);
+      take(account, cost);
+      if (account.unsettled > ownShare && now() >= lostUntil) void settle(account);
     },
+    refusal: (key) => refusal(accounts.get(key)?.fullAt ?? 0, 1, now()),
   };
 }
 
