@@ -1,5 +1,5 @@
 /** Listening on the addresses that the configuration names, with its failures in words. */
-import { ConnectionPeer, type ProxyNotice } from "../http/mod.ts";
+import { ConnectionPeer } from "../http/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
@@ -40,7 +40,6 @@ export function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, li
 
 interface MainListenerOptions {
   readonly log: Log;
-  readonly notice: ProxyNotice;
   /** Taken if it is free where the configuration leaves the port to the system. */
   readonly preferredPort: number | undefined;
 }
@@ -49,10 +48,10 @@ interface MainListenerOptions {
 export function listenForClients(
   http: Config["http"],
   answer: Endpoint,
-  { log, notice, preferredPort }: MainListenerOptions,
+  { log, preferredPort }: MainListenerOptions,
 ): PersistentListener {
   const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
-  const on = (port: number): HttpServer => listen({ ...http, port }, notice, answer);
+  const on = (port: number): HttpServer => listen({ ...http, port }, answer);
   try {
     return listenPersistently({
       listen: (again) =>
@@ -84,13 +83,11 @@ function listenFirst(port: number, preferred: number | undefined, listen: (port:
 
 export function listen(
   { host: hostname, port, trustedProxies, tls, reusePort = false }: Config["http"] & { readonly reusePort?: boolean },
-  notice: ProxyNotice,
   answer: Endpoint,
 ): Deno.HttpServer<Deno.NetAddr> {
-  const proxies = { trusted: trustedProxies, notice };
   return Deno.serve(
     { hostname, port, onListen: () => {}, ...reusePort ? { reusePort } : {}, ...credentialsOf(tls) },
-    (request, info) => answer(request, new ConnectionPeer(request, info, proxies)),
+    (request, info) => answer(request, new ConnectionPeer(request, info, trustedProxies)),
   );
 }
 

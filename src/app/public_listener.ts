@@ -1,5 +1,5 @@
 /** Listens as PUBLIC_DOMAIN: on HTTP_PORT at once, on PORT with TLS as soon as there is a certificate. */
-import { loadPublicCertificate, type ProxyNotice, type ServedCertificate } from "../http/mod.ts";
+import { loadPublicCertificate, type ServedCertificate } from "../http/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
@@ -12,7 +12,6 @@ import { listen, listeningOn, portRemedy } from "./listeners.ts";
 interface PublicListenerOptions extends Installation {
   readonly log: Log;
   readonly clock: Clock;
-  readonly notice: ProxyNotice;
   readonly bounds?: Bounds;
 }
 
@@ -43,7 +42,7 @@ export async function listenPublicly(
   options: PublicListenerOptions,
 ): Promise<PublicListener> {
   const { host, port, httpPort, name, acmeDirectory: directory } = http;
-  const { log, notice, bounds } = options;
+  const { log, bounds } = options;
   // At once, not when the certificate is there; and servers that share a port would not notice one another.
   listeningOn({ host, port, remedy: portRemedy("PORT") }, () => Deno.listen({ hostname: host, port }).close());
   let current: ServedListener | null = null;
@@ -53,7 +52,7 @@ export async function listenPublicly(
   const serve = (certificate: ServedCertificate): ServedListener => {
     const { answer: counted, isQuietFor } = countAnswers(withStrictTransport(answer));
     const tls = { ...certificate, files: [] };
-    const open = (): HttpServer => listen({ ...http, tls, reusePort: sharesPorts }, notice, counted);
+    const open = (): HttpServer => listen({ ...http, tls, reusePort: sharesPorts }, counted);
     return { ...listenPersistently({ listen: open, log }), isQuietFor };
   };
   /** Deno's shutdown fails bodies that are being read and connections in their handshake, so it waits for a quiet moment. */

@@ -1,7 +1,6 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { loadMetrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config } from "./config/config.ts";
-import { createProxyNotice } from "../http/mod.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import type { PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
@@ -99,12 +98,11 @@ async function openServer(
   const ready = Promise.withResolvers<App>();
   const answer: App["fetch"] = (request, peer) =>
     opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
-  const notice = createProxyNotice(log);
   const { publicDomain: name } = http;
   const publicly = name === undefined
     ? null
-    : await (await import("./public_listener.ts")).listenPublicly({ ...http, name }, answer, { ...options, notice });
-  const server = opened.server = publicly ?? listenForClients(http, answer, { log, notice, preferredPort });
+    : await (await import("./public_listener.ts")).listenPublicly({ ...http, name }, answer, options);
+  const server = opened.server = publicly ?? listenForClients(http, answer, { log, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
   const metrics = metricsAddress === undefined

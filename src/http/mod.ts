@@ -5,7 +5,7 @@
  * The caller is known before a body is read, and every body, answer and stream is bounded before work is done for it.
  * Only this part knows the router (Hono); it imports nothing of `oauth`.
  */
-export { ConnectionPeer, createProxyNotice, type ProxyNotice } from "./forwarded.ts";
+export { ConnectionPeer } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
 export {
   createHealthEndpoint,

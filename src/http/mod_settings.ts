@@ -85,7 +85,7 @@ export const httpSettings = {
     env: "TRUST_PROXY",
     parse: parseTrustedProxies,
     help:
-      "proxies trusted to report the client's address (X-Forwarded-For, Forwarded): their number, or their networks, comma-separated",
+      "proxies trusted to report the client's address (X-Forwarded-For): their number, or their networks, comma-separated",
   }),
 };
 

@@ -41,7 +41,7 @@ atOwnListener.test("behind a trusted proxy, each client has its own rate and its
   // A client that forges the header does not get past its own rate: the proxy adds its address to the right.
   assert.equal(await health(server.url, "198.51.100.1, 203.0.113.1"), 429);
   await refusedToken(server.url, { "x-forwarded-for": "6.6.6.6, 203.0.113.9" });
-  await refusedToken(server.url, { forwarded: 'for=6.6.6.6, for="[2001:db8::9]:99"' });
+  await refusedToken(server.url, { "x-forwarded-for": "6.6.6.6, [2001:db8::9]:99" });
   assert.deepEqual(await loggedAddresses(server, 2), ["203.0.113.9", "2001:db8::9"]);
 });
 
@@ -71,20 +71,6 @@ atOwnListener.test("headers from a peer that is no trusted proxy change nothing,
   const text = await response.text();
   assert.equal(JSON.parse(text).issuer, trusting.url);
   assert.ok(!text.includes("evil"));
-});
-
-atOwnListener.test("a proxy that is not trusted is noticed when clients come through it, and told once", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { TRUST_PROXY: "10.0.0.0/8" } });
-  for (let client = 1; client < 20; client++) {
-    await refusedToken(server.url, { "x-forwarded-for": `203.0.113.${client}` });
-  }
-  const lines = await until("the notice", () => {
-    const found = server.stderr().split("\n").filter((line) => line.includes('"proxy_not_trusted"'));
-    return found.length > 0 && found;
-  });
-  assert.equal(lines.length, 1);
-  assert.equal(JSON.parse(lines[0] ?? "").peer, "127.0.0.1");
 });
 
 atOwnListener.test("the start and doctor say when a proxy must be there and none is trusted", async () => {
