@@ -150,7 +150,7 @@ try {
       const server = await start(denoScript("bare_server.ts"), { env });
       entries.unshift(await enter({ name, server, version: legacyVersion, headers: {} }, method));
     };
-    // Our reads tell more, our list has icons that mcp-lite does not know: each has a bare server that answers as much.
+    // Our reads and our list tell more: each has a bare server that answers as much.
     if (installed && method.shows !== "echo") await bare("bare Deno.serve, Portcullis' answer", entries[0]);
     await bare("bare Deno.serve", entries.find(({ name }) => name.startsWith("mcp-lite")) ?? entries[0]);
     const left = (deadline - performance.now()) / (methods.length - index);

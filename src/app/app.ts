@@ -7,7 +7,7 @@ import { openApproval } from "./approval.ts";
 import { openCallRecords } from "./call_records.ts";
 import { createAuthorizationServer, type ProviderFetch, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import { createStorageProbe, serverIcons, withIcons } from "../http/mod.ts";
+import { createStorageProbe, serverIcons } from "../http/mod.ts";
 import type { Parts } from "./installation.ts";
 import { createAgreedClock } from "../lib/time.ts";
 import { researchTools } from "../files/mod.ts";
@@ -15,7 +15,7 @@ import { boundedMap } from "../lib/bounded_map.ts";
 import { placeOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics } from "../audit/mod.ts";
-import { createProfiles, type Tool } from "../mcp/mod.ts";
+import { createProfiles } from "../mcp/mod.ts";
 import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createRateLimits, mayHaveSeveralInstances } from "./rate_limits.ts";
@@ -122,15 +122,14 @@ export async function buildApp(config: Config, given: AppParts) {
     isAnnounced = true;
     given.onConnected?.(name.slice(0, maxNameShown).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim() || "A client");
   };
-  const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
-  const tools = toolbox.tools.map(offered);
+  const tools = toolbox.tools.map((tool) => approval.gate(tool));
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...parts,
     serverInfo,
     extensions: [clientCredentialsExtension],
     tools: [...tools, ...researchTools((name) => tools.find((tool) => tool.name === name))],
-    extraTools: extraTools.map(offered),
+    extraTools: extraTools.map((tool) => approval.gate(tool)),
     resources: [...toolbox.resources, approval.view],
     prompts: toolbox.prompts,
     noteClient(principal, name, readsStreams) {
@@ -168,7 +167,6 @@ export async function buildApp(config: Config, given: AppParts) {
     probeStorage,
     authorizationServer,
     mcp,
-    serverInfo,
     limits,
     profiles,
   });

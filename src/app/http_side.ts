@@ -21,24 +21,24 @@ import {
   createGuard,
   createHealthEndpoint,
   createHomeEndpoint,
-  createIconsEndpoint,
+  createIconEndpoint,
   createLivenessEndpoint,
   createMcpEndpoint,
   createMcpPage,
   createReadinessEndpoint,
   createResourceMetadataEndpoint,
   createRouter,
-  createServerCardEndpoints,
   createSpellings,
   defaultMaxPublicBodyBytes,
   type HealthOptions,
+  iconPath,
   intakeBytesFor,
   knownNames,
   limitAttempts,
   limitBodies,
   limitRequests,
 } from "../http/mod.ts";
-import type { createProfiles, McpServer, ServerInfo } from "../mcp/mod.ts";
+import type { createProfiles, McpServer } from "../mcp/mod.ts";
 import type { LimitName, Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
 import { callerKey } from "../lib/principal.ts";
@@ -70,7 +70,6 @@ export function openTransfers(source: WorkspaceSource, parts: Parts, access: Acc
 }
 
 interface HttpSideParts extends Parts {
-  readonly serverInfo: ServerInfo;
   readonly authorizationServer: AuthorizationServer;
   readonly transfers: ReturnType<typeof openTransfers> | null;
   readonly mcp: McpServer;
@@ -84,7 +83,7 @@ interface HttpSideParts extends Parts {
 }
 
 export function createHttpSide(config: Config, parts: HttpSideParts) {
-  const { serverUrl, serverInfo, authorizationServer, transfers, mcp, profiles } = parts;
+  const { serverUrl, authorizationServer, transfers, mcp, profiles } = parts;
   const { limits, bounds, clock, log, metrics } = parts;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
@@ -92,7 +91,6 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   const scopes = scopesOf(config.servicenow);
   const challenges = createChallenges({ spellingOf, scopes });
   const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock });
-  const serverCard = createServerCardEndpoints({ resource, serverInfo });
   const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const maxBodyBytes = maxMessageBytes(config.workspace);
@@ -158,15 +156,13 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       },
       ...authorizationServer.routes.map(limitRoute),
       ...parts.consoleRoutes.map((route) => limitRoute({ ...route, limit: "attempts" })),
-      { paths: ["/.well-known/ai-catalog.json"], kind: "shared", endpoint: serverCard.catalog },
-      { paths: ["/mcp/server-card"], kind: "shared", endpoint: serverCard.card }, // SEP-2127
       { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
       { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
       { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
       ...(transfers === null
         ? []
         : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers.endpoint } as const]),
-      { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
+      { paths: [iconPath], kind: "shared", endpoint: createIconEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
     ],
     base,

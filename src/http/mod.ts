@@ -15,14 +15,7 @@ export {
   createStorageProbe,
   type HealthOptions,
 } from "./health.ts";
-export {
-  createHomeEndpoint,
-  createIconsEndpoint,
-  createMcpPage,
-  createServerCardEndpoints,
-  serverIcons,
-  withIcons,
-} from "./home.ts";
+export { createHomeEndpoint, createIconEndpoint, createMcpPage, iconPath, serverIcons } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
 export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";

@@ -155,7 +155,7 @@ function standardHeaderFault(request: RpcCall, headers: Pick<PublicExchange, "he
 type Classified = Result<Revision | null, ReturnType<typeof refuse>["error"]>;
 
 /** Every version that can be asked for. */
-export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
+const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
 
 /**
  * The revision of a single message, checked against its envelope and headers. A legacy message is not: where the

@@ -9,7 +9,6 @@
  * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
 export type { AuditEntry, Exchange, McpAnswer, PublicExchange, TakeAudit } from "./call.ts";
-export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";

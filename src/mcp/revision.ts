@@ -147,10 +147,6 @@ const revision20250618: Revision = {
 const revision20251125: Revision = {
   ...revision20250618,
   version: "2025-11-25",
-  encodeTool: (registered) => ({
-    ...revision20250618.encodeTool(registered),
-    icons: registered.tool.icons,
-  }),
   encodeServerInfo: ({ name, title, version, icons }) => ({ name, title, version, icons }),
   invalidInputIsToolError: true, // SEP-1303: the model can correct itself
   primesStreams: true,

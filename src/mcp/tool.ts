@@ -173,7 +173,6 @@ export interface Tool {
   /** All of these must be in the principal's effective scopes. */
   readonly scopes: readonly string[];
   readonly annotations: ToolAnnotations;
-  readonly icons?: readonly Icon[];
   /** A `z.object`, or a `z.lazy` of one, which is built at its first use; each property has a description. */
   readonly input: z.ZodType;
   /** Other names for parameters, understood and not listed: `{ path: "filename", seed: "options.seed" }`. */

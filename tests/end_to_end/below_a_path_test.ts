@@ -115,9 +115,7 @@ for (const [program, start, kinds] of proxies) {
         assert.equal(application.callback?.searchParams.get("iss"), serverUrl);
         const client = new Client({ name: "sdk", version: "1" });
         await client.connect(connection());
-        const { tools } = await client.listTools();
-        const icon = tools.find(({ name }: { name: string }) => name === "file_read")?.icons?.[0]?.src ??
-          assert.fail("no icon");
+        const icon = client.getServerVersion()?.icons?.[0]?.src ?? assert.fail("no icon");
         assert.ok(icon.startsWith(`${serverUrl}/icons/`), icon);
         assert.match(await (await fetch(icon)).text(), /^<svg/);
         await client.callTool({ name: "file_write", arguments: { filename: "a.txt", content: "below" } });

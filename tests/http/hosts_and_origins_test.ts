@@ -10,7 +10,7 @@ const pages = [
 ];
 const forAnyOrigin = [
   ...["/oauth/register", "/oauth/token", "/oauth/revoke"],
-  ...["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp", "/mcp/server-card"],
+  ...["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp"],
 ];
 const others = [
   "/files/a/b",
@@ -18,7 +18,6 @@ const others = [
   "/health",
   "/health/live",
   "/health/ready",
-  "/.well-known/ai-catalog.json",
   "/nothing",
 ];
 
