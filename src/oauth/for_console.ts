@@ -1,14 +1,11 @@
 /** For the console: who its visitor is, their forms and passphrase, and changes to people, clients and access. */
 import type { Peer } from "../lib/endpoint.ts";
-import { present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { accountPageIn, companyPath, type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
-import { type Browser, csrfToken, readOwnForm, type SignedIn } from "./browser_sessions.ts";
-import { ownerId } from "./records.ts";
-import { logStep } from "./refusal.ts";
-import type { Log } from "../lib/log.ts";
+import { accountPageIn, companyPath, type ConsolePage, showSignIn } from "./interaction.ts";
+import { csrfToken, readOwnForm } from "./browser_sessions.ts";
+import type { Log, LogFields } from "../lib/log.ts";
 import { endAccess, listAccess, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
@@ -46,22 +43,12 @@ export interface Visitor {
 interface VisitorForm {
   readonly visitor: Visitor;
   readonly form: URLSearchParams;
-  /** Of a session that began with this form. */
-  readonly cookies: readonly string[];
 }
 
-/** The passphrase again: right, with the cookie of the new session, or what to tell the person. */
-type Confirmation = Result<{ readonly cookie: string }, ConfirmationRefusal>;
-
+/** Why a passphrase is not right, for the person. */
 interface ConfirmationRefusal {
   readonly words: string;
   readonly status: 403 | 429;
-}
-
-function refusalOf({ retryAfterSeconds }: { readonly retryAfterSeconds: number | null }): ConfirmationRefusal {
-  return retryAfterSeconds === null
-    ? { words: "The passphrase is wrong. Try again.", status: 403 }
-    : { words: tooManyAttempts(retryAfterSeconds), status: 429 };
 }
 
 /** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
@@ -70,46 +57,7 @@ export type Visits = ReturnType<typeof createVisits>;
 /** Makes {@link Visits}. */
 export function createVisits(options: SignInOptions) {
   const { browsers, secrets, log, users } = options;
-  const visitorOf = async ({ account, signedInAt, byCompany }: SignedIn, browser: Browser): Promise<Visitor> => ({
-    userId: account.id,
-    name: account.displayName,
-    isAdministrator: account.isAdministrator,
-    mayGrant: account.mayGrant,
-    signedInAt,
-    byCompany,
-    csrf: csrfToken(secrets, browser),
-    seesOthers: account.isAdministrator && await users.hasNamedUsers(),
-  });
-  /** The sign-in with the fields of the form that was posted, or the person who has signed in with it. */
-  const signInWithForm = async (
-    { request, form, page, peer }: { request: Request; form: URLSearchParams; page: ConsolePage; peer: Peer },
-  ): Promise<Result<VisitorForm, Response>> => {
-    const browser = browsers.identify(request);
-    const name = form.get("username");
-    const userName = (name ?? "").trim().toLowerCase() || ownerId;
-    const asked = { browser, userName, passphrase: form.get("passphrase") ?? "", address: peer.address };
-    const outcome = name === null ? null : await verifyPassphrase(options, asked);
-    if (outcome?.ok) {
-      const cookie = await browsers.signIn(request, outcome.account);
-      logStep({ log, peer }, "sign_in", { outcome: "signed_in", user: outcome.user });
-      const signedIn = { account: outcome.account, signedInAt: options.clock(), byCompany: false };
-      return success({ visitor: await visitorOf(signedIn, browser), form, cookies: [cookie] });
-    }
-    if (outcome !== null) {
-      logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, user: outcome.user });
-    }
-    const { words: problem, status } = outcome === null ? {} : refusalOf(outcome);
-    return failure(
-      signInPage({
-        action: pathOfPage(options.issuer, page),
-        hidden: [...form].filter(([field]) => field !== "username" && field !== "passphrase"),
-        purpose: { kind: "act" },
-        askUserName: await users.hasNamedUsers(),
-        userName: name ?? "",
-        ...present({ problem, status }),
-      }),
-    );
-  };
+  /** The person, or the page that asks them to sign in and then leads to `page`. */
   const enter = async (request: Request, page: ConsolePage): Promise<Result<Visitor, Response>> => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
@@ -118,26 +66,36 @@ export function createVisits(options: SignInOptions) {
       const purpose = { kind: "account", browser, next: linked ?? page } as const;
       return failure(await showSignIn(options, purpose, { cookies: browser.cookies }));
     }
-    return success(await visitorOf(signedIn, browser));
+    const { account, signedInAt, byCompany } = signedIn;
+    return success({
+      userId: account.id,
+      name: account.displayName,
+      isAdministrator: account.isAdministrator,
+      mayGrant: account.mayGrant,
+      signedInAt,
+      byCompany,
+      csrf: csrfToken(secrets, browser),
+      seesOthers: account.isAdministrator && await users.hasNamedUsers(),
+    });
   };
   return {
-    /** The person, or the page that asks them to sign in and then leads to `page`. */
     enter,
-    /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
-    async readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>> {
+    /** The form of a signed-in person; others sign in, and then post it again. */
+    async readForm(request: Request, page: ConsolePage): Promise<Result<VisitorForm, Response>> {
       const form = await readOwnForm(options, request, browsers.identify(request));
       if (!form.ok) return failure(errorPage(options.issuer, form.error));
-      const isAskedHere = options.signInElsewhere === undefined && options.company === undefined;
-      if (isAskedHere && await browsers.signedIn(request) === null) {
-        return await signInWithForm({ request, form: form.value, page, peer });
-      }
       const entered = await enter(request, page);
-      return entered.ok ? success({ visitor: entered.value, form: form.value, cookies: [] }) : entered;
+      return entered.ok ? success({ visitor: entered.value, form: form.value }) : entered;
     },
     /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
     renew: (request: Request) => browsers.renew(request),
-    /** Judges the passphrase once more, and renews the session. */
-    async confirm(request: Request, { userId }: Visitor, passphrase: string, { address }: Peer): Promise<Confirmation> {
+    /** Judges the passphrase once more: the cookie of the renewed session, or what to tell the person. */
+    async confirm(
+      request: Request,
+      { userId }: Visitor,
+      passphrase: string,
+      { address }: Peer,
+    ): Promise<Result<{ readonly cookie: string }, ConfirmationRefusal>> {
       const browser = browsers.identify(request);
       const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
       const fields = { user: outcome.user, address };
@@ -146,7 +104,11 @@ export function createVisits(options: SignInOptions) {
         return success({ cookie: await browsers.signIn(request, outcome.account) });
       }
       log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
-      return failure(refusalOf(outcome));
+      return failure(
+        outcome.retryAfterSeconds === null
+          ? { words: "The passphrase is wrong. Try again.", status: 403 }
+          : { words: tooManyAttempts(outcome.retryAfterSeconds), status: 429 },
+      );
     },
     /** Where someone signs in at the company's provider once more, and then comes back to the page. */
     confirmPath: (page: ConsolePage): string => companyPath(options.issuer, { next: page, again: "1" }),
@@ -178,15 +140,17 @@ export function createAdministration(
     readonly company?: { readonly assertions: boolean };
   },
 ) {
-  const { issuer, log } = options;
+  const { issuer, log, scopes = usualScopes } = options;
+  const note = (event: string, { userId: by, address }: Doer, fields: LogFields): void =>
+    log.write("audit", event, { ...fields, by, address });
   const makeClient = async (
     given: Omit<Parameters<typeof createClient>[1], "scope">,
-    { userId, address }: Doer,
+    doer: Doer,
     fields: { readonly assertions?: true } = {},
   ) => {
-    const created = await createClient(options, { ...given, scope: (options.scopes ?? usualScopes).join(" ") });
-    const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
-    log.write("audit", "client_created", { outcome, client, ...fields, by: userId, address });
+    const created = await createClient(options, { ...given, scope: scopes.join(" ") });
+    const outcome = created.ok ? { outcome: "created", client: created.value.client.id } : { outcome: "refused" };
+    note("client_created", doer, { ...outcome, ...fields });
     return created;
   };
   const changes = {
@@ -204,21 +168,21 @@ export function createAdministration(
     end: (
       { grant, token }: { readonly grant: string | null; readonly token: string | null },
       { userId, isAdministrator, address }: Doer,
-    ) =>
-      endAccess(options, {
-        grantId: grant,
-        tokenId: token,
-        of: isAdministrator ? null : userId,
-        by: userId,
-        address,
-      }),
+    ) => {
+      const of = isAdministrator ? null : userId;
+      return endAccess(options, { grantId: grant, tokenId: token, of, by: userId, address });
+    },
     /** Clients that registered for access in their own name and wait for their scopes. */
     heldClients: () => listHeldClients(options),
-    async approveClient(approval: { readonly id: string; readonly scope: string }, { userId, address }: Doer) {
+    async approveClient(approval: { readonly id: string; readonly scope: string }, doer: Doer) {
       const approved = await approveClient(options, approval);
-      const [client, outcome] = approved.ok ? [approved.value.id, "approved"] : [undefined, "refused"];
-      const scopes = approved.ok ? approved.value.scopes : undefined;
-      log.write("audit", "client_approved", { outcome, client, scopes, by: userId, address });
+      note(
+        "client_approved",
+        doer,
+        approved.ok
+          ? { outcome: "approved", client: approved.value.id, scopes: approved.value.scopes }
+          : { outcome: "refused" },
+      );
       return approved;
     },
     /** Makes a client without a secret, for an application that signs people in and is sent back to this address. */
@@ -233,46 +197,40 @@ export function createAdministration(
       : (name: string, doer: Doer) =>
         makeClient({ name, grantTypes: [], assertions: true }, doer, { assertions: true }),
     /** Removes a client that waits; `false` when none does under this id. */
-    async refuseClient(id: string, { userId, address }: Doer): Promise<boolean> {
+    async refuseClient(id: string, doer: Doer): Promise<boolean> {
       const waiting = (await listHeldClients(options)).some((client) => client.id === id);
       if (!waiting || !await removeClient(options, id)) return false;
-      log.write("audit", "client_removed", { reason: "not_approved", client: id, by: userId, address });
+      note("client_removed", doer, { reason: "not_approved", client: id });
       return true;
     },
     /** The scopes that this installation offers. */
-    scopes: options.scopes ?? usualScopes,
+    scopes,
     /** The users, and what the company's provider makes of them. */
     async users() {
       const listed = await listUsers(options);
       return listed.map((user) => ({ ...user, ...options.users.companyOf(user) }));
     },
-    async change(
-      name: string,
-      change: UserChange,
-      { userId, address }: Doer,
-    ): Promise<Result<UserSummary, UserProblem>> {
+    async change(name: string, change: UserChange, doer: Doer): Promise<Result<UserSummary, UserProblem>> {
       const changed = await changes[change](options, name);
-      const outcome = changed.ok ? change : "refused";
-      log.write("audit", "user_changed", { outcome, user: name.slice(0, 32), by: userId, address });
+      note("user_changed", doer, { outcome: changed.ok ? change : "refused", user: name.slice(0, 32) });
       return changed;
     },
     /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
     async invite(
       invitation: { readonly userId: string; readonly kind: "new" | "reset" },
-      { userId, address }: Doer,
+      doer: Doer,
     ): Promise<Result<string, UserProblem>> {
-      const code = await invite(options, { ...invitation, by: userId });
+      const code = await invite(options, { ...invitation, by: doer.userId });
       const outcome = code.ok ? invitation.kind : "refused";
-      log.write("audit", "invitation_made", { outcome, user: invitation.userId.slice(0, 32), by: userId, address });
-      return code.ok ? { ok: true, value: `${issuer}/invitation?code=${code.value}` } : code;
+      note("invitation_made", doer, { outcome, user: invitation.userId.slice(0, 32) });
+      return code.ok ? success(`${issuer}/invitation?code=${code.value}`) : code;
     },
     /** Links that were not used yet. */
     invitations: () => listInvitations(options),
     /** Voids the link of an invitation; `false` when it is no longer good. */
-    async withdraw(id: string, { userId, address }: Doer): Promise<boolean> {
+    async withdraw(id: string, doer: Doer): Promise<boolean> {
       const isWithdrawn = await withdrawInvitation(options, id);
-      const outcome = isWithdrawn ? "withdrawn" : "not_found";
-      log.write("audit", "invitation_withdrawn", { outcome, by: userId, address });
+      note("invitation_withdrawn", doer, { outcome: isWithdrawn ? "withdrawn" : "not_found" });
       return isWithdrawn;
     },
   };

@@ -194,7 +194,7 @@ interface SignInPage {
   readonly hidden: readonly (readonly [name: string, value: string])[];
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }
-    | { readonly kind: "grants" | "servicenowLink" | "companyLink" | "console" | "act" };
+    | { readonly kind: "grants" | "servicenowLink" | "companyLink" | "console" };
   /** The company's provider, where people sign in; the passphrase then is for those who have one. */
   readonly company?: { readonly host: string; readonly path: string; readonly hasOwner: boolean };
   readonly askUserName: boolean;
@@ -213,8 +213,6 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
       return html`Sign in to see which applications have access, and to revoke it.`;
     case "console":
       return html`Sign in to see what your agents do, and to decide what they may do.`;
-    case "act":
-      return html`You were signed out. Sign in, and what you asked for is done.`;
     case "companyLink":
       return html`First sign in with the passphrase that you have here, then to your company account. From then on you
         sign in there, and no longer with your passphrase. The owner's remains for when your company's sign-in cannot be
@@ -225,7 +223,7 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
   }
 }
 
-export function signInPage(page: SignInPage): Response {
+function signInPage(page: SignInPage): Response {
   const { problem, status, retryAfterSeconds, cookies, company } = page;
   const described = problem === undefined ? html`` : html`
     aria-invalid="true" aria-describedby="problem"

@@ -317,7 +317,7 @@ export function createConsole(options: ConsoleOptions) {
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {
     const page = pageOf(section);
     if (request.method === "POST") {
-      const posted = await visits.readForm(request, page, peer);
+      const posted = await visits.readForm(request, page);
       if (!posted.ok) return posted.error;
       const { visitor, form } = posted.value;
       const name = form.get("act") ?? "";
@@ -325,9 +325,7 @@ export function createConsole(options: ConsoleOptions) {
       if (act === undefined || !mayOpen(visitor)(section)) {
         return await refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
       }
-      const response = await perform(section, act, name, { request, peer, visitor, form });
-      for (const cookie of posted.value.cookies) response.headers.append("set-cookie", cookie);
-      return response;
+      return await perform(section, act, name, { request, peer, visitor, form });
     }
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD, POST" } });
