@@ -222,6 +222,6 @@ async function grantIdOf(
   }
   const found = await findRefreshToken(storage, token);
   if (found === null) return null;
-  const { kind } = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
-  return kind === "current" || kind === "grace" ? found.stored.value.id : null;
+  const state = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
+  return state === "current" || state === "grace" ? found.stored.value.id : null;
 }

@@ -72,20 +72,24 @@ export function proofOf({ secrets }: InteractionOptions, { handle, request }: Wa
   return secrets.authenticate("consent-page", parts.join(" "));
 }
 
-/** A page that a user signs in for: of their account, or of the console. */
-export type AccountPage = "grants" | "servicenowLink" | "companyLink" | ConsolePage;
+const ownPages = ["grants", "servicenowLink", "companyLink"] as const;
+
+type OwnPage = (typeof ownPages)[number];
 
 /** `console`, or one of the pages below it, with what a link to it names. */
 export type ConsolePage = `console${string}`;
 
-/** The page that a text names; the texts come back from forms and visits. */
-export function accountPageIn(text: string | null): AccountPage | null {
-  if (text === "grants" || text === "servicenowLink" || text === "companyLink") return text;
-  return text !== null && /^console(\/[a-z]{1,20})?(\?[\w.=&%~+-]{1,400})?$/.test(text) ? text as ConsolePage : null;
+/** A page that a user signs in for: of their account, or of the console. */
+export type AccountPage = OwnPage | ConsolePage;
+
+function isOwnPage(page: string): page is OwnPage {
+  return ownPages.some((own) => own === page);
 }
 
-function isOwnPage(page: AccountPage): page is Exclude<AccountPage, ConsolePage> {
-  return page === "grants" || page === "servicenowLink" || page === "companyLink";
+/** The page that a text names; the texts come back from forms and visits. */
+export function accountPageIn(text: string | null): AccountPage | null {
+  if (text === null || isOwnPage(text)) return text;
+  return /^console(\/[a-z]{1,20})?(\?[\w.=&%~+-]{1,400})?$/.test(text) ? text as ConsolePage : null;
 }
 
 /** Where a page is. */
@@ -140,139 +144,106 @@ export type SignInPurpose =
   | { readonly kind: "request"; readonly waiting: Waiting }
   | { readonly kind: "account"; readonly browser: Browser; readonly next: AccountPage };
 
-/** The response that sends a browser to sign in elsewhere; `browserHash` is the only browser that may come back. */
-export type SignInElsewhere = (
-  next: { readonly requestHandle: string } | { readonly page: AccountPage },
-  options: { readonly browserHash: string; readonly cookies: readonly string[] },
-) => Promise<Response>;
+/** The response that sends a browser to sign in elsewhere. Only the browser of the purpose may come back. */
+export type SignInElsewhere = (purpose: SignInPurpose, cookies: readonly string[]) => Promise<Response>;
 
-export async function showSignIn(
-  options: InteractionOptions,
-  purpose: SignInPurpose,
-  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
-    /** Ask for a user name even where the owner is the only user. */
-    readonly asOther?: boolean;
-  } = {},
-): Promise<Response> {
-  const { signIn } = pathsOf(options.issuer);
-  const { asOther = false, ...shown } = extra;
-  if (options.signInElsewhere !== undefined) {
-    const cookies = extra.cookies ?? [];
-    return purpose.kind === "request"
-      ? await options.signInElsewhere({ requestHandle: purpose.waiting.handle }, {
-        browserHash: purpose.waiting.request.browserHash,
-        cookies,
-      })
-      : await options.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
-  }
-  const { company, issuer } = options;
-  const hasOwner = await options.users.hasOwner();
-  if (!hasOwner && company === undefined) return errorPage(issuer, "not_set_up");
-  const asked = purpose.kind === "request" ? { request: purpose.waiting.handle } : { next: purpose.next };
-  const choose = asOther ? { choose: "1" } : {};
-  return signInPage({
-    ...company === undefined || purpose.kind === "account" && purpose.next === "companyLink" ? {} : {
-      company: { host: new URL(company.issuer).host, path: companyPath(issuer, { ...asked, ...choose }), hasOwner },
-    },
-    action: purpose.kind === "account" ? `${signIn}?${new URLSearchParams({ next: purpose.next })}` : signIn,
-    hidden: [
-      purpose.kind === "request"
-        ? ["request", purpose.waiting.handle]
-        : ["csrf", csrfToken(options.secrets, purpose.browser)],
-    ],
-    purpose: purpose.kind === "request"
-      ? { kind: "request", clientName: purpose.waiting.client.name }
-      : { kind: isOwnPage(purpose.next) ? purpose.next : "console" },
-    askUserName: asOther || await options.users.hasNamedUsers(),
-    ...shown,
-  });
-}
-
-interface SignInPage {
-  readonly action: string;
-  /** Binds the form to this browser: the waiting request's handle, or a CSRF token. */
-  readonly hidden: readonly (readonly [name: string, value: string])[];
-  readonly purpose:
-    | { readonly kind: "request"; readonly clientName: string }
-    | { readonly kind: "grants" | "servicenowLink" | "companyLink" | "console" };
-  /** The company's provider, where people sign in; the passphrase then is for those who have one. */
-  readonly company?: { readonly host: string; readonly path: string; readonly hasOwner: boolean };
-  readonly askUserName: boolean;
+/** What a sign-in page shows after an attempt that failed. */
+interface SignInAttempt {
   readonly userName?: string;
   readonly problem?: string;
   readonly status?: number;
   readonly retryAfterSeconds?: number;
   readonly cookies?: readonly string[];
+  /** Ask for a user name even where the owner is the only user. */
+  readonly asOther?: boolean;
 }
 
-function purposeWords(purpose: SignInPage["purpose"]): Html {
-  switch (purpose.kind) {
-    case "request":
-      return html`“${purpose.clientName}” wants access. Sign in to decide what it may do.`;
-    case "grants":
-      return html`Sign in to see which applications have access, and to revoke it.`;
-    case "console":
-      return html`Sign in to see what your agents do, and to decide what they may do.`;
-    case "companyLink":
-      return html`First sign in with the passphrase that you have here, then to your company account. From then on you
-        sign in there, and no longer with your passphrase. The owner's remains for when your company's sign-in cannot be
-        reached; an account that the owner linked before is unlinked.`;
-    case "servicenowLink":
-      return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
-        after that.`;
-  }
-}
-
-function signInPage(page: SignInPage): Response {
-  const { problem, status, retryAfterSeconds, cookies, company } = page;
-  const described = problem === undefined ? html`` : html`
-    aria-invalid="true" aria-describedby="problem"
-  `;
-  const focus = company === undefined ? html`autofocus` : null;
-  const focusName = page.askUserName && (page.userName ?? "") === "" ? focus : null;
-  const userName = page.askUserName
-    ? html`
-      <label class="field" for="username">User name</label>
-      <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
-        autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who" ${focusName}>
-      <p class="hint" id="who">The person who set up this server is <code>owner</code>.</p>
-    `
-    // Hidden: password managers store the passphrase under it.
-    : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
-  const title = titles[page.purpose.kind] ?? "Sign in";
+/** The page where a person signs in for this purpose, or the redirect to where they do. */
+export async function showSignIn(
+  options: InteractionOptions,
+  purpose: SignInPurpose,
+  { userName = "", problem, status, retryAfterSeconds, cookies, asOther = false }: SignInAttempt = {},
+): Promise<Response> {
+  const { company, issuer, users, secrets, signInElsewhere } = options;
+  if (signInElsewhere !== undefined) return await signInElsewhere(purpose, cookies ?? []);
+  const hasOwner = await users.hasOwner();
+  if (!hasOwner && company === undefined) return errorPage(issuer, "not_set_up");
+  const { signIn } = pathsOf(issuer);
+  const { title, words, action, hidden, asked } = purpose.kind === "request"
+    ? {
+      title: "Sign in",
+      words: html`“${purpose.waiting.client.name}” wants access. Sign in to decide what it may do.`,
+      action: signIn,
+      // Binds the form to this browser.
+      hidden: ["request", purpose.waiting.handle] as const,
+      asked: { request: purpose.waiting.handle },
+    }
+    : {
+      ...signInWords[isOwnPage(purpose.next) ? purpose.next : "console"],
+      action: `${signIn}?${new URLSearchParams({ next: purpose.next })}`,
+      hidden: ["csrf", csrfToken(secrets, purpose.browser)] as const,
+      asked: { next: purpose.next },
+    };
+  const path = companyPath(issuer, { ...asked, ...asOther ? { choose: "1" } : {} });
+  const isByCompany = company !== undefined && !("next" in asked && asked.next === "companyLink");
+  const asksUserName = asOther || await users.hasNamedUsers();
+  const focus = isByCompany ? null : html`autofocus`;
+  const focusName = asksUserName && userName === "" ? focus : null;
   const form = postForm(
-    page.action,
-    page.hidden,
+    action,
+    [hidden],
     html`
-      ${userName}
+      ${asksUserName
+        ? html`
+          <label class="field" for="username">User name</label>
+          <input type="text" id="username" name="username" value="${userName}" autocomplete="username"
+            autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who" ${focusName}>
+          <p class="hint" id="who">The person who set up this server is <code>owner</code>.</p>
+        `
+        // Hidden: password managers store the passphrase under it.
+        : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`}
       <label class="field" for="passphrase">Passphrase</label>
       <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
-        maxlength="1024" ${focusName === null ? focus : null}${described}>
+        maxlength="1024" ${focusName === null ? focus : null}
+        ${problem !== undefined && html`aria-invalid="true" aria-describedby="problem"`}>
       <div class="actions"><button type="submit">Sign in</button></div>
     `,
   );
+  const host = company === undefined ? "" : new URL(company.issuer).host;
   return pageResponse({
     title,
     ...present({ status, retryAfterSeconds, cookies }),
     body: html`
       <h1>${title}</h1>
-      <p class="quiet">${purposeWords(page.purpose)}</p>
-      ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
-      ${company === undefined ? form : byCompany(company, form, problem !== undefined)}
-      ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
+      <p class="quiet">${words}</p>
+      ${problem !== undefined && html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+      ${isByCompany ? byCompany({ host, path, hasOwner }, form, problem !== undefined) : form}
+      ${problem !== undefined && html`<p class="hint">Forgotten it? The operator of this server can set a new one
         with the command <code>users reset NAME</code>.</p>`}
     `,
   });
 }
 
-const titles: Readonly<Partial<Record<SignInPage["purpose"]["kind"], string>>> = {
-  servicenowLink: "Link your ServiceNow account",
-  companyLink: "Link your company account",
+const signInWords: Readonly<Record<OwnPage | "console", { readonly title: string; readonly words: string }>> = {
+  grants: { title: "Sign in", words: "Sign in to see which applications have access, and to revoke it." },
+  console: { title: "Sign in", words: "Sign in to see what your agents do, and to decide what they may do." },
+  companyLink: {
+    title: "Link your company account",
+    words:
+      "First sign in with the passphrase that you have here, then to your company account. From then on you sign " +
+      "in there, and no longer with your passphrase. The owner's remains for when your company's sign-in cannot be " +
+      "reached; an account that the owner linked before is unlinked.",
+  },
+  servicenowLink: {
+    title: "Link your ServiceNow account",
+    words:
+      "First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow after that.",
+  },
 };
 
 /** The way to the provider first, and the passphrase for those who have one. A link: a form could not leave this site. */
 function byCompany(
-  { host, path, hasOwner }: NonNullable<SignInPage["company"]>,
+  { host, path, hasOwner }: { readonly host: string; readonly path: string; readonly hasOwner: boolean },
   form: Html,
   isTried: boolean,
 ): Html {

@@ -94,7 +94,6 @@ const refusals = {
     "client_credentials is for clients that authenticate: token_endpoint_auth_method must not be none",
   ),
   unsupported_response_type: badMetadata("response_types must be code"),
-  metadata_uri_not_https: badMetadata("jwks_uri, sector_identifier_uri and request_uris must be https"),
   missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),
   too_many_redirect_uris: badRedirect("redirect_uris has too many entries"),
   forbidden_redirect_uri: badRedirect(

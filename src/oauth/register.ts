@@ -92,7 +92,6 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     // The token is looked at first: a stranger learns nothing about what else is wrong.
     if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
     if (metadata === null) return refused("malformed_client_metadata");
-    if (!calledAddressesAreHttps(body.value)) return refused("metadata_uri_not_https");
     const forItself = isForItself(metadata);
     const isVouchedFor = holdsToken(registration, request, metadata.token_value);
     if (forItself && !isVouchedFor) return refused("client_credentials_need_token");
@@ -236,14 +235,4 @@ export function parseClientMetadata(json: unknown): ClientMetadata | null {
   if (hasMoreParts(json, maxMetadataParts)) return null;
   const parsed = metadataSchema.safeParse(withoutEmptyMembers(json));
   return parsed.success ? parsed.data : null;
-}
-
-/** Addresses that a server calls. Those of pages (`client_uri`, `logo_uri` ...) are neither kept nor shown here. */
-const calledAddresses = ["jwks_uri", "sector_identifier_uri", "request_uris"];
-
-/** Whether every address that a server would call is https; anything else could lie inside a private network (SSRF). */
-function calledAddressesAreHttps(json: unknown): boolean {
-  const members = Object.entries(withoutEmptyMembers(json) ?? {}).filter(([name]) => calledAddresses.includes(name));
-  return members.flatMap(([, value]) => value)
-    .every((value) => typeof value === "string" && URL.parse(value)?.protocol === "https:");
 }

@@ -50,7 +50,7 @@ async function revokeRefreshToken(
   text: string,
 ): Promise<Outcome> {
   const found = await findRefreshToken(storage, text);
-  if (found === null || judgeRefreshToken(secrets, found, { now: clock(), lifetimes }).kind === "forged") {
+  if (found === null || judgeRefreshToken(secrets, found, { now: clock(), lifetimes }) === "forged") {
     return "nothing";
   }
   const { id, clientId, subject } = found.stored.value;

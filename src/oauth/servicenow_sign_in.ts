@@ -45,9 +45,11 @@ const pagePrefix = "page ";
 
 /** Redirects users to the instance. Their destination is sealed in the visit, not in the URL. */
 export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
-  return async (next, { browserHash, cookies }) => {
-    const handle = "page" in next ? pagePrefix + next.page : requestPrefix + next.requestHandle;
-    const { url } = await instance.begin({ browser: browserHash, purpose: { kind: "sign_in", handle } });
+  return async (purpose, cookies) => {
+    const [handle, browser] = purpose.kind === "request"
+      ? [requestPrefix + purpose.waiting.handle, purpose.waiting.request.browserHash]
+      : [pagePrefix + purpose.next, purpose.browser.hash];
+    const { url } = await instance.begin({ browser, purpose: { kind: "sign_in", handle } });
     return redirectResponse(302, url, cookies);
   };
 }

@@ -124,34 +124,37 @@ export interface GrantTypeOptions extends AuthorizationServerOptions {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 
+/** Revokes a grant whose code or refresh token was used a second time: it leaked, and it is unknown to whom. */
+async function revokeLeaked(
+  { storage, log }: GrantTypeOptions,
+  grantId: string,
+  reason: "replayed_code" | "reused_refresh_token",
+): Promise<Result<never, RefusalReason>> {
+  const revoked = await revokeGrant(storage, grantId);
+  if (revoked !== null) {
+    const { subject: user, clientId: client } = revoked.value;
+    log.write("audit", "grant_revoked", { reason, grant: grantId, user, client });
+  }
+  return failure(reason);
+}
+
 /** The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens. */
 function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
-  const { storage, clock, log, users } = options;
+  const { storage, clock, users } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const code = parameters.get("code");
       if (code === undefined) return failure("missing_code");
       const stored = await authorizationCodes.read(storage, hashSecret(code));
       if (stored === null) return failure("unknown_code");
+      const { grantId, userId, credentialHash, redeemedAt, expiresAt } = stored.value;
       // The code is consumed only once it is proven to be this client's: a stranger must not burn it.
       const problem = findProblem(options, stored.value, client, parameters);
       if (problem !== null) return failure(problem);
-      if (stored.value.redeemedAt !== null) {
-        // RFC 6749 §4.1.2: a second use means that the code leaked; every token issued for it is revoked.
-        const revoked = await revokeGrant(storage, stored.value.grantId);
-        if (revoked !== null) {
-          log.write("audit", "grant_revoked", {
-            reason: "replayed_code",
-            grant: stored.value.grantId,
-            user: stored.value.userId,
-            client: client.id,
-          });
-        }
-        return failure("replayed_code");
-      }
-      if (stored.value.expiresAt <= clock()) return failure("expired_code");
-      const account = await users.find(stored.value.userId);
-      if (account?.credentialHash !== stored.value.credentialHash) return failure("user_not_active");
+      if (redeemedAt !== null) return await revokeLeaked(options, grantId, "replayed_code"); // RFC 6749 §4.1.2
+      if (expiresAt <= clock()) return failure("expired_code");
+      const account = await users.find(userId);
+      if (account?.credentialHash !== credentialHash) return failure("user_not_active");
       return await redeem(options, stored, { client, account, address });
     });
 }
@@ -203,32 +206,32 @@ async function redeem(
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const { storage, secrets, clock, lifetimes } = options;
   const code = stored.value;
+  const { grantId: id, userId: subject, redirectUri, resource, directories } = code;
   const clientCheck = await clientStillThere(storage, client);
   // The approval stored the client, of either kind.
   if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
   const now = clock();
-  const refresh = client.grantTypes.includes("refresh_token") ? startRefreshFamily(secrets, code.grantId, now) : null;
-  const family = refresh?.family ?? null;
+  const mayRefresh = client.grantTypes.includes("refresh_token");
+  const [refresh, refreshToken] = mayRefresh ? startRefreshFamily(secrets, id, now) : [null, null];
   const scopes = withinLimit(code.scopes, account.mayGrant);
   if (scopes.length === 0) return failure("user_not_active");
-  const markUntil = Math.max(family?.endsAt ?? 0, grantExpiresAt(family, now, lifetimes));
+  const markUntil = Math.max(refresh?.endsAt ?? 0, grantExpiresAt(refresh, now, lifetimes));
+  const approved = { id, subject, scopes: code.scopes, resource, ...directories && { directories } };
+  const { credentialHash } = account;
+  const redirectHost = redirectTarget(redirectUri);
   const issued = await issueGrant(options, {
-    id: code.grantId,
-    subject: code.userId,
+    ...approved,
     kind: "user",
-    credentialHash: account.credentialHash,
-    redirectHost: redirectTarget(code.redirectUri),
-    scopes: code.scopes,
-    ...code.directories && { directories: code.directories },
-    resource: code.resource,
+    credentialHash,
+    redirectHost,
     address,
-    refresh: family,
+    refresh,
   }, {
     client,
     // The user too: a passphrase change ends everything that was approved under the old one.
     checks: [unchanged(stored), account.unchanged, clientCheck],
     puts: [{ key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil }],
-    refreshToken: refresh?.token ?? null,
+    refreshToken,
     scopes,
   });
   return issued === null ? conflict : success(issued);
@@ -266,90 +269,64 @@ function createClientCredentialsGrant(options: GrantTypeOptions): GrantType {
 
 /** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
 function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
-  const { storage, secrets, clock, agreedClock, log, lifetimes } = options;
+  const { storage, secrets, clock, agreedClock, lifetimes, users, isAcceptedResource } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const text = parameters.get("refresh_token");
       if (text === undefined) return failure("missing_refresh_token");
       const found = await findRefreshToken(storage, text);
       if (found === null) return failure("unknown_refresh_token");
-      const { stored, family } = found;
-      if (stored.value.clientId !== client.id) return failure("refresh_token_of_another_client");
-      for (const { at } of family.rotations) agreedClock.catchUp(at);
-      const verdict = judgeRefreshToken(secrets, found, { now: clock(), graceNow: agreedClock.now(), lifetimes });
-      switch (verdict.kind) {
-        case "forged":
-          return failure("unknown_refresh_token");
-        case "expired":
-          return failure("expired_refresh_token");
-        case "reused": {
-          // RFC 9700 §4.14.2: one of the two holders stole the token, and it is unknown which.
-          const { id, subject } = stored.value;
-          await revokeGrant(storage, id);
-          log.write("audit", "grant_revoked", {
-            reason: "reused_refresh_token",
-            grant: id,
-            user: subject,
-            client: client.id,
-          });
-          return failure("reused_refresh_token");
-        }
-        case "current":
-        case "grace": {
-          const scopes = narrowedScopes(stored.value, parameters);
-          if (scopes === null) return failure("scope_exceeds_grant");
-          if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-          const holder = holderOf(await options.users.find(stored.value.subject), stored.value);
-          const left = withinLimit(scopes, holder?.mayGrant ?? null);
-          if (holder === null || left.length === 0) return failure("user_not_active");
-          const generation = verdict.kind === "grace" ? verdict.generation : null;
-          return await answer(options, { stored, family, client, scopes: left, generation, address });
-        }
-      }
+      const grant = found.stored.value;
+      if (grant.clientId !== client.id) return failure("refresh_token_of_another_client");
+      for (const { at } of found.family.rotations) agreedClock.catchUp(at);
+      const state = judgeRefreshToken(secrets, found, { now: clock(), graceNow: agreedClock.now(), lifetimes });
+      if (state === "forged") return failure("unknown_refresh_token");
+      if (state === "expired") return failure("expired_refresh_token");
+      if (state === "reused") return await revokeLeaked(options, grant.id, "reused_refresh_token"); // RFC 9700 §4.14.2
+      // RFC 6749 §6: the same scope or a narrower one, for this access token only. Unknown names are left out, as at the
+      // authorization endpoint: clients repeat the scope that they asked for there.
+      const requested = knownScopes(parseScope(parameters.get("scope") ?? ""));
+      if (!isWithinScopes(requested, grant.scopes)) return failure("scope_exceeds_grant");
+      if (!isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
+      const holder = holderOf(await users.find(grant.subject), grant);
+      const scopes = withinLimit(requested.length === 0 ? grant.scopes : requested, holder?.mayGrant ?? null);
+      if (holder === null || scopes.length === 0) return failure("user_not_active");
+      return await renew(options, found, { client, scopes, isRepeated: state === "grace", address });
     });
 }
 
-/**
- * RFC 6749 §6: the same scope or a narrower one, for this access token only. Unknown names are left out, as at the
- * authorization endpoint: clients repeat the scope that they asked for there.
- */
-function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
-  const requested = knownScopes(parseScope(parameters.get("scope") ?? ""));
-  if (requested.length === 0) return grant.scopes;
-  return isWithinScopes(requested, grant.scopes) ? requested : null;
-}
-
-/** Issues tokens; rotates unless `generation` says which successor was given before. */
-async function answer(
+/** Issues tokens, and rotates; a repeated request gets the successor that was given before, and changes nothing. */
+async function renew(
   { storage, secrets, clock, agreedClock, lifetimes, accessTokens }: GrantTypeOptions,
-  { stored, family, client, scopes, generation, address }: {
-    stored: Stored<Grant>;
-    family: RefreshFamily;
-    client: Client;
-    scopes: string[];
-    generation: number | null;
-    address: string;
+  { stored, family, generation }: FoundRefreshToken,
+  { client, scopes, isRepeated, address }: {
+    readonly client: Client;
+    readonly scopes: readonly string[];
+    readonly isRepeated: boolean;
+    readonly address: string;
   },
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const grant = stored.value;
   const clientCheck = await clientStillThere(storage, client);
   if (clientCheck === null) return failure("unknown_client");
   const { token: accessToken } = await accessTokens.issue(grant, scopes);
-  const common = { grantId: grant.id, subject: grant.subject, accessToken, scopes };
-  if (generation !== null) {
-    return success({ ...common, refreshToken: refreshTokenOf(secrets, grant.id, family.salt, generation) });
-  }
-  const now = clock();
-  const rotated = rotateRefreshFamily(secrets, grant.id, family, {
-    now,
-    graceNow: agreedClock.now(),
-    lifetimes,
-  });
+  const refreshToken = refreshTokenOf(secrets, grant.id, family.salt, generation + 1);
+  const issued = success({ grantId: grant.id, subject: grant.subject, accessToken, refreshToken, scopes });
+  if (isRepeated) return issued;
+  const [now, at] = [clock(), agreedClock.now()];
+  const recent = family.rotations.filter((rotation) => at < rotation.at + graceMs(lifetimes));
+  const rotated: RefreshFamily = {
+    ...family,
+    generation: generation + 1,
+    currentHash: hashSecret(refreshToken),
+    lastUsedAt: now,
+    rotations: [...recent, { generation, at }].slice(-maxRotationsKept),
+  };
   const committed = await storage.commit({
     checks: [unchanged(stored), clientCheck],
-    puts: putsOfGrant({ ...grant, address, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),
+    puts: putsOfGrant({ ...grant, address, refresh: rotated }, grantExpiresAt(rotated, now, lifetimes)),
   });
-  return committed ? success({ ...common, refreshToken: rotated.token }) : conflict;
+  return committed ? issued : conflict;
 }
 
 // * Refresh tokens: opaque to clients, but recognisable as genuine long after they were replaced. Each is a MAC over
@@ -357,17 +334,6 @@ async function answer(
 // idempotent across parallel requests and processes.
 
 type RefreshFamily = NonNullable<Grant["refresh"]>;
-
-/** A presented token's state in its family. */
-type RefreshVerdict =
-  /** The current one: rotate. */
-  | { readonly kind: "current" }
-  /** Replaced within the grace window: return this generation again and change nothing. */
-  | { readonly kind: "grace"; readonly generation: number }
-  /** Replaced before the grace window: the token leaked (RFC 9700 §4.14.2). */
-  | { readonly kind: "reused" }
-  | { readonly kind: "expired" }
-  | { readonly kind: "forged" };
 
 const pattern = /^pcr_([0-9a-f]{32})_([1-9]\d{0,8})_[A-Za-z0-9_-]{43}$/;
 const maxRotationsKept = 32;
@@ -386,8 +352,8 @@ interface FoundRefreshToken {
 
 /** Looks a refresh token up; `null` where its grant is gone, or it is none. {@link judgeRefreshToken} comes next. */
 export async function findRefreshToken(storage: Storage, text: string): Promise<FoundRefreshToken | null> {
-  const [, grantId, generation] = pattern.exec(text) ?? [];
-  const stored = grantId === undefined ? null : await grants.read(storage, grantId);
+  const [, grantId = "", generation] = pattern.exec(text) ?? [];
+  const stored = await grants.read(storage, grantId);
   const family = stored?.value.refresh ?? null;
   return stored === null || family === null ? null : { text, generation: Number(generation), stored, family };
 }
@@ -404,72 +370,35 @@ function refreshTokenOf(secrets: SecretBox, grantId: string, salt: string, gener
 }
 
 /** Starts a family; its first token has the number 1. */
-function startRefreshFamily(
-  secrets: SecretBox,
-  grantId: string,
-  now: number,
-): { readonly family: RefreshFamily; readonly token: string } {
+function startRefreshFamily(secrets: SecretBox, grantId: string, now: number): [RefreshFamily, string] {
   const salt = randomSecret();
   const token = refreshTokenOf(secrets, grantId, salt, 1);
   const endsAt = now + refreshTokenLifetimeSeconds * 1_000;
-  const family = {
-    generation: 1,
-    salt,
-    currentHash: hashSecret(token),
-    endsAt,
-    lastUsedAt: now,
-    rotations: [],
-  };
-  return { family, token };
+  return [{ generation: 1, salt, currentHash: hashSecret(token), endsAt, lastUsedAt: now, rotations: [] }, token];
 }
 
-/** Judges a presented token. Only a genuine one can be `reused`: a forged one must not end a grant. */
+/**
+ * A presented token's state in its family. `grace`: it was replaced so shortly ago that it gets the same successor again.
+ * `reused`: it was replaced before that, so it leaked; a forged one never is, since it must not end a grant.
+ */
 export function judgeRefreshToken(
   secrets: SecretBox,
   { text, generation, stored, family }: FoundRefreshToken,
-  options: {
+  { now, graceNow = now, lifetimes }: {
     readonly now: number;
     /** By the agreed clock, which stamps rotations; `now` when absent. */
     readonly graceNow?: number;
     readonly lifetimes: Lifetimes;
   },
-): RefreshVerdict {
-  const { now, graceNow = now, lifetimes } = options;
+): "current" | "grace" | "reused" | "expired" | "forged" {
   // The hash alone proves the current one, which may have been made under an earlier master key.
   const isCurrent = generation === family.generation && matchesHash(text, family.currentHash);
   const genuine = refreshTokenOf(secrets, stored.value.id, family.salt, generation);
-  if (!isCurrent && (generation >= family.generation || !equalInConstantTime(genuine, text))) {
-    return { kind: "forged" };
-  }
-  if (now >= refreshEndsAt(family)) return { kind: "expired" };
-  if (isCurrent) return { kind: "current" };
+  if (!isCurrent && (generation >= family.generation || !equalInConstantTime(genuine, text))) return "forged";
+  if (now >= refreshEndsAt(family)) return "expired";
+  if (isCurrent) return "current";
   const rotation = family.rotations.find((each) => each.generation === generation);
-  if (rotation !== undefined && graceNow < rotation.at + graceMs(lifetimes)) {
-    return { kind: "grace", generation: generation + 1 };
-  }
-  return { kind: "reused" };
-}
-
-/** The family after its current token was used, and the new current token. */
-function rotateRefreshFamily(
-  secrets: SecretBox,
-  grantId: string,
-  family: RefreshFamily,
-  options: { readonly now: number; readonly graceNow: number; readonly lifetimes: Lifetimes },
-): { readonly family: RefreshFamily; readonly token: string } {
-  const { now, graceNow, lifetimes } = options;
-  const token = refreshTokenOf(secrets, grantId, family.salt, family.generation + 1);
-  const recent = family.rotations.filter(({ at }) => graceNow < at + graceMs(lifetimes));
-  return {
-    token,
-    family: {
-      ...family,
-      generation: family.generation + 1,
-      currentHash: hashSecret(token),
-      lastUsedAt: now,
-      rotations: [...recent, { generation: family.generation, at: graceNow }].slice(-maxRotationsKept),
-    },
-  };
+  return rotation !== undefined && graceNow < rotation.at + graceMs(lifetimes) ? "grace" : "reused";
 }
 
 function graceMs(lifetimes: Lifetimes): number {

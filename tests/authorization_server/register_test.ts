@@ -259,15 +259,13 @@ Deno.test("in token mode registration is advertised to ServiceNow, not to MCP li
   assert.equal(await read({ "mcp-protocol-version": "2025-11-25" }), undefined);
 });
 
-for (const name of ["jwks_uri", "sector_identifier_uri", "request_uris"]) {
-  Deno.test(`${name} that is not https is refused, and nothing is fetched`, async () => {
-    await using harness = await startHarness();
-    for (const uri of ["http://169.254.169.254/", "http://localhost:6379", "file:///etc/passwd", 7]) {
-      const value = name === "request_uris" ? [uri] : uri;
-      await assertRefused(await post(harness, { ...valid, [name]: value }), 400, "invalid_client_metadata");
-    }
-  });
-}
+Deno.test("a jwks_uri that is not https is refused, and nothing is fetched", async () => {
+  await using harness = await startHarness();
+  const signing = { ...valid, token_endpoint_auth_method: "private_key_jwt" };
+  for (const uri of ["http://169.254.169.254/", "http://localhost:6379", "file:///etc/passwd", 7]) {
+    await assertRefused(await post(harness, { ...signing, jwks_uri: uri }), 400, "invalid_client_metadata");
+  }
+});
 
 Deno.test("a client's name is stripped to one clean line and shown escaped, as not verified", async () => {
   await using harness = await startHarness();
