@@ -41,19 +41,24 @@ const headerSchema = z.lazy(() =>
   z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() })
 );
 
-interface AccessTokenClaims {
-  readonly subject: string;
-  readonly clientId: string;
-  readonly grantId: string;
-  readonly tokenId: string;
-  /** The key that signed it. */
-  readonly keyId: string;
-  readonly scopes: readonly string[];
-  readonly directories?: readonly string[];
-  readonly audience: string;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
+/** What a verified token says. Times are milliseconds since the epoch; `keyId` names the key that signed it. */
+function toClaims(
+  { sub, client_id, grant_id, jti, scope, directories, exp }: z.output<typeof claimsSchema>,
+  keyId: string,
+) {
+  return {
+    subject: sub,
+    clientId: client_id,
+    grantId: grant_id,
+    tokenId: jti,
+    keyId,
+    scopes: parseScope(scope),
+    ...directories && { directories },
+    expiresAt: exp * 1_000,
+  };
 }
+
+type AccessTokenClaims = ReturnType<typeof toClaims>;
 
 type AccessTokenProblem =
   | "malformed_token"
@@ -131,20 +136,7 @@ export function createAccessTokens(options: {
       if (isIssuedLater || claims.exp - claims.iat > maxAccessTokenLifetimeSeconds) return failure("wrong_claims");
       if (claims.iss !== issuer) return failure("wrong_issuer");
       if (claims.aud !== resource) return failure("wrong_audience");
-      const expiresAt = claims.exp * 1_000;
-      if (expiresAt <= clock()) return failure("expired_token");
-      return success({
-        subject: claims.sub,
-        clientId: claims.client_id,
-        grantId: claims.grant_id,
-        tokenId: claims.jti,
-        keyId: header.value.kid,
-        scopes: parseScope(claims.scope),
-        ...claims.directories && { directories: claims.directories },
-        audience: claims.aud,
-        issuedAt: claims.iat * 1_000,
-        expiresAt,
-      });
+      return claims.exp * 1_000 <= clock() ? failure("expired_token") : success(toClaims(claims, header.value.kid));
     },
   };
 }
@@ -224,8 +216,7 @@ export function createVerifier(
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
       if (!verified.ok) return verified;
-      const { audience: _audience, issuedAt: _issuedAt, scopes, ...named } = verified.value;
-      return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
+      return await whileLive({ ...verified.value, scopes: effectiveScopes(verified.value.scopes) });
     },
     /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
     async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {
@@ -234,62 +225,26 @@ export function createVerifier(
     /** Whether the token that gave this principal is still good, for all of its scopes. */
     isLive,
     whyEnded,
-    /** Tells when `isLive` turns false. */
-    watch: createTokenWatch({ storage, isLive, log, timers }),
+    /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */
+    watch(principal: Principal, onRevoked: () => void): () => void {
+      let isOver = false;
+      const stop = (): void => {
+        isOver = true;
+        watch.stop();
+      };
+      const watch = watchEntries(storage, recordsOf(principal), async () => {
+        if (await isLive(principal) || isOver) return;
+        stop();
+        onRevoked();
+      }, { log, timers });
+      watch.look(); // it may have ended since the request's token was verified
+      return stop;
+    },
     /** Moves whenever anything was stored, or the provider has to be asked: `isLive` needs asking again only then. */
     changeCount(): number | Promise<number> {
       const [dues, stored] = [users.dueCount(), storage.changeCount()];
       return typeof stored === "number" ? stored + dues : stored.then((count) => count + dues);
     },
-  };
-}
-
-/** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
-type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
-
-/** The watchers of one token. */
-interface Group {
-  readonly ends: Set<() => void>;
-  readonly stop: () => void;
-}
-
-/** Checks once for all watchers of a token. */
-function createTokenWatch(
-  { storage, isLive, log, timers }: {
-    readonly storage: Storage;
-    readonly isLive: (principal: Principal) => Promise<boolean>;
-    readonly log: Log;
-    readonly timers?: Timers | undefined;
-  },
-): TokenWatch {
-  const groups = new Map<string, Group>();
-
-  const begin = (name: string, principal: Principal): Group => {
-    const ends = new Set<() => void>();
-    const watch = watchEntries(storage, recordsOf(principal), async () => {
-      if (await isLive(principal)) return;
-      for (const end of [...ends]) if (ends.delete(end)) end();
-      leave(name);
-    }, { log, timers });
-    watch.look(); // it may have ended since the request's token was verified
-    return { ends, stop: watch.stop };
-  };
-  const leave = (name: string): void => {
-    const group = groups.get(name);
-    if (group === undefined || group.ends.size > 0) return;
-    groups.delete(name);
-    group.stop();
-  };
-
-  return (principal, onRevoked) => {
-    const name = `${principal.clientId} ${principal.tokenId}`;
-    const group = groups.get(name) ?? begin(name, principal);
-    groups.set(name, group);
-    const end = (): void => onRevoked();
-    group.ends.add(end);
-    return () => {
-      if (group.ends.delete(end)) leave(name);
-    };
   };
 }
 
