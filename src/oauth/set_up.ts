@@ -31,7 +31,6 @@ import {
   resetUser,
   type UserProblem,
 } from "./manage_users.ts";
-import { createQueue } from "../lib/join_next.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 
@@ -48,9 +47,6 @@ const invitations = defineRecordFamily("invitation", () => ({
   /** Of the user when a reset was made: any later one, or disabling, ends it. */
   epoch: z.string().optional(),
 }));
-
-/** `["used_link", SHA-256 of the code]`, expiring: whose passphrase was chosen with this link a moment ago. */
-const usedLinks = defineRecordFamily("used_link", () => ({ userId: z.string() }));
 
 interface SetUpOptions extends InteractionOptions {
   readonly resource: string;
@@ -137,12 +133,8 @@ export function createInvitationEndpoint(options: SetUpOptions): Endpoint {
   });
 }
 
-/** For so long, the form that used a link up may come once more: a browser shows the answer to the second. */
-const repeatSeconds = 30;
-
 function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Found>): Endpoint {
-  const { issuer, storage, clock, log, limits, secrets, users: directory, browsers, passwords } = options;
-  const inTurn = createQueue();
+  const { issuer, log, limits, secrets, users: directory, browsers } = options;
 
   const refuse = ({ address }: Peer, reason: DeadEnd): Response => {
     log.write("audit", link.event, { outcome: "refused", reason, address });
@@ -153,42 +145,26 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     const csrf = csrfToken(secrets, browser);
     return choicePage(link, { code, csrf, cookies: browser.cookies, userName: link.userOf(found), problem });
   };
-  /** Under a new cookie, which leads to a page that a reload shows again. */
-  const signIn = async (request: Request, account: Account): Promise<Response> =>
-    seeOther(`${pathsOf(issuer).setUp}?ready`, [await browsers.signIn(request, account)]);
-  /** Whose passphrase this very form chose a moment ago; `null` for any other, after which none counts (guessing). */
-  const userOfRepeated = async (code: string, passphrase: string): Promise<Account | null> => {
-    const used = await usedLinks.read(storage, hashSecret(code));
-    const account = used === null ? null : await directory.find(used.value.userId);
-    if (used === null || account === null) return null;
-    const verified = await passwords.verify(passphrase, account.passwordHash);
-    if (verified === false) await storage.consume(used.key);
-    return verified === true ? account : null;
-  };
   const choose = async (request: Request, peer: Peer, form: URLSearchParams): Promise<Response> => {
     const code = form.get("code") ?? "";
     const passphrase = form.get("passphrase") ?? "";
     const found = await link.find(code);
+    if (!found.ok) return refuse(peer, found.error);
     // login CSRF: another site's page could make this browser choose a passphrase, which signs it in as someone else
     const browser = browsers.identify(request);
-    if (!isCsrfToken(secrets, browser, form.get("csrf") ?? "")) {
-      return refuse(peer, found.ok ? foreignForm(browser) : found.error);
-    }
-    if (!found.ok) {
-      const account = await userOfRepeated(code, passphrase);
-      return account === null ? refuse(peer, found.error) : await signIn(request, account);
-    }
+    if (!isCsrfToken(secrets, browser, form.get("csrf") ?? "")) return refuse(peer, foreignForm(browser));
     const problem = passphraseProblem(passphrase) ??
       (passphrase === form.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
     if (problem !== null) return show(request, code, found.value, problem);
-    const userId = link.userOf(found.value);
     const outcome = await link.claim(found.value, passphrase);
     if (outcome === "busy") return show(request, code, found.value, "The server is busy. Try again in a moment.");
     if (outcome === null) return refuse(peer, link.event === "set_up" ? "set_up_link_invalid" : "invitation_invalid");
-    await storage.commit({ puts: [usedLinks.put(hashSecret(code), { userId }, clock() + repeatSeconds * 1_000)] });
-    log.write("audit", link.event, { outcome, user: userId, address: peer.address });
-    const account = await directory.find(userId);
-    return account === null ? errorPage(issuer, "account_disabled") : await signIn(request, account);
+    const user = link.userOf(found.value);
+    log.write("audit", link.event, { outcome, user, address: peer.address });
+    const account = await directory.find(user);
+    if (account === null) return errorPage(issuer, "account_disabled");
+    // A new session leads to a page that a reload shows again.
+    return seeOther(`${pathsOf(issuer).setUp}?ready`, [await browsers.signIn(request, account)]);
   };
   return async (request, peer) => {
     if (request.method === "GET") {
@@ -198,13 +174,11 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     }
     if (request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(issuer, form.error);
-    // One after another: the second of two equal forms finds what the first has done.
-    return await inTurn(() => choose(request, peer, form.value));
+    return form.ok ? await choose(request, peer, form.value) : errorPage(issuer, form.error);
   };
 }
 
-/** A button after the first passphrase that shows what is typed. Without script, there is none. */
+/** A button after the first passphrase that shows what is typed, and one click sends the form. Without script, neither. */
 const showPassphraseScript = `
 "use strict";
 (() => {
@@ -219,6 +193,9 @@ const showPassphraseScript = `
     button.textContent = isHidden ? "Hide" : "Show";
   });
   fields[0]?.after(button);
+  fields[0]?.form.addEventListener("submit", ({ target }) => {
+    for (const send of target.querySelectorAll("button[type=submit]")) send.disabled = true;
+  });
 })();
 `;
 

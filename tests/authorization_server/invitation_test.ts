@@ -59,16 +59,15 @@ Deno.test("whoever is disabled sets a passphrase by a link, and is not signed in
   assert.ok(!browser.cookies.has("__Host-portcullis-session"));
 });
 
-Deno.test("a link signs in once: the form sent twice leads to the same page, and nothing else does", async () => {
+Deno.test("a link signs in once, whoever posts its form again", async () => {
   await using harness = await startHarness();
   const code = await inviteUser(harness, "ada");
   const browser = openBrowser(harness);
-  const both = await Promise.all([choose(browser, code), choose(browser, code)]);
-  assert.deepEqual(both.map(({ status }) => status), [303, 303], "a double click");
+  assert.equal((await choose(browser, code)).status, 303);
+  assert.equal((await choose(browser, code)).status, 403);
   const stranger = openBrowser(harness);
   assert.equal((await choose(stranger, code, "another passphrase of ada")).status, 403);
   assert.equal((await stranger.get(`/invitation?code=${code}`)).status, 403);
-  harness.time.now += 31_000;
   assert.equal((await choose(stranger, code)).status, 403);
   assert.match(await (await stranger.get("/oauth/grants")).text(), /<h1>Sign in/);
   const outcomes = harness.lines.flatMap(({ event, fields }) => event === "invitation" ? [fields["outcome"]] : []);
@@ -111,16 +110,4 @@ Deno.test("a link's form counts only from the browser that was sent it (login CS
   }
   assert.ok(!victim.cookies.has("__Host-portcullis-session"));
   assert.equal((await own.post("/invitation", { ...form, csrf: hiddenField(page, "csrf") })).status, 303);
-});
-
-Deno.test("who holds a used link has one guess at the passphrase that was chosen by it", async () => {
-  await using harness = await startHarness();
-  const code = await inviteUser(harness, "ada");
-  const stranger = openBrowser(harness);
-  const csrf = hiddenField(await (await stranger.get(`/invitation?code=${code}`)).text(), "csrf");
-  assert.equal((await choose(openBrowser(harness), code)).status, 303);
-  for (const passphrase of ["a guess at the passphrase", secret]) {
-    const answer = await stranger.post("/invitation", { code, csrf, passphrase, confirmation: passphrase });
-    assert.equal(answer.status, 403, passphrase);
-  }
 });
