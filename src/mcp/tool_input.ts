@@ -134,7 +134,6 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
   const notes: string[] = [];
   /** The caller's names, by paths such as `edits.0.old_text`. */
   const names = new Map<string, string>();
-  let refused = 0;
   const meanings = tool.aliases ?? {};
   const input = membersOf(schema, given, []);
   return { input, faults, notes, names };
@@ -146,26 +145,16 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const calledBy = new Map<string, string>();
     const later: (() => void)[] = [];
 
+    const subject = path.length === 0 ? tool.name : shownName(path, names);
+    const unknown: string[] = [];
     const refuse = (name: string, instead?: string): void => {
-      if (++refused > maxFaults) return;
-      if (instead !== undefined) {
-        if (!faults.some((fault) => fault.endsWith(instead))) {
-          faults.push(`${shownName([...path, name], names)}: ${instead}`);
-        }
-        return;
-      }
-      const parameters = new Set(Object.keys(properties));
-      const nearest = nearestParameter(name, parameters);
-      const remedy = nearest !== null
-        ? `did you mean ${nearest}?`
-        : parameters.size === 0
-        ? "it takes no arguments"
-        : `it takes ${[...parameters].join(", ")}`;
+      if (faults.length + unknown.length >= maxFaults) return;
+      const plain = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      const nearest = instead === undefined ? closestWord(plain, Object.keys(properties)) : null;
       const shown = name.slice(0, maxShownName).toWellFormed();
-      const [start, end] = [`${path.length === 0 ? tool.name : shownName(path, names)} has no `, `; ${remedy}`];
-      const same = faults.findIndex((fault) => nearest === null && fault.startsWith(start) && fault.endsWith(end));
-      if (same === -1) faults.push(`${start}${shown}${end}`);
-      else faults[same] = `${faults[same]?.slice(0, -end.length)}, ${shown}${end}`; // the list once
+      if (instead !== undefined) faults.push(`${shownName([...path, name], names)}: ${instead}`);
+      else if (nearest !== null) faults.push(`${subject} has no ${shown}; did you mean ${nearest}?`);
+      else unknown.push(shown);
     };
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
@@ -220,6 +209,11 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       else refuse(name);
     }
     for (const each of later) each();
+    if (unknown.length > 0) {
+      const parameters = Object.keys(properties);
+      const takes = parameters.length === 0 ? "no arguments" : parameters.join(", ");
+      faults.push(`${subject} has no ${unknown.join(", ")}; it takes ${takes}`);
+    }
     for (const [name, meaning] of Object.entries(meanings)) {
       if (typeof meaning === "object" && meaning.first !== undefined) takeFirst(taken, name, meaning.first);
     }
@@ -412,39 +406,4 @@ function linesOf(value: unknown): readonly [number, number] | null {
     : [];
   const [first, last] = (parts ?? []).map(Number);
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;
-}
-
-/** Names that the tools of other servers, and models, use for one thing. */
-const synonyms: readonly (readonly string[])[] = [
-  ["path", "filename", "file", "file_path", "filepath", "name", "dir", "directory", "folder", "target", "uri"],
-  ["from", "source", "src", "old_path", "path", "filename"],
-  ["to", "destination", "dest", "dst", "new_path", "target"],
-  ["content", "contents", "text", "data", "body"],
-  ["old_text", "old", "old_string", "old_str", "find", "search", "oldtext"],
-  ["new_text", "new", "new_string", "new_str", "replace", "replacement", "newtext"],
-  ["query", "q", "search", "text", "regex", "pattern", "needle"],
-  ["pattern", "glob", "include", "match", "name"],
-  ["exclude", "ignore", "exclude_patterns"],
-  ["ignore_case", "case_insensitive", "i"],
-  ["limit", "max", "max_results", "head_limit", "count", "top", "n"],
-  ["start_line", "offset", "from_line", "line", "view_range"],
-  ["end_line", "to_line", "lines"],
-  ["replace_all", "all", "global"],
-  ["prompt", "question", "input", "query", "message"],
-  ["max_tokens", "num_predict", "max_output_tokens"],
-];
-
-const maxNameCharacters = 64;
-
-/** The parameter that is spelled nearly so, or that means the same; `null` when none does. */
-function nearestParameter(name: string, parameters: ReadonlySet<string>): string | null {
-  if (name.length > maxNameCharacters) return null;
-  const plain = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll("-", "_").replace(/^_/, "");
-  if (parameters.has(plain)) return plain;
-  for (const words of synonyms) {
-    if (!words.includes(plain)) continue;
-    const known = words.find((word) => parameters.has(word));
-    if (known !== undefined) return known;
-  }
-  return closestWord(plain, [...parameters]);
 }

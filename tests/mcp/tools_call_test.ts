@@ -135,7 +135,7 @@ Deno.test("tools/call says per revision what is wrong with the arguments (SEP-13
     [{ text: "x", time: 2 }, "echo has no time; did you mean times?"],
     [
       { content: "x", colour: "red", times: 0 },
-      "echo has no content; did you mean text?; echo has no colour; it takes text, times; text parameter is required; times must be at least 1",
+      "echo has no content, colour; it takes text, times; text parameter is required; times must be at least 1",
     ],
   ];
   for (const [args, message] of cases) {
@@ -222,25 +222,19 @@ Deno.test("tools/call names the parameter that an unknown argument was meant for
     ]),
   });
   const cases: [string, Record<string, unknown>, string][] = [
-    ["list", { dir: "docs" }, "list has no dir; did you mean path?"],
-    ["list", { filename: "docs" }, "list has no filename; did you mean path?"],
-    ["list", { glob: "*" }, "list has no glob; did you mean pattern?"],
-    [
-      "read",
-      { offset: 3, limit: 2 },
-      "read has no offset; did you mean start_line?; read has no limit; it takes filename, start_line, end_line",
-    ],
+    ["list", { dir: "docs" }, "list has no dir; it takes path, pattern"],
+    ["list", { pth: "docs" }, "list has no pth; did you mean path?"],
     [
       "edit",
-      { old_string: "a", new_str: "b", replaceAl: "true" },
-      "edit has no old_string; did you mean old_text?; edit has no new_str; did you mean new_text?; edit has no replaceAl; did you mean replace_all?",
+      { old_string: "a", new_txt: "b", replaceAl: "true" },
+      "edit has no new_txt; did you mean new_text?; edit has no replaceAl; did you mean replace_all?; edit has no old_string; it takes filename, old_text, new_text, replace_all",
     ],
     ["nothing", { x: 1 }, "nothing has no x; it takes no arguments"],
     ["nothing", { x: 1, y: 2 }, "nothing has no x, y; it takes no arguments"],
     [
       "read",
-      { color: 1, offset: 3, shade: 2 },
-      "read has no color, shade; it takes filename, start_line, end_line; read has no offset; did you mean start_line?",
+      { color: 1, end_lin: 3, shade: 2 },
+      "read has no end_lin; did you mean end_line?; read has no color, shade; it takes filename, start_line, end_line",
     ],
     [
       "nothing",
