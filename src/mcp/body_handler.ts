@@ -12,7 +12,6 @@ import {
   refusalCode,
   type RpcCall,
   rpcErrorCode,
-  type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
 import { unmarked } from "./call.ts";
@@ -71,7 +70,7 @@ export function createBodyHandler(
     const named = classified.value;
     const sessionId = named === modern || isInitialize(body) ? null : exchange.header("mcp-session-id");
     const session = sessionId === null ? null : await sessions.find(sessionId, exchange.principal);
-    if (sessionId !== null && session === null) return sessionNotFound(idOf(body));
+    if (sessionId !== null && session === null) return sessionNotFound(echoedId(body));
     const context = { exchange, revision: named ?? session?.revision ?? defaultLegacyRevision, session };
     return await (isBatch ? answerBatch(body, context) : answerMessage(body, { ...context, isSingle: true }));
   };
@@ -79,7 +78,7 @@ export function createBodyHandler(
 
 /** The refusal of a body that belongs to no revision. */
 function refuseUnclassified(body: unknown, { code, message, data }: ReturnType<typeof refuse>["error"]): McpAnswer {
-  return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
+  return { kind: "json", status: 400, body: errorText(echoedId(body), code, message, data) };
 }
 
 /** One record stands for all calls of a batch that lacks scopes, or for those over its budget. */
@@ -88,10 +87,6 @@ function refusedBatchEntry(
   refusal: Pick<AuditEntry, "time" | "code" | "outcome">,
 ): AuditEntry {
   return { requestId, subject, clientId, grantId, method: "tools/call", tool: null, durationMs: 0, ...refusal };
-}
-
-function idOf(body: unknown): RpcId | null {
-  return Array.isArray(body) ? null : echoedId(body);
 }
 
 /** Answers one parsed body of a caller without a token: `initialize`, `notifications/initialized`, and nothing else. */
@@ -203,21 +198,16 @@ function legacyRevisionOf(version: string | null): Classified {
 function admitModern(call: RpcCall, version: string | null, headers: PublicExchange, modern: Revision): Classified {
   const isRequest = call.id !== undefined;
   const claimed = metaOf(call.params)?.[protocolVersionKey];
-  const fault = isRequest
-    ? envelopeFault(call.params)
-    : typeof claimed === "string"
-    ? null
-    : "the version must be a string";
+  const notText = typeof claimed === "string" ? null : "the version must be a string";
+  const fault = isRequest ? envelopeFault(call.params) : notText;
   if (fault !== null) return refuse(rpcErrorCode.invalidParams, `Invalid params: ${fault}`);
-  if (!headers.hasHeaders) {
-    return claimed === modernVersion ? success(modern) : refuseVersion(String(claimed), [modernVersion]);
-  }
-  if (version === null && isRequest) return mismatch("the MCP-Protocol-Version header is required");
-  if (version !== null && version !== claimed) {
-    return mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
+  if (headers.hasHeaders && version !== claimed && (isRequest || version !== null)) {
+    return version === null
+      ? mismatch("the MCP-Protocol-Version header is required")
+      : mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
   }
   if (claimed !== modernVersion) return refuseVersion(String(claimed), [modernVersion]);
-  const headerFault = isRequest ? standardHeaderFault(call, headers) : null;
+  const headerFault = isRequest && headers.hasHeaders ? standardHeaderFault(call, headers) : null;
   return headerFault === null ? success(modern) : mismatch(headerFault);
 }
 
@@ -257,11 +247,9 @@ function refuseBatch(
 
 /** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
 const maxAnswerCharacters = 8_000_000;
-/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
-const maxMessagesAtOnce = 4;
 
 /**
- * Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id;
+ * Answers the messages of a batch in turn, with one body. Requests over the budget are refused, each under its own id;
  * `onBudgetSpent` is called once then.
  */
 export async function answerAll(
@@ -269,35 +257,24 @@ export async function answerAll(
   answer: (message: unknown) => Promise<McpAnswer>,
   onBudgetSpent: () => void,
 ): Promise<McpAnswer> {
-  const bodies: string[] = Array(batch.length).fill("");
-  let next = 0;
+  const bodies: string[] = [];
   let characters = 0;
   let isSpent = false;
-  const work = async (): Promise<void> => {
-    while (next < batch.length) {
-      const pause = nextTurn(); // fifty answers that need no wait would be one long step
-      if (pause !== undefined) {
-        await pause;
-        continue;
-      }
-      const index = next++;
-      const message = batch[index];
-      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
-        bodies[index] = errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget);
-        if (!isSpent) onBudgetSpent();
-        isSpent = true;
-        continue;
-      }
-      const answered = await answer(message);
-      if (!("body" in answered)) continue;
-      bodies[index] = answered.body;
-      characters += answered.body.length;
+  for (const message of batch) {
+    await nextTurn(); // fifty answers that need no wait would be one long step
+    if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
+      bodies.push(errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget));
+      if (!isSpent) onBudgetSpent();
+      isSpent = true;
+      continue;
     }
-  };
-  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
-  const given = bodies.filter((body) => body !== "");
-  if (given.length === 0) return { kind: "accepted", status: 202 };
-  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
+    const answered = await answer(message);
+    if (!("body" in answered)) continue;
+    bodies.push(answered.body);
+    characters += answered.body.length;
+  }
+  if (bodies.length === 0) return { kind: "accepted", status: 202 };
+  return { kind: "json", status: 200, body: `[${bodies.join(",")}]` };
 }
 
 const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request separately`;
