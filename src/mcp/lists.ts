@@ -133,57 +133,41 @@ interface ListOptions<Entry> {
   readonly encode: (entry: Entry, call: Call) => unknown;
 }
 
-/** A list as tokens of the same scopes see it, with the pages that were encoded, by form and where they start. */
-interface View<Entry> {
-  readonly entries: readonly Entry[];
-  readonly texts: Map<string, string>;
-}
-
-/** Combinations of scopes for which a list is kept as text. */
-const maxViews = 100;
+/** Pages that are kept as text, by the scopes and the client that see them. */
+const maxKeptPages = 100;
 
 function createKeptList<Entry>(
   registry: { readonly version: number },
   { name, entries, nameOf, scopesOf, profileOf = () => undefined, encode }: ListOptions<Entry>,
 ): ListHandler {
-  const views = boundedMap<string, View<Entry>>(maxViews);
+  const texts = boundedMap<string, string>(maxKeptPages);
   let keptVersion = -1;
   let neededScopes: readonly string[] = [];
 
-  const viewOf = ({ principal, exchange: { profile } }: Call): View<Entry> => {
+  return async (call) => {
+    const { revision, resultForm, showsView, principal, exchange: { profile } } = call;
+    const { secretBox, limits: { pageSize } } = call.runtime;
     if (keptVersion !== registry.version) {
-      views.clear();
+      texts.clear();
       keptVersion = registry.version;
       neededScopes = [...new Set(entries().flatMap(scopesOf))];
     }
-    const key = [profile.name, ...neededScopes.filter((scope) => principal.scopes.has(scope))].join(" ");
-    let view = views.get(key);
-    if (view === undefined) {
-      const isSeen = (entry: Entry): boolean =>
-        hasScopes(principal, scopesOf(entry)) && [undefined, profile.name].includes(profileOf(entry));
-      view = { entries: entries().filter(isSeen), texts: new Map() };
-      views.set(key, view);
-    }
-    return view;
-  };
-  const render = async (call: Call, visible: readonly Entry[], start: number): Promise<string> => {
-    const { secretBox, limits: { pageSize } } = call.runtime;
+    const after = await openCursor(call, cursorPurpose, name);
+    const scopes = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
+    const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${scopes} ${after}`;
+    const kept = texts.get(key);
+    if (kept !== undefined) return answerResult(call, kept);
+    const visible = entries().filter((entry) =>
+      hasScopes(principal, scopesOf(entry)) && [undefined, profile.name].includes(profileOf(entry))
+    );
+    const start = after === undefined ? 0 : visible.findIndex((entry) => nameOf(entry) === after) + 1;
+    if (after !== undefined && start === 0) return answerInvalid(call, invalidCursor); // or its entry is gone
     const page = visible.slice(start, start + pageSize);
     const last = page.at(-1);
     const hasMore = last !== undefined && start + pageSize < visible.length;
     const next = hasMore ? await secretBox.seal(cursorPurpose, nameOf(last), name) : undefined;
-    return resultText(call, name, page.map((entry) => encode(entry, call)), next);
-  };
-
-  return async (call) => {
-    const { revision, resultForm, showsView, exchange: { profile } } = call;
-    const { entries: visible, texts } = viewOf(call);
-    const after = await openCursor(call, cursorPurpose, name);
-    const start = after === undefined ? 0 : visible.findIndex((entry) => nameOf(entry) === after) + 1;
-    if (after !== undefined && start === 0) return answerInvalid(call, invalidCursor); // or its entry is gone
-    const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${start}`;
-    let text = texts.get(key);
-    if (text === undefined) texts.set(key, text = await render(call, visible, start));
+    const text = resultText(call, name, page.map((entry) => encode(entry, call)), next);
+    texts.set(key, text);
     return answerResult(call, text);
   };
 }
