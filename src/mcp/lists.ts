@@ -1,7 +1,7 @@
 /** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
 import * as z from "zod";
-import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { PromptRegistry, Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
+import { hasScopes } from "../lib/principal.ts";
+import type { PromptRegistry, Resource, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
 import type { Profile } from "./profile.ts";
@@ -40,7 +40,9 @@ async function listResources(call: Call, registry: ResourceRegistry): Promise<Mc
   for (const family of families.slice(begin)) {
     if (entries.length >= pageSize) next = [family.name];
     else {
-      const page = await pageOf(family, principal, position, pageSize - entries.length);
+      const page: ResourcePage | null = family.listPage === undefined
+        ? { resources: await family.list(principal) }
+        : await family.listPage(principal, position, pageSize - entries.length);
       if (page === null) return answerInvalid(call, invalidCursor); // what it names is gone
       entries.push(...page.resources);
       if (page.next !== undefined) next = [family.name, page.next];
@@ -50,21 +52,6 @@ async function listResources(call: Call, registry: ResourceRegistry): Promise<Mc
   }
   const cursor = next && await secretBox.seal(resourceCursorPurpose, JSON.stringify(next), principal.subject);
   return answerResult(call, resultText(call, "resources", entries, cursor));
-}
-
-async function pageOf(
-  family: ResourceFamily,
-  principal: Principal,
-  position: string | undefined,
-  limit: number,
-): Promise<ResourcePage | null> {
-  if (family.listPage !== undefined) return await family.listPage(principal, position, limit);
-  const all = await family.list(principal);
-  const start = position === undefined ? 0 : all.findIndex(({ uri }) => uri === position) + 1;
-  if (position !== undefined && start === 0) return null;
-  const resources = all.slice(start, start + limit);
-  const last = resources.at(-1);
-  return last === undefined || start + limit >= all.length ? { resources } : { resources, next: last.uri };
 }
 
 /** Answers a request for a list. */

@@ -14,6 +14,7 @@ import type { Prompt, PromptOutcome, ResourceFamily, ResourceOutcome } from "./r
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { runInContext } from "./run_in_context.ts";
 import type { Session } from "./session.ts";
+import type { FoundTask } from "./tasks.ts";
 import { callTool, encodeBlock, refuseCall, refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
 
 /** One that only looks into memory answers without a promise. */
@@ -338,47 +339,39 @@ function answerValues(call: Call, values: readonly string[]): McpAnswer {
 const maxResponseCharacters = 50_000;
 
 function getTask(call: Call): Promise<McpAnswer> {
-  return withTask(call, async (taskId) => {
-    const view = await call.runtime.tasks.get(call.principal, taskId);
-    return view === null ? unknownTask(call) : answerResult(call, JSON.stringify(view));
-  });
+  return withTask(call, async (task) => answerResult(call, JSON.stringify(await task.view())));
 }
 
 /** Hands in answers to a task's questions. */
 function updateTask(call: Call): Promise<McpAnswer> {
-  return withTask(call, async (taskId) => {
+  return withTask(call, async (task) => {
     const { inputResponses } = paramsOf(call);
     if (!isObject(inputResponses)) return answerInvalid(call, "params.inputResponses must be an object");
     if (JSON.stringify(inputResponses).length > maxResponseCharacters) {
       return answerInvalid(call, `params.inputResponses may have ${maxResponseCharacters} characters as JSON`);
     }
-    const outcome = await call.runtime.tasks.update(call.principal, taskId, inputResponses);
-    switch (outcome.kind) {
-      case "accepted":
-        return answerResult(call, "{}");
-      case "unknown_task":
-        return unknownTask(call);
-      case "wrong_shape":
-        return answerInvalid(call, `inputResponses.${outcome.key} does not answer its question`);
-    }
+    const wrong = await task.answer(inputResponses);
+    return wrong === null
+      ? answerResult(call, "{}")
+      : answerInvalid(call, `inputResponses.${wrong} does not answer its question`);
   });
 }
 
 /** Asks for a task's end. */
 function cancelTask(call: Call): Promise<McpAnswer> {
-  return withTask(call, async (taskId) => {
-    const isKnown = await call.runtime.tasks.cancel(call.principal, taskId);
-    return isKnown ? answerResult(call, "{}") : unknownTask(call);
+  return withTask(call, async (task) => {
+    await task.cancel();
+    return answerResult(call, "{}");
   });
 }
 
-async function withTask(call: Call, serve: (taskId: string) => Promise<McpAnswer>): Promise<McpAnswer> {
+async function withTask(call: Call, serve: (task: FoundTask) => Promise<McpAnswer>): Promise<McpAnswer> {
   const refusal = requireTasks(call);
   if (refusal !== null) return refusal;
   const { taskId } = paramsOf(call);
-  return typeof taskId === "string" ? await serve(taskId) : answerInvalid(call, "params.taskId must be a string");
-}
-
-function unknownTask(call: Call): McpAnswer {
-  return answerInvalid(call, "Unknown task: it may have expired; call the tool again");
+  if (typeof taskId !== "string") return answerInvalid(call, "params.taskId must be a string");
+  const task = await call.runtime.tasks.find(call.principal, taskId);
+  return task === null
+    ? answerInvalid(call, "Unknown task: it may have expired; call the tool again")
+    : await serve(task);
 }

@@ -210,8 +210,8 @@ export async function listen(call: Call): Promise<McpAnswer> {
   const taskIds = stringsOf(wanted["taskIds"]);
   const refusal = taskIds.length > 0 ? requireTasks(call) : null;
   if (refusal !== null) return refusal;
-  const looks = taskIds.slice(0, runtime.limits.maxSubscriptions).map((each) => runtime.tasks.look(principal, each));
-  const tasks = (await Promise.all(looks)).filter((task) => task !== null);
+  const looks = taskIds.slice(0, runtime.limits.maxSubscriptions).map((each) => runtime.tasks.find(principal, each));
+  const tasks = (await Promise.all(looks)).flatMap((task) => task?.known ?? []);
   const filter = await honouredFilter(call, wanted, tasks);
   const _meta = { [subscriptionIdKey]: id };
   const notices = openNotices(runtime, {

@@ -18,10 +18,16 @@ const lastWordsMs = 1_000;
 /** The tasks of all clients. */
 export type Tasks = ReturnType<typeof createTasks>;
 
-/** What became of handed-in answers. */
-type UpdateOutcome =
-  | { readonly kind: "accepted" | "unknown_task" }
-  | { readonly kind: "wrong_shape"; readonly key: string };
+/** A task as its client finds it. */
+export interface FoundTask {
+  /** Without a large result. */
+  readonly known: TaskView;
+  view(): Promise<TaskView>;
+  /** Hands in answers. Unknown keys are ignored; gives the key of one that has the wrong shape. */
+  answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
+  /** Asks for its end. */
+  cancel(): Promise<void>;
+}
 
 export function createTasks(services: Services, changes: ChangeHub) {
   const { storage, clock, timers, log, limits } = services;
@@ -46,14 +52,6 @@ export function createTasks(services: Services, changes: ChangeHub) {
   const stopBeating = (): void => {
     stopHeartbeat?.();
     stopHeartbeat = undefined;
-  };
-  const load = async (principal: Principal, taskId: string): Promise<TaskRecord | null> => {
-    const task = live.get(taskId);
-    if (task?.isLapsed()) await task.beat();
-    const record = task === undefined || task.isEnding ? await store.load(taskId) : task.record;
-    if (record === null || !isOf(principal, record)) return null;
-    // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
-    return hasScopes(principal, record.scopes) && hasDirectories(principal, record.directories) ? record : null;
   };
   /** Calls back with each change that comes after the client looked at the task. */
   const followElsewhere = (task: TaskView, tell: (task: TaskView) => void): () => void => {
@@ -117,30 +115,28 @@ export function createTasks(services: Services, changes: ChangeHub) {
       return task;
     },
     /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
-    async get(principal: Principal, taskId: string): Promise<TaskView | null> {
-      const record = await load(principal, taskId);
-      return record && await store.view(record);
-    },
-    /** The same without a large result. */
-    async look(principal: Principal, taskId: string): Promise<TaskView | null> {
-      const record = await load(principal, taskId);
-      return record && toTaskView(record);
-    },
-    /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
-    async update(
-      principal: Principal,
-      taskId: string,
-      responses: Readonly<Record<string, unknown>>,
-    ): Promise<UpdateOutcome> {
-      const record = await load(principal, taskId);
-      if (record === null) return { kind: "unknown_task" };
-      const task = live.get(taskId);
-      if (task === undefined) {
-        if (!isTerminal(record)) await store.leave(record, { cancel: false, responses: openOnes(record, responses) });
-        return { kind: "accepted" };
-      }
-      const wrong = await task.answer(responses);
-      return wrong === null ? { kind: "accepted" } : { kind: "wrong_shape", key: wrong };
+    async find(principal: Principal, taskId: string): Promise<FoundTask | null> {
+      const running = live.get(taskId);
+      if (running?.isLapsed()) await running.beat();
+      const record = running === undefined || running.isEnding ? await store.load(taskId) : running.record;
+      if (record === null || !isOf(principal, record)) return null;
+      // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
+      if (!hasScopes(principal, record.scopes) || !hasDirectories(principal, record.directories)) return null;
+      return {
+        known: toTaskView(record),
+        view: () => store.view(record),
+        async answer(responses) {
+          const task = live.get(taskId);
+          if (task !== undefined) return await task.answer(responses);
+          if (!isTerminal(record)) await store.leave(record, { cancel: false, responses: openOnes(record, responses) });
+          return null;
+        },
+        async cancel() {
+          const task = live.get(taskId);
+          if (task !== undefined) task.requestCancel();
+          else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
+        },
+      };
     },
     /** Calls back with changes of tasks that other instances run; those of this one are published as they go. */
     follow(tasks: readonly TaskView[], tell: (task: TaskView) => void) {
@@ -149,15 +145,6 @@ export function createTasks(services: Services, changes: ChangeHub) {
       return () => {
         for (const stop of stops) stop();
       };
-    },
-    /** Asks for the task's end; `false` when there is none. */
-    async cancel(principal: Principal, taskId: string) {
-      const record = await load(principal, taskId);
-      if (record === null) return false;
-      const task = live.get(taskId);
-      if (task !== undefined) task.requestCancel();
-      else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
-      return true;
     },
     /**
      * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest;

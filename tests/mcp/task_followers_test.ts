@@ -32,7 +32,7 @@ Deno.test("who looked a task up before another follower heard of its end hears o
   const following = createTasks(services, createChangeHub());
   const task = await running.begin(principal, { tool: "run", scopes: [] }, () => {});
   assert.ok(task);
-  const looked = await following.look(principal, task.seed.taskId);
+  const looked = (await following.find(principal, task.seed.taskId))?.known ?? null;
   assert.ok(looked);
 
   const told: TaskView[] = [];
