@@ -80,11 +80,17 @@ function createOutlet(call: Call, onGone: () => void) {
 }
 
 const maxProgressTokenCharacters = 256;
-const maxStatusCharacters = 2_000;
 
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 export type Interruption =
-  | Exclude<FoundAnswers<string>, { readonly kind: "answered" }>
+  | {
+    readonly kind: "input_required";
+    /** Questions without an answer yet. */
+    readonly questions: Questions;
+    /** All answers so far, to be carried to the next round. */
+    readonly answers: Readonly<Record<string, unknown>>;
+  }
+  | { readonly kind: "bad_answers"; readonly message: string }
   | { readonly kind: "missing_capability"; readonly abilities: readonly ClientAbility[] }
   | { readonly kind: "too_many_tasks" };
 
@@ -156,7 +162,7 @@ export class CallContext implements ToolContext {
   progress(update: ProgressUpdate): void {
     if (this.#ended || !(update.progress > this.#progress)) return; // it must grow (MCP, basic/patterns/progress)
     this.#progress = update.progress;
-    if (this.task !== null) return this.task.describe(cutMessage(update));
+    if (this.task !== null) return this.task.describe(update);
     const progressToken = metaOf(this.#call.request.params)?.["progressToken"];
     if (typeof progressToken !== "string" && typeof progressToken !== "number") return;
     if (String(progressToken).length > maxProgressTokenCharacters) return; // each notice would repeat it
@@ -260,22 +266,10 @@ export class CallContext implements ToolContext {
   }
 }
 
-/** A task's record holds the message, and a stored value is bounded. */
-function cutMessage(update: ProgressUpdate): ProgressUpdate {
-  const { message } = update;
-  if (message === undefined || message.length <= maxStatusCharacters) return update;
-  return { ...update, message: message.slice(0, maxStatusCharacters).toWellFormed() };
-}
-
-function abilityFor(question: Question): ClientAbility {
-  switch (question.method) {
-    case "elicitation/create":
-      return "mode" in question.params ? "url_elicitation" : "elicitation";
-    case "sampling/createMessage":
-      return "sampling";
-    case "roots/list":
-      return "roots";
-  }
+function abilityFor({ method, params }: Question): ClientAbility {
+  if (method === "sampling/createMessage") return "sampling";
+  if (method === "roots/list") return "roots";
+  return "mode" in params ? "url_elicitation" : "elicitation";
 }
 
 // MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come.
@@ -317,23 +311,12 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
 }
 
-type FoundAnswers<Key extends string> =
-  | { readonly kind: "answered"; readonly answers: Answers<Key> }
-  | {
-    readonly kind: "input_required";
-    /** Questions without an answer yet. */
-    readonly questions: Questions;
-    /** All answers so far, to be carried to the next round. */
-    readonly answers: Readonly<Record<string, unknown>>;
-  }
-  | { readonly kind: "bad_answers"; readonly message: string };
-
 /** Looks for answers in `inputResponses` and, from earlier rounds, in `requestState`. */
 async function findAnswers<Key extends string>(
   call: Call,
   questions: Questions<Key>,
   answeredBefore: Readonly<Record<string, Answer>>,
-): Promise<FoundAnswers<Key>> {
+): Promise<{ readonly kind: "answered"; readonly answers: Answers<Key> } | Interruption> {
   const { inputResponses = {}, requestState } = paramsOf(call);
   const bad = (message: string) => ({ kind: "bad_answers", message } as const);
   if (!isObject(inputResponses)) return bad("inputResponses must be an object");

@@ -68,6 +68,7 @@ function createTaskQuestions() {
   };
 }
 
+const maxStatusCharacters = 2_000;
 /** How soon an end that could not be stored is tried again: at first, and at most. */
 const firstRetryMs = 100;
 const maxRetryMs = 5_000;
@@ -208,7 +209,8 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
     },
     /** Reports progress. */
     describe({ progress, total, message }: ProgressUpdate) {
-      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      const told = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      const statusMessage = told.slice(0, maxStatusCharacters).toWellFormed(); // a stored value is bounded
       if (isTerminal(record) || isEnding || isLapsed()) return; // it may be known as ended
       record = { ...record, statusMessage, lastUpdatedAt: clock() };
       publish(record);

@@ -15,6 +15,11 @@ import type { TaskView } from "./task_store.ts";
 
 type ListName = typeof listNames[number];
 
+/** The lists of what this server has. */
+function offeredLists({ features }: Runtime): readonly ListName[] {
+  return listNames.filter((list) => list === "tools" || features[list]);
+}
+
 /** What a stream's client is told of. */
 interface Notices {
   readonly principal: Principal;
@@ -109,9 +114,9 @@ const eventId = /^([\w-]+)\.(\d{1,15})$/;
 
 /** Serves GET and DELETE. */
 export function createSessionStreams(runtime: Runtime) {
-  const { sessions, streams, features, admit } = runtime;
+  const { sessions, streams, admit } = runtime;
   const open = new Map<string, NonNullable<ReturnType<typeof openNotices>>>();
-  const lists = listNames.filter((list) => list === "tools" || features[list]);
+  const lists = offeredLists(runtime);
 
   /** Tells the session's stream, if there is one, of the resources that it watches now. */
   const follow = ({ key, subscriptions }: Session): void => open.get(key)?.watch(subscriptions, true);
@@ -186,15 +191,6 @@ export function createSessionStreams(runtime: Runtime) {
 
 // `subscriptions/listen`.
 
-/** The notices that a client asked for. */
-interface Filter {
-  toolsListChanged?: true;
-  promptsListChanged?: true;
-  resourcesListChanged?: true;
-  resourceSubscriptions?: readonly string[];
-  taskIds?: readonly string[];
-}
-
 /** The id that ties a message to its subscription. */
 const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 
@@ -212,12 +208,18 @@ export async function listen(call: Call): Promise<McpAnswer> {
   if (refusal !== null) return refusal;
   const looks = taskIds.slice(0, runtime.limits.maxSubscriptions).map((each) => runtime.tasks.find(principal, each));
   const tasks = (await Promise.all(looks)).flatMap((task) => task?.known ?? []);
-  const filter = await honouredFilter(call, wanted, tasks);
+  const lists = offeredLists(runtime).filter((list) => wanted[`${list}ListChanged`] === true);
+  const watched = await watchableOf(call, stringsOf(wanted["resourceSubscriptions"]));
+  const filter = {
+    ...Object.fromEntries(lists.map((list) => [`${list}ListChanged`, true])),
+    ...(watched.length > 0 && { resourceSubscriptions: watched }),
+    ...(tasks.length > 0 && { taskIds: tasks.map(({ taskId }) => taskId) }),
+  };
   const _meta = { [subscriptionIdKey]: id };
   const notices = openNotices(runtime, {
     principal,
     session: null,
-    lists: listNames.filter((list) => filter[`${list}ListChanged`] === true),
+    lists,
     tasks,
     _meta,
     last: resultText(id, JSON.stringify({ resultType: "complete", _meta })),
@@ -226,34 +228,22 @@ export async function listen(call: Call): Promise<McpAnswer> {
     mark(call, "rate_limited", "too_many_streams");
     return tooManyStreams(id);
   }
-  notices.watch(filter.resourceSubscriptions ?? [], filter.resourcesListChanged === true);
+  notices.watch(watched, lists.includes("resources"));
   const acknowledged = { _meta, notifications: filter };
   notices.stream.push(notificationText("notifications/subscriptions/acknowledged", acknowledged), false);
   return { kind: "stream", reader: notices.stream.attach(-1) };
 }
 
-async function honouredFilter(
-  { principal, runtime: { features, resources, limits } }: Call,
-  wanted: Readonly<Record<string, unknown>>,
-  tasks: readonly TaskView[],
-): Promise<Filter> {
-  const filter: Filter = {};
-  if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
-  if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
-  if (wanted["resourcesListChanged"] === true && features.resources) {
-    filter.resourcesListChanged = true;
-  }
-  const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, limits.maxSubscriptions);
-  // equivalent addresses are one resource; notices use the client's first spelling
+/** Of the addresses, those that can be watched: equivalent ones are one resource, by the client's first spelling. */
+async function watchableOf(
+  { principal, runtime: { resources, limits } }: Call,
+  wanted: readonly string[],
+): Promise<readonly string[]> {
+  const uris = wanted.slice(0, limits.maxSubscriptions);
   const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
   const watchable: string[] = [];
-  for (const uri of uris) {
-    if (spelled.get(canonicalUri(resources, uri)) !== uri) continue;
-    if (await mayWatch(resources, principal, uri)) watchable.push(uri);
-  }
-  if (watchable.length > 0) filter.resourceSubscriptions = watchable;
-  if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
-  return filter;
+  for (const uri of spelled.values()) if (await mayWatch(resources, principal, uri)) watchable.push(uri);
+  return watchable;
 }
 
 function stringsOf(value: unknown): readonly string[] {

@@ -7,7 +7,6 @@ import { answerError, answerInvalid, answerMissingCapability, answerResult, answ
 import type { Call, McpAnswer } from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
 import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
-import { atMost, createPause } from "../lib/time.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { LiveTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
@@ -18,12 +17,9 @@ interface Work<Outcome> {
   encode(outcome: Outcome): McpAnswer;
   /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact, or `words`. */
   crash(error: unknown, words: string | null): McpAnswer;
-  /** The answer when the work cannot be done, in words for the model; `late` is what it still came to after its end. */
-  fail(code: string, message: string, late?: Outcome): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model. */
+  fail(code: string, message: string): McpAnswer;
 }
-
-/** How long a call that was stopped may take to hand over what it has. */
-const lastWordsMs = 1_000;
 
 /**
  * Runs `work`. Work that answers without a promise needs no time-out and nothing to cancel it by, which saves 4 of the
@@ -102,13 +98,8 @@ async function settle<Outcome>(
   stopTimers();
   if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
   leaveWatch();
-  if (answer === null) {
-    const late = await atMost(lastWordsMs, pending.catch(() => undefined), undefined, createPause(timers));
-    context.end();
-    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
-  }
   context.end();
-  return answer;
+  return answer ?? work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`);
 }
 
 /** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */

@@ -66,7 +66,7 @@ async function runTool(registered: RegisteredTool, input: unknown, call: Call): 
         ? answerOutcome(call, registered, withNotes(outcome, notes))
         : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema"), null),
     crash: (error, words) => answerCrash(call, registered, error, words),
-    fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
+    fail: (code, message) => answerOutcome(call, registered, { ok: false, code, message }),
   });
 }
 
@@ -121,18 +121,6 @@ function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome 
   return { ...outcome, content: [...outcome.content, { type: "text", text: `(${notes.join("; ")})` }] };
 }
 
-/** The failure of a call that was stopped, with what its tool handed over then. */
-function toFailure(
-  registered: RegisteredTool,
-  reason: { readonly code: string; readonly message: string },
-  late: ToolOutcome | undefined,
-): ToolOutcome {
-  const partial = late === undefined || late.ok ? late : late.partial;
-  const failure: ToolOutcome = { ok: false, ...reason };
-  if (partial === undefined || late === undefined || !conformsToOutput(registered, late)) return failure;
-  return { ...failure, partial };
-}
-
 /** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller the fact. */
 function answerCrash(call: Call, registered: RegisteredTool, error: unknown, words: string | null): McpAnswer {
   const { name } = registered.tool;
@@ -156,23 +144,11 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
   );
   // clients put a server's name before it: mcp__files__file_read, files.file_read
   const plain = fold(name);
-  const words = wordsInName(name);
-  const found =
-    offered.find(({ name: own, knownAs = "" }) =>
-      [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
-      (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
-    ) ?? offered.find(({ name: own, knownAs = "" }) =>
-      words !== "" && [own, ...knownAs.split(" ")].some((each) =>
-        words === wordsInName(each)
-      )
-    );
+  const found = offered.find(({ name: own, knownAs = "" }) =>
+    [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
+    (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
+  );
   return found?.name ?? closestWord(name, offered.map(({ name: own }) => own));
-}
-
-/** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
-function wordsInName(name: string): string {
-  const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
-  return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
 }
 
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
@@ -266,18 +242,15 @@ export function refuseStopped(call: Call, words: string): McpAnswer {
 
 /** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */
 export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAnswer {
-  return rateLimited(id, `Too many calls. Try again in ${retryAfterSeconds} s`, retryAfterSeconds, {
-    retryAfterSeconds,
-  });
+  const message = `Too many calls. Try again in ${retryAfterSeconds} s`;
+  const body = errorText(id, refusalCode.rateLimited, message, { retryAfterSeconds });
+  return { kind: "rate_limited", retryAfterSeconds, body };
 }
 
 const streamRetrySeconds = 60;
 
 /** The refusal of a stream over the limit. */
 export function tooManyStreams(id: RpcId | null): McpAnswer {
-  return rateLimited(id, "Too many streams are open", streamRetrySeconds);
-}
-
-function rateLimited(id: RpcId | null, message: string, retryAfterSeconds: number, data?: unknown): McpAnswer {
-  return { kind: "rate_limited", retryAfterSeconds, body: errorText(id, refusalCode.rateLimited, message, data) };
+  const body = errorText(id, refusalCode.rateLimited, "Too many streams are open");
+  return { kind: "rate_limited", retryAfterSeconds: streamRetrySeconds, body };
 }

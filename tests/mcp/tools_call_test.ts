@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { defineTool, type ToolOutcome } from "../../src/mcp/tool.ts";
+import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, toolCall } from "./harness.ts";
 
@@ -81,43 +81,6 @@ Deno.test("tools/call stops a tool that takes too long", async () => {
   const result = await resultOf(await post(toolCall("wait"))) as { content: { text: string }[] };
   assert.match(result.content[0]?.text ?? "", /^The call took longer than 0.02 s and was stopped$/);
   assert.equal(audit[0]?.outcome, "tool_error");
-});
-
-Deno.test("tools/call gives what a tool has when it is stopped, and drops what breaks the output schema", async () => {
-  const stopped = (partial: Extract<ToolOutcome, { ok: false }>["partial"]) =>
-    createHarness({
-      toolTimeoutMs: 20,
-      tools: createToolRegistry([defineTool({
-        name: "count",
-        title: "Count",
-        description: "Counts until it is told to stop.",
-        scopes: [],
-        annotations: {},
-        input: z.object({}),
-        output: z.object({ count: z.int() }),
-        run: (_input, { signal }) =>
-          new Promise<ToolOutcome>((resolve) => {
-            signal.addEventListener("abort", () => {
-              resolve({
-                ok: false,
-                code: "stopped",
-                message: "stopped",
-                ...(partial === undefined ? {} : { partial }),
-              });
-            });
-          }),
-      })]),
-    }).post(toolCall("count"));
-  const message = { type: "text", text: "The call took longer than 0.02 s and was stopped" };
-  const text = { type: "text", text: "one two" } as const;
-  assert.deepEqual(await resultOf(await stopped({ content: [text], structuredContent: { count: 2 } })), {
-    content: [message, text],
-    structuredContent: { count: 2 },
-    isError: true,
-  });
-  for (const partial of [undefined, { content: [text], structuredContent: { count: "two" } }]) {
-    assert.deepEqual(await resultOf(await stopped(partial)), { content: [message], isError: true });
-  }
 });
 
 Deno.test("tools/call says per revision what is wrong with the arguments (SEP-1303)", async () => {

@@ -1,6 +1,5 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
-import { nearestTool } from "../../src/mcp/tool_call.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
 import { everyTool } from "../fixtures/every_tool.ts";
@@ -439,23 +438,4 @@ Deno.test("what is unlike a text is read as one where its form is certain", () =
   assertSame("file_delete", { path: "a", recursive: true, force: true }, { path: "a", recursive: true });
   assertSame("file_search", { query: "a", max_count: 2 }, { query: "a", limit: 2 });
   assert.match(String(taken("file_search", { pattern: [1] })), /pattern must be a string/);
-});
-
-Deno.test("a tool's name is found in another order of its words, and without those that every file tool has", () => {
-  const principal = { scopes: new Set(["files:read", "files:write"]) } as never;
-  for (
-    const [asked, nearest] of [
-      ["file_copy", "file_move"],
-      ["files_copy", "file_move"],
-      ["copyFile", "file_move"],
-      ["file_grep", "file_search"],
-      ["file_create", "file_write"],
-      ["directory_list", "file_list"],
-      ["file_cat", "file_read"],
-      ["file", null],
-      ["rm_rf", null],
-    ] as const
-  ) {
-    assert.equal(nearestTool(asked, registry, principal), nearest, asked);
-  }
 });
