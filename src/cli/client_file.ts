@@ -6,7 +6,6 @@ import { randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ClientFile } from "../lib/client_configurations.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
-import type { EntryEditor } from "./edit_entry.ts";
 
 /** What is known of the machine and of whom to ask. */
 interface Machine {
@@ -29,7 +28,6 @@ interface Change {
 
 /** Larger files are not a person's configuration. */
 const maxFileBytes = 16 * 1_024 * 1_024;
-const maxBackups = 100;
 const shownContextLines = 3;
 const loadEditor = loadOnce(() => import("./edit_entry.ts"));
 
@@ -46,49 +44,38 @@ export async function changeClientFile(
   const editor = path.endsWith(".toml") ? tomlEntry(file.keys) : jsonEntry(file.keys);
   const stored = await readFile(path);
   if (!stored.ok) return refuse(`${path}: ${stored.error}`, "nothing was changed");
-  const { bom, text } = stored.value ?? { bom: "", text: "" };
+  const [bom = ""] = /^\ufeff/.exec(stored.value ?? "") ?? [];
+  const text = (stored.value ?? "").slice(bom.length);
   const there = editor.find(text);
   if (!there.ok) return refuse(`${path}, ${there.error}`, "nothing was changed; correct the file and try again");
-  if (there.value !== null && !isOurs(there.value.text)) {
-    const name = file.keys.at(-1);
+  if (there.value !== null && !isOurs(there.value)) {
     return refuse(
-      `${path} has an entry "${name}" that connect did not write:\n${printable(there.value.text)}`,
+      `${path} has an entry "${file.keys.at(-1)}" that connect did not write:\n${printable(there.value)}`,
       "nothing was changed; rename or remove that entry first",
     );
   }
-  if (entry === null && there.value === null) {
-    return endWith(say, `${title}: ${path} has no entry of Portcullis. Nothing was changed.\n`, 0);
-  }
-  const origin = entry === null && there.value !== null && stored.value !== null
-    ? await findOrigin(path, stored.value.text, there.value.entry, editor)
-    : null;
-  const changed = entry === null ? origin?.text ?? editor.remove(text) : editor.set(text, entry);
-  const after = typeof changed === "string" ? success(changed) : changed;
-  if (!after.ok) return refuse(`${path}, ${after.error}`, "nothing was changed");
-  if (after.value === text && origin?.isAbsent !== true) {
-    return endWith(say, `${title}: ${path} has this entry already. Nothing was changed.\n`, 0);
+  const changed = editor.put(text, entry);
+  if (!changed.ok) return refuse(`${path}, ${changed.error}`, "nothing was changed");
+  const after = changed.value;
+  if (after === text) {
+    const has = entry === null ? "no entry of Portcullis" : "this entry already";
+    return endWith(say, `${title}: ${path} has ${has}. Nothing was changed.\n`, 0);
   }
 
-  const heading = origin?.isAbsent ? `remove ${path}` : `change ${path}`;
+  const isEmpty = entry === null && /^(?:[\s{}]|"\w+"\s*:)*$/.test(after); // nothing but the objects around it
   const replaces = entry !== null && there.value !== null ? " (replaces the entry that connect wrote before)" : "";
-  say(`${title}: ${heading}${replaces}\n${difference(text, after.value)}\n`);
+  say(`${title}: ${isEmpty ? "remove" : "change"} ${path}${replaces}\n${difference(text, after)}\n`);
   if (!isAgreed) {
     if (ask === null) return refuse("nothing was changed", "run it again with --yes");
     if (!await ask("Make this change? [y/N] ")) return endWith(say, "Nothing was changed.\n");
   }
   try {
-    const backup = stored.value === null || origin !== null ? null : await keepOld(path, stored.value.bytes);
-    const isSame = await replaceFile(path, {
-      shown: stored.value?.bytes ?? null,
-      bytes: origin?.isAbsent ? null : new TextEncoder().encode(bom + after.value),
-    });
-    if (!isSame) {
-      if (backup !== null) await Deno.remove(backup);
-      return refuse(`${path} was changed by another program meanwhile`, "nothing was written; run it again");
+    const backup = await replaceFile(path, { shown: stored.value, text: isEmpty ? null : bom + after });
+    if (backup === false) {
+      return refuse(`${path} was changed by another program meanwhile`, "nothing was changed; run it again");
     }
-    if (origin?.backup !== undefined) await Deno.remove(origin.backup);
     const kept = backup === null ? "" : ` The file as it was: ${backup}`;
-    say(`${origin?.isAbsent ? "Removed" : "Changed"} ${path}.${kept}\n${next}\n`);
+    say(`${isEmpty ? "Removed" : "Changed"} ${path}.${kept}\n${next}\n`);
     return 0;
   } catch (error) {
     if (!(error instanceof Error) || !(error.name in Deno.errors || "code" in error)) throw error;
@@ -118,23 +105,16 @@ function placeExists(path: string): boolean {
   }
 }
 
-interface StoredFile {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly bom: string;
-  readonly text: string;
-}
-
-/** The file's text; `null` when there is none. */
-async function readFile(path: string): Promise<Result<StoredFile | null, string>> {
+/** The file's text, with the mark that some begin with; `null` when there is none. */
+async function readFile(path: string): Promise<Result<string | null, string>> {
   if (!placeExists(path)) return success(null);
   try {
     const { isFile, size } = await Deno.stat(path);
     if (!isFile) return failure("this is no file");
     if (size > maxFileBytes) return failure(`the file is larger than ${maxFileBytes} bytes`);
-    const bytes = await Deno.readFile(path);
-    const whole = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    const bom = whole.startsWith("\ufeff") ? "\ufeff" : "";
-    return success({ bytes, bom, text: whole.slice(bom.length) });
+    return success(
+      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await Deno.readFile(path)),
+    );
   } catch (error) {
     if (error instanceof TypeError) return failure("the file is not UTF-8 text");
     return failure(error instanceof Deno.errors.NotFound ? "this is a link to nothing" : String(error));
@@ -148,76 +128,36 @@ function isOurs(text: string): boolean {
     (text.includes('"stdio"') && text.includes('"--workspace"'));
 }
 
-/** What the file was before `connect` wrote into it, if nothing else was changed since. */
-async function findOrigin(
-  path: string,
-  text: string,
-  entry: object | string,
-  editor: EntryEditor,
-): Promise<{ readonly text: string; readonly isAbsent: boolean; readonly backup?: string } | null> {
-  const leadsHere = (before: string): boolean => {
-    const found = editor.find(before);
-    const again = found.ok && found.value === null ? editor.set(before, entry) : null;
-    return again?.ok === true && again.value === text;
-  };
-  for (const backup of backupPaths(path).filter(placeExists).reverse()) {
-    const kept = await readFile(backup);
-    if (kept.ok && kept.value !== null && leadsHere(kept.value.text)) {
-      return { text: kept.value.text, isAbsent: false, backup };
-    }
-  }
-  return leadsHere("") ? { text: "", isAbsent: true } : null;
-}
-
-function backupPaths(path: string): string[] {
-  const first = `${path}.portcullis-backup`;
-  return Array.from({ length: maxBackups }, (_, index) => index === 0 ? first : `${first}-${index + 1}`);
-}
-
-/** Keeps the file as it was, beside it, and says where. */
-async function keepOld(path: string, bytes: Uint8Array): Promise<string> {
-  const { mode } = await Deno.stat(path);
-  const backup = backupPaths(path).find((each) => !placeExists(each));
-  if (backup === undefined) throw new Deno.errors.AlreadyExists(`there are ${maxBackups} backups beside it`);
-  await Deno.writeFile(backup, bytes, { createNew: true, mode: (mode ?? 0o600) & 0o777 });
-  return backup;
-}
-
 /**
- * Replaces the file at once, or removes it; a link stays one, and the mode too. `false`, with nothing done, when the
- * file is no longer what was shown.
+ * Replaces the file at once, or removes it (`text` is `null`), and keeps the one before beside it; a link stays one, the
+ * mode too. Says where the old one is, `null` without one; `false`, with nothing done, where it is not what was shown.
  */
 async function replaceFile(
   path: string,
-  { shown, bytes }: { readonly shown: Uint8Array | null; readonly bytes: Uint8Array | null },
-): Promise<boolean> {
+  { shown, text }: { readonly shown: string | null; readonly text: string | null },
+): Promise<string | null | false> {
   const target = shown === null ? path : await Deno.realPath(path);
-  const isUnchanged = async (): Promise<boolean> => {
-    const now = await Deno.readFile(target).catch(() => null);
-    return now === null || shown === null
-      ? now === shown
-      : now.length === shown.length && now.every((byte, index) => byte === shown[index]);
-  };
-  if (bytes === null) {
-    if (!await isUnchanged()) return false;
-    await Deno.remove(target);
-    return true;
-  }
   await Deno.mkdir(dirname(target), { recursive: true });
-  const before = shown === null ? null : await Deno.stat(target);
   const temporary = `${target}.portcullis-${randomId()}`;
   try {
-    using file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
-    for (let from = 0; from < bytes.length;) from += await file.write(bytes.subarray(from));
-    if (before !== null && Deno.build.os !== "windows") {
-      const own = await file.stat();
-      if (before.uid !== own.uid || before.gid !== own.gid) await Deno.chown(temporary, before.uid, before.gid);
-      await Deno.chmod(temporary, (before.mode ?? 0o600) & 0o7777);
+    if (shown !== null) {
+      const { uid, gid } = await Deno.stat(target);
+      await Deno.copyFile(target, temporary); // with its mode
+      if (uid !== null && gid !== null) await Deno.chown(temporary, uid, gid);
     }
-    await file.sync();
-    if (!await isUnchanged()) return false;
-    await Deno.rename(temporary, target);
-    return true;
+    if (text !== null) {
+      using file = await Deno.open(temporary, { write: true, create: true, truncate: true, mode: 0o600 });
+      const bytes = new TextEncoder().encode(text);
+      for (let from = 0; from < bytes.length;) from += await file.write(bytes.subarray(from));
+      await file.sync();
+    }
+    const now = await readFile(target);
+    if (!now.ok || now.value !== shown) return false;
+    const backup = `${path}.portcullis-backup-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+    if (shown !== null) await Deno.copyFile(target, backup);
+    if (text === null) await Deno.remove(target);
+    else await Deno.rename(temporary, target);
+    return shown === null ? null : backup;
   } finally {
     await Deno.remove(temporary).catch(() => {}); // which is gone when it was renamed
   }

@@ -83,17 +83,6 @@ const claudeDesktop = fileClient({
   // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
   token: (variable) => ({ env: { [variable]: `Bearer ${tokenPlace}` } }),
 });
-const vsCode = fileClient({
-  name: "vscode",
-  title: "VS Code",
-  where: ".vscode/mcp.json, or the file that `MCP: Open User Configuration` opens",
-  places: ["CONFIG/Code/User/mcp.json"],
-  keys: ["servers"],
-  http: (url) => ({ type: "http", url }),
-  process: (command, args) => ({ type: "stdio", command, args }),
-  reference: environment,
-  next: "Then `MCP: List Servers` in VS Code starts it.",
-});
 
 /** Every client that `connect` knows. The formats are those of the clients' documentation. */
 export const clientFormats: readonly ClientFormat[] = [
@@ -117,7 +106,17 @@ export const clientFormats: readonly ClientFormat[] = [
     places: ["~/.cursor/mcp.json"],
     reference: environment,
   }),
-  { ...vsCode, configure: (connection) => printVsCode(connection) },
+  fileClient({
+    name: "vscode",
+    title: "VS Code",
+    where: ".vscode/mcp.json, or the file that `MCP: Open User Configuration` opens",
+    places: ["CONFIG/Code/User/mcp.json"],
+    keys: ["servers"],
+    http: (url) => ({ type: "http", url }),
+    process: (command, args) => ({ type: "stdio", command, args }),
+    reference: environment,
+    next: "Then `MCP: List Servers` in VS Code starts it.",
+  }),
   fileClient({
     name: "codex",
     title: "Codex",
@@ -288,17 +287,6 @@ function printClaudeDesktop(connection: Connection): ClientConfiguration | null 
     notes.push(`Replace ${tokenPlace}; Claude Desktop has no other place for it.`);
   }
   return { ...configuration, notes };
-}
-
-/** It asks for a token once, and keeps it. */
-function printVsCode(connection: Connection): ClientConfiguration {
-  const configuration = vsCode.configure(connection);
-  if (connection.kind === "stdio" || connection.tokenVariable === undefined) return { ...configuration, notes: [] };
-  const { headers: _, ...entry } = vsCode.file.entry(connection);
-  const id = "portcullis-token";
-  const inputs = [{ id, type: "promptString", description: "Access token for Portcullis", password: true }];
-  const asking = { ...entry, headers: { Authorization: `Bearer \${input:${id}}` } };
-  return { ...configuration, text: json({ ...nested(vsCode.file.keys, asking), inputs }) };
 }
 
 /** Added in its settings; it connects from its maker's network and signs in by a browser. */

@@ -64,9 +64,8 @@ Deno.test("connect: Cursor, Gemini CLI and VS Code get their JSON, each with its
   assert.deepEqual(JSON.parse(textFor("vscode", overHttp)), {
     servers: { portcullis: { type: "http", url: endpoint } },
   });
-  const { servers, inputs } = JSON.parse(textFor("vscode", withToken));
-  assert.deepEqual(servers.portcullis.headers, { Authorization: `Bearer \${input:${inputs[0].id}}` });
-  assert.equal(inputs[0].password, true);
+  const { servers } = JSON.parse(textFor("vscode", withToken));
+  assert.deepEqual(servers.portcullis.headers, { Authorization: "Bearer ${env:PORTCULLIS_TOKEN}" });
 });
 
 Deno.test("connect: Codex gets TOML", () => {

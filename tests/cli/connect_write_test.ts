@@ -94,7 +94,7 @@ Deno.test("connect --write makes the file of each client, over HTTP and stdio, a
         assert.equal((await change(home, { name, connection: each })).status, 0, "again");
         assert.equal(await Deno.readTextFile(join(home, onLinux[name] ?? "")), text);
         assert.equal((await change(home, { name, isRemoved: true })).status, 0);
-        assert.deepEqual(await filesBelow(home), [], name);
+        assert.deepEqual((await filesBelow(home)).filter((file) => !file.includes("backup")), [], name);
       });
     }
   }
@@ -128,11 +128,13 @@ Deno.test("connect --write finds the file by platform, by variables, and as it i
     await Deno.mkdir(join(home, ".config/opencode"), { recursive: true });
     await Deno.writeTextFile(file, '{\n  // mine\n  "theme": "x",\n}\n');
     assert.equal((await change(home, { name: "opencode" })).status, 0);
-    assert.deepEqual(await filesBelow(home), [
-      ".config/opencode/opencode.jsonc",
-      ".config/opencode/opencode.jsonc.portcullis-backup",
-    ]);
-    assert.match(await Deno.readTextFile(file), /\/\/ mine\n {2}"theme": "x",\n {2}"mcp": \{\n {4}"servers": \{\n/);
+    const [left, backup, ...more] = await filesBelow(home);
+    assert.deepEqual([left, more], [".config/opencode/opencode.jsonc", []]);
+    assert.match(backup ?? "", /opencode\.jsonc\.portcullis-backup-20/);
+    assert.match(
+      await Deno.readTextFile(file),
+      /^\{\n {2}"mcp": \{\n {4}"servers": \{\n[^]*\},\n {2}\/\/ mine\n {2}"theme": "x",\n\}\n$/,
+    );
   });
 });
 
@@ -151,9 +153,11 @@ Deno.test("connect --write keeps mode, link, comments, line ends and the old fil
     assert.match(said, /\+ .*portcullis/);
     assert.ok((await Deno.lstat(file)).isSymlink);
     assert.equal(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o640);
-    assert.equal(await Deno.readTextFile(`${file}.portcullis-backup`), jsonFile);
+    const [backup = ""] = (await filesBelow(home)).filter((name) => name.includes(".portcullis-backup-"));
+    assert.equal(await Deno.readTextFile(join(home, backup)), jsonFile);
     const written = await Deno.readTextFile(target);
     assert.ok(written.startsWith('\ufeff{\r\n\t// theme\r\n\t"theme": "dark", // dark\r\n'));
+    assert.ok(written.endsWith(', "other": {"command": "o"}} /* end */\r\n}\r\n'));
     assert.deepEqual(parseJsonc(written.slice(1)).mcpServers, { other: { command: "o" }, portcullis: entry });
     const elsewhere = await change(home, {
       name: "cursor",
@@ -189,9 +193,7 @@ Deno.test("connect --write refuses broken files, foreign entries and files that 
     ["cursor", '{"mcpServers": {"portcullis": {"command": "theirs"}}}', /connect did not write:\n.*theirs/],
     ["cursor", new Uint8Array([0x7b, 0xff, 0x7d]), /not UTF-8/],
     ["cursor", '{"a":'.repeat(100_000), /line 1: /],
-    ["codex", 'a = 1\nb = "open\n', /line 2: the file is not valid TOML/],
-    ["codex", "a = [1, 2\n", /line 1: .*does not end/],
-    ["codex", "a = 1\nwhat is this\n", /line 2: /],
+    ["codex", 'a = 1\nb = """\n[mcp_servers.portcullis]\n"""\n', /line 2: texts of several lines/],
     ["codex", 'mcp_servers = { other = { url = "x" } }\n', /line 1: .*does not change/],
     ["codex", '[mcp_servers]\nportcullis.url = "https://x/mcp"\n', /line 2: .*does not change/],
     ["codex", '[mcp_servers.portcullis]\ncommand = "theirs"\n', /connect did not write/],
@@ -227,7 +229,7 @@ Deno.test("connect --write refuses broken files, foreign entries and files that 
   });
 });
 
-Deno.test("connect --write says why a file cannot be written: no directory, a link to nothing, too many backups", async () => {
+Deno.test("connect --write says why a file cannot be written: no directory, a link to nothing", async () => {
   await withHome(async (home) => {
     await Deno.writeTextFile(join(home, ".cursor"), "");
     const blocked = await change(home, { name: "cursor" });
@@ -235,15 +237,6 @@ Deno.test("connect --write says why a file cannot be written: no directory, a li
     assert.match(blocked.said, /error: .*mcp\.json: .*\nhint: nothing was changed/);
     await Deno.symlink(join(home, "nowhere"), join(home, ".claude.json"));
     assert.match((await change(home, { name: "claude-code" })).said, /a link to nothing/);
-    await Deno.mkdir(join(home, ".codex"));
-    const file = join(home, ".codex/config.toml");
-    await Deno.writeTextFile(file, "a = 1\n");
-    await Deno.writeTextFile(`${file}.portcullis-backup`, "");
-    for (let index = 2; index <= 100; index++) await Deno.writeTextFile(`${file}.portcullis-backup-${index}`, "");
-    const full = await change(home, { name: "codex" });
-    assert.equal(full.status, 1);
-    assert.match(full.said, /there are 100 backups beside it/);
-    assert.equal(await Deno.readTextFile(file), "a = 1\n");
   });
 });
 
@@ -325,21 +318,17 @@ Deno.test("any JSONC file: the entry goes in, the rest is equal, and it goes out
   let written = 0;
   fc.assert(
     fc.property(jsoncText(), (text) => {
-      const set = editor.set(text, entry);
+      const set = editor.put(text, entry);
       if (!set.ok) return; // mcpServers is something else
       written += 1;
       const [before, after] = [parseJsonc(text), parseJsonc(set.value)];
       assert.deepEqual(after.mcpServers.portcullis, entry);
-      const there = editor.find(set.value);
-      assert.ok(there.ok && there.value !== null);
-      const removed = editor.remove(set.value);
+      const removed = editor.put(set.value, null);
       assert.ok(removed.ok);
       const { mcpServers = {}, ...others } = parseJsonc(removed.value);
       const { mcpServers: earlier = {}, ...same } = before;
       assert.deepEqual([others, mcpServers], [same, earlier]);
       for (const comment of commentsIn(text)) assert.ok(removed.value.includes(comment));
-      const again = editor.set(text, there.value.entry);
-      assert.ok(again.ok && again.value === set.value, "what --remove compares with the old file");
     }),
     { numRuns: 500 },
   );
@@ -351,8 +340,6 @@ function tomlText(): fc.Arbitrary<string> {
   const scalar = fc.constantFrom(
     ...["1", "true", '"a # b"', "'it [x]'", "1979-05-27T07:32:00Z", '"\\" [mcp_servers.portcullis]"', "0.5"],
     ...[
-      '"""\n[mcp_servers.portcullis]\n\\""""""',
-      "'''\n[a]\n'''",
       "[\n  1, # ]\n  2,\n]",
       '{ a = 1, b = "}" }',
       "[]",
@@ -387,24 +374,20 @@ Deno.test("any TOML file: the table goes in, the rest is equal, and it goes out 
   fc.assert(
     fc.property(tomlText(), values, values, (text, first, second) => {
       const before = parseToml(text) as { mcp_servers?: Record<string, unknown> };
-      const set = editor.set(text, first);
+      const set = editor.put(text, first);
       assert.ok(set.ok, set.ok ? "" : `${set.error}\n${text}`);
       assert.ok(set.value.startsWith(text));
       const both = { ...before, mcp_servers: { ...before.mcp_servers, portcullis: first } };
       assert.deepEqual(plain(parseToml(set.value)), plain(both));
-      const replaced = editor.set(set.value, second);
+      const replaced = editor.put(set.value, second);
       assert.ok(replaced.ok);
       assert.deepEqual(
         plain(parseToml(replaced.value)),
         plain({ ...both, mcp_servers: { ...both.mcp_servers, portcullis: second } }),
       );
-      const removed = editor.remove(replaced.value);
+      const removed = editor.put(replaced.value, null);
       assert.ok(removed.ok);
       assert.equal(removed.value.trimEnd(), text.trimEnd());
-      const there = editor.find(replaced.value);
-      assert.ok(there.ok && there.value !== null);
-      const again = editor.set(text, there.value.entry);
-      assert.ok(again.ok && again.value === replaced.value, "what --remove compares with the old file");
     }),
     { numRuns: 500 },
   );
