@@ -147,24 +147,6 @@ export async function searchAudit(
   return { lines, cursor: toCursor(scans) };
 }
 
-/** Lines that are looked at for names. */
-const maxNamedLines = 20_000;
-const namedFields = ["person", "client", "tool", "outcome"] as const;
-
-/** Who and what a filter names that no recent line has, each with the names that lines have, newest first. */
-export async function findUnknownNames(
-  storage: Storage,
-  filter: AuditFilter,
-) {
-  const { lines } = await searchAudit(storage, {}, { limit: maxNamedLines });
-  return namedFields.flatMap((field) => {
-    const name = filter[field];
-    const known = [...new Set(lines.map((line) => line[field]).filter((each) => each !== null))];
-    const isKnown = name === undefined || known.includes(name) || (field === "outcome" && name in outcomeGroups);
-    return isKnown || known.length === 0 ? [] : [{ field, name, known }];
-  });
-}
-
 async function beginScans(
   storage: Storage,
   until: number | undefined,

@@ -1,5 +1,4 @@
-/** `audit list|search|export|verify|head`: the stored audit, beside a running server or without one. */
-import { closestWord } from "../lib/closest_word.ts";
+/** `audit list|verify|head`: the stored audit, beside a running server or without one. */
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
@@ -14,23 +13,20 @@ const load = async () => {
 type Operations = Awaited<ReturnType<typeof load>>;
 
 const defaultLimit = "50";
-const maxLimit = 10_000;
+const maxLimit = 1_000_000;
 const pageLines = 500;
-const maxKnownNames = 10;
 const filterFlags = ["user", "client", "tool", "path", "record", "outcome", "since", "until"] as const;
 
 export const auditCommand: CommandWork = commandOf({
   usage: [
     "audit list [--user USER] [--client CLIENT] [--tool TOOL] [--path PATH] [--record RECORD] [--outcome OUTCOME]" +
     " [--since TIME] [--until TIME] [--limit N] [--json]",
-    "audit search (the same as list)",
-    "audit export [--user USER ...]",
     "audit verify [--head HEAD]",
     "audit head",
   ],
   remarks: [
     "TIME is a date such as 2026-11-22 or 2026-11-22T09:00Z, or how long ago: 45m, 12h, 7d.",
-    "Lines come newest first. export writes JSON, one line each; verify ends with status 1 when it finds a change.",
+    "Lines come newest first; verify ends with status 1 when it finds a change.",
   ],
   flags: {
     user: { value: "USER", help: "the user who acted" },
@@ -47,70 +43,31 @@ export const auditCommand: CommandWork = commandOf({
   switches: { json: "print JSON, one line each" },
   actions: [
     { name: "list", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
-    { name: "search", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
-    { name: "export", words: [], flags: filterFlags, run: administered(load, exportAll) },
     { name: "verify", words: [], flags: ["head"], run: administered(load, verify) },
     { name: "head", words: [], run: administered(load, head) },
   ],
 });
 
-async function list(operations: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {
+async function list({ searchAudit }: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {
   const { flags, say, print } = context;
   const filter = filterOf(context, clock());
-  const limit = /^\d{1,5}$/.test(flags["limit"] ?? defaultLimit) ? Number(flags["limit"] ?? defaultLimit) : Number.NaN;
+  const limit = /^\d{1,7}$/.test(flags["limit"] ?? defaultLimit) ? Number(flags["limit"] ?? defaultLimit) : Number.NaN;
   if (!(limit >= 1 && limit <= maxLimit)) {
     return endWith(say, `error: --limit must be a whole number from 1 to ${maxLimit}\n`, 2);
   }
   if (filter === null) return 2;
-  const lines: FoundLine[] = [];
-  for await (const page of pagesOf(operations.searchAudit, storage, filter)) {
-    lines.push(...page);
-    if (lines.length >= limit) break;
+  const asJson = flags["json"] !== undefined;
+  const rows: string[][] = [];
+  let cursor: string | null | undefined;
+  for (let left = limit; left > 0 && cursor !== null;) {
+    const page = await searchAudit(storage, filter, { limit: Math.min(left, pageLines), cursor });
+    ({ cursor } = page);
+    left -= page.lines.length;
+    if (!asJson) rows.push(...page.lines.map(toRow));
+    else if (await print(page.lines.map(jsonLine).join("")) === false) return 1;
   }
-  if (lines.length === 0) await sayUnknownNames(operations, storage, { filter, say });
-  const shown = lines.slice(0, limit);
-  if (flags["json"] !== undefined) await print(shown.map(jsonLine).join(""));
-  else {
-    await printTable({
-      columns: ["TIME", "USER", "CLIENT", "WHAT", "OUTCOME", "MS", "TOUCHED"],
-      rows: shown.map(toRow),
-      whenEmpty: "there is no such line",
-    }, context);
-  }
-  return 0;
-}
-
-/** Says which names of the filter no recent line has, and what was probably meant. */
-async function sayUnknownNames(
-  { findUnknownNames }: Operations,
-  storage: OpenInstallation["storage"],
-  { filter, say }: { readonly filter: AuditFilter; readonly say: CommandContext["say"] },
-): Promise<void> {
-  for (const { field, name, known } of await findUnknownNames(storage, filter)) {
-    const lower = name.toLowerCase();
-    const near = known.find((each) => each.toLowerCase() === lower) ?? closestWord(name, known) ??
-      known.find((each) => each.toLowerCase().includes(lower));
-    const more = known.length > maxKnownNames ? ", ..." : "";
-    const hint = near === undefined
-      ? `recorded are ${known.slice(0, maxKnownNames).join(", ")}${more}`
-      : `did you mean ${near}?`;
-    say(`${printable(`hint: no recent line has --${field === "person" ? "user" : field} ${name}; ${hint}`)}\n`);
-  }
-}
-
-async function exportAll(
-  operations: Operations,
-  { storage, clock }: OpenInstallation,
-  context: CommandContext,
-): Promise<ExitStatus> {
-  const filter = filterOf(context, clock());
-  if (filter === null) return 2;
-  let isEmpty = true;
-  for await (const page of pagesOf(operations.searchAudit, storage, filter)) {
-    isEmpty = false;
-    if (await context.print(page.map(jsonLine).join("")) === false) return 1;
-  }
-  if (isEmpty) await sayUnknownNames(operations, storage, { filter, say: context.say });
+  const columns = ["TIME", "USER", "CLIENT", "WHAT", "OUTCOME", "MS", "TOUCHED"];
+  if (!asJson) await printTable({ columns, rows, whenEmpty: "there is no such line" }, context);
   return 0;
 }
 
@@ -153,19 +110,6 @@ async function head(
   if (heads.length === 0) say("nothing is stored yet\n");
   await print(heads.map((each) => `${headText(each)}\n`).join(""));
   return 0;
-}
-
-async function* pagesOf(
-  searchAudit: Operations["searchAudit"],
-  storage: OpenInstallation["storage"],
-  filter: AuditFilter,
-): AsyncGenerator<readonly FoundLine[]> {
-  let cursor: string | undefined;
-  do {
-    const page = await searchAudit(storage, filter, { limit: pageLines, cursor });
-    if (page.lines.length > 0) yield page.lines;
-    cursor = page.cursor ?? undefined;
-  } while (cursor !== undefined);
 }
 
 /** `null` for a mistake, which it has said. */
