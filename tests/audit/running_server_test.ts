@@ -129,11 +129,11 @@ Deno.test("audit: mistakes of its command line are named, and a directory that o
   for (
     const [args, said] of [
       [["list", "--since", "soon"], /--since must be a date/],
-      [["list", "--limit", "0"], /--limit must be a whole number from 1 to 10000/],
+      [["list", "--limit", "0"], /--limit must be a whole number from 1 to 1000000/],
       [["verify", "--head", "1:2:x"], /--head must be what `.* audit head` printed/],
       [["verify", "--user", "ada"], /does not take --user/],
       [["list", "all"], /does not take "all"/],
-      [["lsit"], /did you mean/],
+      [["lits"], /did you mean list/],
     ] as const
   ) {
     const { code, stderr } = await audit(place, ...args);
