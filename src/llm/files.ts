@@ -4,7 +4,6 @@ import { counted } from "../lib/counted.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
-  decodeText,
   type FileContent,
   type LineRequest,
   type Outcome,
@@ -84,15 +83,11 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText);
     const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
     const request = { lines, cursor: undefined, encoding: undefined, maxBytes: roomBytes + 1 };
-    let read = whole.ok
-      ? selectText(whole.value, request)
+    const read = whole.ok
+      ? await selectText(whole.value, request)
       : whole.error.reason === "too_large"
       ? await readTextPart(workspace, path, request)
       : whole;
-    if (whole.ok && !read.ok) {
-      const encoding = (await decodeText(whole.value.bytes))?.encoding;
-      if (encoding !== undefined) read = selectText(whole.value, { ...request, encoding });
-    }
     if (!read.ok) {
       if (read.error.reason !== "not_text") return failure(toFailure("read file", path, read.error));
       return failure(whole.ok ? notText : toFailure("read file", path, whole.error)); // an image may be too large

@@ -39,7 +39,6 @@ import { textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { findPath, inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import { detectEncoding } from "../text/detect.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import { documentParts, isPage, mayBeDocument } from "../documents/kinds.ts";
@@ -316,11 +315,7 @@ async function contentRead(
   if (media !== null) {
     return mediaRead(path, { type: media.type, data: bytes.toBase64(), mimeType: media.mimeType }, content);
   }
-  let part = selectText(content, request);
-  if (!part.ok && part.error.reason === "not_text" && request.encoding === undefined) {
-    const encoding = await detectEncoding(bytes);
-    if (encoding !== null) part = selectText(content, { ...request, encoding });
-  }
+  const part = await selectText(content, request);
   return part.ok
     ? textRead(path, part.value, content, request.numbered, document)
     : await problemRead(workspace, path, request, part.error);

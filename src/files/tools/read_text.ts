@@ -4,7 +4,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { encodingOfFile } from "../text/detect.ts";
+import { decodeText, encodingOfFile } from "../text/detect.ts";
 import { decodeBytes, isMultiByte, looksLikeText, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import {
   charactersOf,
@@ -12,7 +12,6 @@ import {
   firstBytes,
   lastBytes,
   offsetOfLine,
-  readCharacters,
   readLastLines,
   readLines,
   type TextPosition,
@@ -22,8 +21,8 @@ import type { ReadCursor } from "./input.ts";
 
 /** Of a file, what tells UTF-16. */
 const headBytes = 4_096;
-/** Text of several bytes a character of which lines are read; some five times as much is in memory then. */
-const maxWideBytes = 4 * 1024 * 1024;
+/** What is read whole where lines of bytes do not do, in some five times as much memory. */
+const maxWholeBytes = 16 * 1024 * 1024;
 
 /** What to read of a file. */
 export interface TextRequest {
@@ -60,13 +59,13 @@ export interface TextPart {
 /** Why there is no text. */
 export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
 
-/** A part of a file that was read whole. */
-export function selectText(
+/** A part of a file that was read whole, in the encoding that is asked for, or that it shows. */
+export async function selectText(
   file: Pick<FileContent, "bytes" | "version">,
   { lines: { startLine = 1, endLine, tail, characters }, cursor, encoding, maxBytes }: TextRequest,
-): Result<TextPart, TextProblem> {
+): Promise<Result<TextPart, TextProblem>> {
   const { bytes } = file;
-  const decoded = decodeBytes(bytes, encoding);
+  const decoded = encoding === undefined ? await decodeText(bytes) : decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
   if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
   const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
@@ -77,9 +76,22 @@ export function selectText(
   const rest = all.subarray(from.offsetBytes);
   if (characters !== undefined) {
     const found = charactersOf(rest, { ...characters, maxBytes, isStart: from.offsetBytes === 0 });
-    const text = Buffer.from(found.bytes).toString("utf8");
-    const range = { line: startLine, isThere: rest.byteLength > 0, first: characters.first };
-    return charactersPart(text, { ...found, ...range, totalLines, encoding: decoded.encoding });
+    const content = Buffer.from(found.bytes).toString("utf8");
+    const shown = escapeText(content);
+    if (shown === null) return failure({ reason: "not_text" });
+    const { count, lineEnd } = found;
+    return success({
+      content,
+      ...shown,
+      contentBytes: found.bytes.byteLength,
+      startLine,
+      lines: count === 0 ? 0 : 1,
+      totalLines,
+      isWhole: false,
+      ...rest.byteLength > 0 ? { characters: { first: characters.first, count, lineEnd } } : {},
+      next: null,
+      encoding: decoded.encoding,
+    });
   }
   const wanted = lastLine === undefined ? rest : rest.subarray(0, lengthOfLines(rest, lastLine - from.line + 1));
   const part = tail === undefined ? firstBytes(wanted, maxBytes) : lastBytes(wanted, maxBytes);
@@ -123,60 +135,20 @@ export async function readTextPart(
   return await readPartIn(workspace, path, { ...request, encoding: found === "utf-8" ? "windows-1252" : found });
 }
 
+/** Line ends of UTF-16 are not those of bytes, a cut may be within a character, and a line may be longer than a read. */
 async function readPartIn(
   workspace: Workspace,
   path: WorkspacePath,
   request: TextRequest & { readonly encoding: TextEncoding },
 ): Promise<Result<LargePart, TextProblem>> {
-  const { lines: { characters }, encoding } = request;
-  if (encoding.startsWith("utf-16") || isMultiByte(encoding)) return await readWidePart(workspace, path, request);
-  if (characters === undefined) return await readBytePart(workspace, path, request);
-  const line = request.lines.startLine ?? 1;
-  const asked = { line, ...characters, maxBytes: request.maxBytes, isLatin1: encoding !== "utf-8" };
-  const found = await readCharacters(workspace, path, asked);
-  if (!found.ok) return found;
-  const decoded = decodeBytes(found.value.bytes, encoding);
-  if (decoded === null) return failure({ reason: "not_text" });
-  const range = { line, isThere: found.value.isThere, first: characters.first, totalLines: null };
-  const part = charactersPart(decoded.text, { ...found.value, ...range, encoding: decoded.encoding });
-  const { sizeBytes, modifiedAt } = found.value;
-  return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
-}
-
-/** The answer of some characters of a line. */
-function charactersPart(
-  content: string,
-  { line, isThere, first, count, lineEnd, ...facts }:
-    & NonNullable<TextPart["characters"]>
-    & Pick<TextPart, "totalLines" | "encoding">
-    & { readonly line: number; /** Whether there is such a line. */ readonly isThere: boolean },
-): Result<TextPart, TextProblem> {
-  const shown = escapeText(content);
-  if (shown === null) return failure({ reason: "not_text" });
-  return success({
-    content,
-    ...shown,
-    contentBytes: Buffer.byteLength(content),
-    startLine: line,
-    lines: count === 0 ? 0 : 1,
-    isWhole: false,
-    ...isThere ? { characters: { first, count, lineEnd } } : {},
-    next: null,
-    ...facts,
-  });
-}
-
-/** Decoded whole: line ends of UTF-16 are not those of bytes, and a cut may be within a character. */
-async function readWidePart(
-  workspace: Workspace,
-  path: WorkspacePath,
-  request: TextRequest,
-): Promise<Result<LargePart, TextProblem>> {
-  const read = await readWholeFile(workspace, path, maxWideBytes);
+  const isByLines = request.lines.characters === undefined && !request.encoding.startsWith("utf-16") &&
+    !isMultiByte(request.encoding);
+  if (isByLines) return await readBytePart(workspace, path, request);
+  const read = await readWholeFile(workspace, path, maxWholeBytes);
   if (!read.ok) return read;
   await nextTurn();
   const { sizeBytes, modifiedAt } = read.value;
-  const part = selectText(read.value, request);
+  const part = await selectText(read.value, request);
   return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
 }
 
