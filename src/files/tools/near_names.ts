@@ -25,8 +25,6 @@ import { type Failure, toPathFailure } from "./refusal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
 const maxSuggestions = 3;
-/** Paths in one text that are looked for. */
-const maxListed = 10;
 /** Names of one directory that are compared. */
 const maxNames = 5_000;
 /** So many are compared before others may have their turn. */
@@ -36,8 +34,6 @@ const maxVisits = 5_000;
 const maxNamesakes = 20;
 const maxDepth = 32;
 const maxMilliseconds = 300;
-/** Times that names which the caller may not learn are left out, and the next ones looked for. */
-const maxHiddenRounds = 20;
 /** Stands for whatever is in a directory. */
 const anyName = "?";
 /** Deeper paths are no slip of the pen. */
@@ -76,9 +72,9 @@ export async function inStoredForm(workspace: Workspace, path: WorkspacePath): P
     }
     const composed = name.normalize("NFC");
     const forms: string[] = [];
-    for (const [at, each] of (await namesIn(workspace, found)).entries()) {
+    for (const [at, entry] of (await entriesIn(workspace, found)).entries()) {
       if (at % namesPerTurn === 0) await nextTurn();
-      if (!ascii.test(each) && each.normalize("NFC") === composed) forms.push(each);
+      if (!ascii.test(entry.name) && entry.name.normalize("NFC") === composed) forms.push(entry.name);
     }
     if (forms.length !== 1) return childPath(found, path.segments.slice(index)); // what follows is not there either
     found = childPath(found, forms);
@@ -104,10 +100,7 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
 /** What may have been meant; `null` where nothing is known. */
 async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<string | null> {
   if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
-  const several = await severalPaths(workspace, path);
-  if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
-  const near = await heldByOneName(workspace, path) ?? await unwrapped(workspace, path) ??
-    await nearPaths(workspace, path, clock);
+  const near = await nearPaths(workspace, path, clock);
   if (near.includes(path.text)) return "there is a link of this name, but nothing where it leads"; // else it was found
   const [last, ...others] = near.map(showName).reverse();
   if (last === undefined) return null;
@@ -132,62 +125,10 @@ export async function suggestRelative(
     const path = parseDirectoryPath(names.slice(index).join("/"));
     if (!path.ok || path.value.text === "") continue;
     const found = await inStoredForm(workspace, path.value);
-    if (await isOpen(workspace, found)) {
-      return toPathFailure(parameter, rule, `/${found.text}`);
-    }
+    const isThere = await maySuggestPath(found.text) && (await workspace.stat(found)).ok;
+    if (isThere) return toPathFailure(parameter, rule, `/${found.text}`);
   }
   return toPathFailure(parameter, rule, given);
-}
-
-/** A backslash that callers write is taken for a separator: the path whose last name holds it, if that is there. */
-async function heldByOneName(workspace: Workspace, { segments }: WorkspacePath): Promise<readonly string[] | null> {
-  for (const index of segments.slice(1).keys()) {
-    const name = segments.slice(index).join("\\");
-    const path = entryPath(childPath(rootPath, segments.slice(0, index)), name);
-    if (await isOpen(workspace, path)) return [path.text];
-  }
-  return null;
-}
-
-/** The paths that one text lists, or the lines of one file, where all of these are there; else none. */
-async function severalPaths(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[]> {
-  const parts = text.split(/\s*[,;]\s*/, maxListed + 1);
-  const paths: string[] = [];
-  if (parts.length > maxListed) return paths;
-  for (const part of parts) {
-    const isRange = /^L?\d+(?:-L?\d+)?$/.test(part);
-    const file = (isRange ? paths[0] : part)?.replace(lines, "") ?? "";
-    const path = parseDirectoryPath(file);
-    if (file === "" || !path.ok || !await isOpen(workspace, path.value)) return [];
-    paths.push(isRange ? `${file}:${part}` : part);
-  }
-  return paths;
-}
-
-/** Lines of a file behind its name. */
-const lines = /(?::|#L)L?-?\d+(?:-(?:L?\d+)?)?$/;
-
-/** The path without what surrounds it in prose, or decoded, if that is there. */
-async function unwrapped(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[] | null> {
-  const plain = text.trim().replace(/^(["'`])(.*)\1$/, "$2").replace(/^@/, "");
-  for (const form of [plain, decoded(plain)]) {
-    const path = form === null || form === text ? null : parseDirectoryPath(form);
-    if (path?.ok === true && path.value.text !== "" && await isOpen(workspace, path.value)) return [path.value.text];
-  }
-  return null;
-}
-
-function decoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null; // no UTF-8
-  }
-}
-
-/** Whether something is there that the caller may learn of. */
-async function isOpen(workspace: Workspace, path: WorkspacePath): Promise<boolean> {
-  return await maySuggestPath(path.text) && (await workspace.stat(path)).ok;
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */
@@ -203,7 +144,7 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
       directory = entryPath(directory, name);
       continue;
     }
-    const near = await openNames(directory, name, await namesIn(workspace, directory, isOver), isOver);
+    const near = await nearNames(workspace, directory, name, isOver);
     const [nearest] = near;
     if (nearest === undefined) break;
     if (isLast) {
@@ -235,27 +176,6 @@ async function entriesIn(workspace: Workspace, path: WorkspacePath, isOver = () 
   return entries;
 }
 
-async function namesIn(workspace: Workspace, path: WorkspacePath, isOver?: () => boolean): Promise<readonly string[]> {
-  return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
-}
-
-/** The near names that the caller may learn, as if the others were not there. */
-async function openNames(
-  directory: WorkspacePath,
-  name: string,
-  names: readonly string[],
-  isOver: () => boolean,
-): Promise<readonly string[]> {
-  const hidden = new Set<string>();
-  for (let round = 0; round < maxHiddenRounds; round++) {
-    const near = await nearNames(name, hidden.size === 0 ? names : names.filter((each) => !hidden.has(each)), isOver);
-    const before = hidden.size;
-    for (const each of near) if (!await maySuggestPath(entryPath(directory, each).text)) hidden.add(each);
-    if (hidden.size === before) return near;
-  }
-  return [];
-}
-
 /** The closest of the words, which are as many as a directory has names. */
 async function closestInTurns(word: string, known: readonly string[], isOver: () => boolean): Promise<string | null> {
   const closest: string[] = [];
@@ -267,32 +187,33 @@ async function closestInTurns(word: string, known: readonly string[], isOver: ()
   return closestWord(word, closest);
 }
 
-/** The same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */
+/** The names that the caller may learn: the same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */
 async function nearNames(
+  workspace: Workspace,
+  directory: WorkspacePath,
   name: string,
-  names: readonly string[],
   isOver: () => boolean,
 ): Promise<readonly string[]> {
   const wanted = fold(name);
-  const folded: { readonly name: string; readonly folded: string }[] = [];
-  for (let from = 0; from < names.length && !isOver(); from += namesPerTurn) {
-    for (const each of names.slice(from, from + namesPerTurn)) folded.push({ name: each, folded: fold(each) });
-    await nextTurn();
+  const known: { readonly name: string; readonly folded: string }[] = [];
+  for (const [at, entry] of (await entriesIn(workspace, directory, isOver)).entries()) {
+    if (at % namesPerTurn === 0) await nextTurn();
+    if (isOver()) break;
+    const isOpen = await maySuggestPath(entryPath(directory, entry.name).text);
+    if (isOpen) known.push({ name: entry.name, folded: fold(entry.name) });
   }
   const those = (isNear: (folded: string) => boolean): string[] =>
-    folded.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
+    known.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
   const same = those((each) => each === wanted);
   if (same.length > 0) return same;
-  const otherSuffix = those((each) => [wanted, stem(wanted)].includes(stem(each)) || each === stem(wanted));
+  const otherSuffix = those((each) => stem(each) === stem(wanted));
   if (otherSuffix.length > 0) return otherSuffix;
-  const closestOf = (word: string, known: readonly string[]) => closestInTurns(word, known, isOver);
-  const sameNumbers = folded.map((each) => each.folded).filter((each) => digitsOf(each) === digitsOf(wanted));
-  const closest = await closestOf(wanted, sameNumbers);
-  if (closest !== null) return those((each) => each === closest);
-  const closestStem = await closestOf(stem(wanted), sameNumbers.map(stem));
-  if (closestStem !== null) return those((each) => stem(each) === closestStem && digitsOf(each) === digitsOf(wanted));
-  const further = await closestOf(wanted, folded.map((each) => each.folded));
-  return further === null ? [] : those((each) => each === further);
+  const folded = known.map((each) => each.folded);
+  for (const words of [folded.filter((each) => digitsOf(each) === digitsOf(wanted)), folded]) {
+    const closest = await closestInTurns(stem(wanted), words.map(stem), isOver);
+    if (closest !== null) return those((each) => stem(each) === closest && words.includes(each));
+  }
+  return [];
 }
 
 /** Where else entries have the path's last name; those first that share most of what leads to it. */
