@@ -165,7 +165,7 @@ Deno.test("a search that finds nothing says where it almost is, and that a file 
 Deno.test("lines must hold all of some texts and none of others, with a query or without", () =>
   withWorkspace(async ({ root, workspace }) => {
     const lines = ["ERROR timeout db", "ERROR declined", "INFO timeout", "", "Error DB timeout"];
-    fill(root, { "a.log": `${lines.join("\n")}\n`, "b.log": `${"x".repeat(20_000)} ERROR timeout\n` });
+    fill(root, { "a.log": `${lines.join("\n")}\n`, "b.log": `${"x".repeat(70_000)} ERROR timeout\n` });
     const search = fileSearchTool(workspace);
     const cases: readonly (readonly [Record<string, unknown>, readonly number[]])[] = [
       [{ query: "ERROR", all: ["timeout"] }, [1]],

@@ -204,6 +204,8 @@ export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): To
 
 /** Names that a notice repeats. */
 const maxNoticedNames = 3;
+/** Entries among which those are looked for that a pattern may mean. */
+const maxSeen = 2_000;
 
 /** What to look for; `name` is noticed where a file is called so. */
 interface Wanted {
@@ -212,69 +214,58 @@ interface Wanted {
   readonly name?: string | undefined;
 }
 
-/** A pattern that remembers whether it fitted something, and until then which form of it would have. */
-function createTracked(text: string, fits: (matches: GlobMatcher | null, segments: readonly string[]) => boolean) {
-  const matches = parseGlob(text);
-  const forms = workingForms(text).map((form) => ({ ...form, matches: parseGlob(form.text), isUsed: false }));
-  let isUsed = false;
-  return {
-    text,
-    get isUsed(): boolean {
-      return isUsed;
-    },
-    fits(segments: readonly string[]): boolean {
-      if (fits(matches, segments)) return isUsed = true;
-      for (const form of isUsed ? [] : forms) {
-        form.isUsed ||= fits(form.matches, segments);
-        if (form.isUsed) break; // those behind it are not asked for any more
-      }
-      return false;
-    },
-    /** What may have been meant, and fits something if it has to; `null` where nothing is known. */
-    working(mustFit: boolean): string | null {
-      const form = forms.find(({ isUsed }) => isUsed) ?? forms.find(({ isSure }) => isSure && !mustFit);
-      return form === undefined ? null : `${form.isOpposite ? "exclude " : ""}${form.text}`;
-    },
-  };
-}
-
 /** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
 export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
-  if ((pattern !== undefined && parseGlob(pattern) === null) || parseGlobs(exclude) === null) return null;
-  const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
-    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
-  const wanted = pattern === undefined ? null : createTracked(pattern, fits);
-  const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
-  const excludes = exclude.map((text) => createTracked(text, fits));
+  const wanted = pattern === undefined ? undefined : parseGlob(pattern);
+  if (wanted === null || parseGlobs(exclude) === null) return null;
+  const excludes = exclude.map((text) => ({ text, matches: parseGlob(text), isUsed: false }));
+  const seen: (readonly string[])[] = [];
   const namesakes: string[] = [];
   const composed = name?.normalize("NFC");
-  let otherCase: string | null = null;
+  let isUsed = false;
+  const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
+    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
+  const see = (segments: readonly string[]): void => void (seen.length < maxSeen && seen.push(segments));
+  const isExcluded = (segments: readonly string[]): boolean => {
+    see(segments);
+    const found = excludes.find(({ matches }) => fits(matches, segments));
+    if (found !== undefined) found.isUsed = true;
+    return found !== undefined;
+  };
+  /** What a pattern may mean that fits nothing: a form of it, of which something is there. */
+  const meantBy = (text: string): string | undefined =>
+    formsOf(text).find((form) => {
+      const matches = parseGlob(form.replace(/^exclude /, ""));
+      return seen.some((segments) => fits(matches, segments));
+    });
+  const inOtherCase = (text: string): string | undefined => {
+    const matches = parseGlob(text.toLowerCase());
+    const found = seen.find((segments) => fits(matches, segments.map((each) => each.toLowerCase())));
+    return found === undefined ? undefined : showName(found.join("/"));
+  };
   const excludeNotices = (): Notice[] => {
-    const unused = excludes.filter(({ isUsed }) => !isUsed);
+    const unused = excludes.filter((each) => !each.isUsed);
     if (unused.length === 0) return [];
-    const working = unused.flatMap((each) => each.working(true) ?? []).slice(0, maxNoticedNames).map(showWritten);
+    const meant = unused.flatMap(({ text }) => meantBy(text) ?? []).slice(0, maxNoticedNames).map(showWritten);
     const words = unused.slice(0, maxNoticedNames).map(({ text }) => showWritten(text)).join(", ");
-    const remedy = working.length === 0 ? "" : `; did you mean ${working.join(", ")}?`;
-    return [{ words: `exclude fits nothing: ${words}${remedy}`, isRemedy: false }];
+    return [{ words: `exclude fits nothing: ${words}${question(meant.join(", "))}`, isRemedy: false }];
   };
   return {
     matches(segments: readonly string[]): boolean {
+      see(segments);
       if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
         namesakes.push([...base.segments, ...segments].join("/"));
       }
-      if (wanted === null || wanted.fits(segments)) return true;
-      if (!wanted.isUsed && otherCase === null && fits(caseless, segments.map((each) => each.toLowerCase()))) {
-        otherCase = segments.join("/");
-      }
-      return false;
+      const isWanted = wanted === undefined || fits(wanted, segments);
+      isUsed ||= isWanted;
+      return isWanted;
     },
     /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
     alsoExcluding(ignored: Ignored | undefined): Ignored | undefined {
       if (excludes.length === 0) return ignored;
       return {
         enter: (segments, entries) => ignored?.enter(segments, entries),
-        skips: (segments, isDirectory) =>
-          excludes.some((each) => each.fits(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
+        skips: (segments, isDirectory) => isExcluded(segments) || (ignored?.skips(segments, isDirectory) ?? false),
         get skipped() {
           return ignored?.skipped ?? { count: 0, names: [] };
         },
@@ -284,68 +275,53 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
     excludeNotices,
     /** The same, and the pattern where it fitted nothing, with the form that works. */
     notices(): Notice[] {
-      const working = wanted === null || wanted.isUsed ? null : otherCase ?? wanted.working(false);
-      return [
-        ...wanted === null || wanted.isUsed ? [] : [
-          {
-            words: `pattern ${showWritten(wanted.text)} fits nothing${
-              working === null ? "" : `; did you mean ${otherCase === null ? showWritten(working) : showName(working)}?`
-            }`,
-            isRemedy: working !== null,
-          },
-        ],
-        ...excludeNotices(),
-        ...namesakes.length === 0
-          ? []
-          : [{ words: `files of that name: ${namesakes.map(showName).join(", ")}`, isRemedy: false }],
-      ];
+      const notices = excludeNotices();
+      if (pattern !== undefined && !isUsed) {
+        const form = meantBy(pattern);
+        const meant = inOtherCase(pattern) ?? (form === undefined ? "" : showWritten(form));
+        const words = `pattern ${showWritten(pattern)} fits nothing${question(meant)}`;
+        notices.unshift({ words, isRemedy: meant !== "" });
+      }
+      if (namesakes.length > 0) {
+        notices.push({ words: `files of that name: ${namesakes.map(showName).join(", ")}`, isRemedy: false });
+      }
+      return notices;
     },
   };
 }
 
-/** A pattern that may do what one was meant to do. */
-interface WorkingForm {
-  readonly text: string;
-  /** Whether the pattern is one of another language: else the form is named only where it fits something. */
-  readonly isSure: boolean;
-  /** Whether it names what is not wanted. */
-  readonly isOpposite?: boolean;
+function question(meant: string): string {
+  return meant === "" ? "" : `; did you mean ${meant}?`;
 }
 
-const suffix = /^\.?\w{1,5}$/;
-/** `(a|b)` as shells and expressions write it, also behind a sign. */
-const either = /[@+?*]?\(([^()]*)\)/g;
-
-/** What may have been meant by a pattern that is written as elsewhere, the likeliest first. */
-function workingForms(pattern: string): readonly WorkingForm[] {
-  const sure = (text: string): WorkingForm => ({ text, isSure: true });
-  const maybe = (text: string): WorkingForm => ({ text, isSure: false });
-  if (pattern.startsWith("!")) {
-    return [{ ...sure(withBraces(pattern.slice(1).replace(/^\(([^()]*)\)$/, "($1)"))), isOpposite: true }];
-  }
-  if (/\.[*+]|\\\.|^\^|\$$/.test(pattern)) {
+/** What shows that a pattern is written as elsewhere, and the form that works. */
+const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) => string])[] = [
+  [/^!/, (pattern) => `exclude ${withBraces(pattern.slice(1).replace(/^\(([^()|]*)\)$/, "$1"))}`],
+  [/\.[*+]|\\\.|^\^|\$$/, (pattern) => {
     const plain = pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1");
-    return [sure(withBraces(plain))];
-  }
-  if (pattern.includes("\\")) return [sure(pattern.replaceAll("\\", "/"))];
-  if (pattern.split("{").length > pattern.split("}").length) return [sure(`${pattern}}`)];
-  if (pattern.endsWith("/")) return [sure(`${pattern}**`)];
-  if (withBraces(pattern) !== pattern) return [sure(withBraces(pattern))];
-  const isPlain = !/[*?[\]{}]/.test(pattern);
-  return [
-    ...pattern.includes(",") && !pattern.includes("{") ? [sure(`{${pattern.replace(/,\s+/g, ",")}}`)] : [],
-    ...pattern.includes("|") ? [sure(`{${pattern.replace(/\s*\|\s*/g, ",")}}`)] : [],
-    ...pattern.includes(";") ? [maybe(`{${pattern.replace(/\s*;\s*/g, ",")}}`)] : [],
-    ...pattern.includes(" ") ? [maybe(`{${pattern.trim().replace(/\s+/g, ",")}}`)] : [],
-    ...pattern.includes("%") ? [maybe(pattern.replaceAll("%", "*"))] : [],
-    ...suffix.test(pattern) ? [sure(`*.${pattern.replace(".", "")}`)] : [],
-    ...isPlain ? [maybe(`**/${pattern}/**`)] : [],
-    ...pattern.includes("/") ? [maybe(`**/${pattern}`)] : [],
-    ...isPlain && !pattern.includes("/") ? [maybe(`*${pattern}*`)] : [],
-  ];
+    return withBraces(plain);
+  }],
+  [/\\/, (pattern) => pattern.replaceAll("\\", "/")],
+  [/\{[^}]*$/, (pattern) => `${pattern}}`],
+  [/\/$/, (pattern) => `${pattern}**`],
+  [/\([^()]*\)/, withBraces],
+  [/^[^{]*[,|;\s]/, (pattern) => `{${pattern.trim().replace(/[,|;\s]+/g, ",")}}`],
+  [/%/, (pattern) => pattern.replaceAll("%", "*")],
+  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`],
+  [/^[^*?[\]{}]+$/, (pattern) => `**/${pattern}/**`],
+  [/\//, (pattern) => `**/${pattern}`],
+  [/^[^*?[\]{}/]+$/, (pattern) => `*${pattern}*`],
+];
+
+/** What may have been meant by a pattern, the likeliest first. */
+function formsOf(pattern: string): readonly string[] {
+  return otherForms.flatMap(([sign, toForm]) => sign.test(pattern) ? [toForm(pattern)] : []);
 }
 
-/** Alternatives in braces; one alone is itself. */
+/** Alternatives as shells and expressions write them, also behind a sign, in braces; one alone is itself. */
 function withBraces(pattern: string): string {
-  return pattern.replace(either, (_, inner: string) => inner.includes("|") ? `{${inner.replaceAll("|", ",")}}` : inner);
+  return pattern.replace(
+    /[@+?*]?\(([^()]*)\)/g,
+    (_, inner: string) => inner.includes("|") ? `{${inner.replaceAll("|", ",")}}` : inner,
+  );
 }
