@@ -30,29 +30,11 @@ function isHostLabel(label: string): boolean {
 
 /** Not globally reachable (IANA special-purpose registries), or leading elsewhere. */
 const specialNetworks = [
-  "0.0.0.0/8",
-  "10.0.0.0/8",
-  "100.64.0.0/10", // carrier-grade NAT
-  "127.0.0.0/8",
-  "169.254.0.0/16", // link-local, where clouds keep their metadata
-  "172.16.0.0/12",
-  "192.0.0.0/24",
-  "192.0.2.0/24",
-  "192.31.196.0/24",
-  "192.52.193.0/24",
-  "192.88.99.0/24", // 6to4 relays
-  "192.168.0.0/16",
-  "192.175.48.0/24",
-  "198.18.0.0/15",
-  "198.51.100.0/24",
-  "203.0.113.0/24",
-  "224.0.0.0/4",
-  "240.0.0.0/4",
-  "2001::/23", // Teredo, benchmarking, ORCHID
-  "2001:db8::/32",
-  "2002::/16", // 6to4: leads to an IPv4 address of the attacker's choice
-  "2620:4f:8000::/48",
-  "3fff::/20",
+  ...["0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4"],
+  ...["100.64.0.0/10", "169.254.0.0/16"], // carrier-grade NAT; link-local, where clouds keep their metadata
+  ...["192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "2620:4f:8000::/48"],
+  ...["192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"], // examples
+  ...["192.88.99.0/24", "2001::/23", "2002::/16"], // Teredo, 6to4: lead to an IPv4 address of the attacker's choice
 ].map(networkOf);
 /** Outside it lie loopback, unique local, link-local, multicast and NAT64 addresses. */
 const globalUnicast = networkOf("2000::/3");

@@ -2,7 +2,7 @@
  * Fetches small JSON documents from the internet, and only from there: https alone, no redirects, and the address that
  * is connected to is the very one that was checked, so that a name which resolves differently the second time (DNS
  * rebinding) leads nowhere. Fetches are shared out, so that no asker and no hanging host can take all of it: those over
- * the limit wait for a while, and recent failures are not retried.
+ * the limit are refused, and recent failures are not retried.
  */
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { RequestOptions } from "node:https";
@@ -64,10 +64,8 @@ export type FetchDocument = (url: string, asker: string) => Promise<Answer>;
 const fetchTimeoutMs = 5_000;
 const maxConcurrentFetches = 8;
 
-/** One asker, and one host, have at most this part of the fetches that run at once. */
-const shareOfFetches = 1 / 4;
-const maxWaiting = 64;
-const maxWaitingOfAsker = 8;
+/** One asker, and one host, have at most so many of the fetches that run at once. */
+const maxFetchesOfOne = 2;
 /** A failure is the answer for so long. */
 const failureMs = 10_000;
 const maxFailures = 1_000;
@@ -78,14 +76,8 @@ const maxFetchesPerMinute = 240;
 export function createDocumentFetcher(
   network: Network,
   clock: Clock,
-  { timeoutMs = fetchTimeoutMs, maxFetches = maxConcurrentFetches }: {
-    readonly timeoutMs?: number;
-    readonly maxFetches?: number;
-  } = {},
+  { timeoutMs = fetchTimeoutMs }: { readonly timeoutMs?: number } = {},
 ): FetchDocument {
-  const share = Math.max(1, Math.floor(maxFetches * shareOfFetches));
-  /** Those that wait for a place; each looks whether there is one. */
-  const waiting = new Set<{ readonly asker: string; readonly look: () => void }>();
   /** The answers of fetches that run, by URL. */
   const coming = new Map<string, Promise<Answer>>();
   const running = new Set<{ readonly host: string; readonly asker: string }>();
@@ -94,56 +86,35 @@ export function createDocumentFetcher(
   const isWithinRate = createRate(clock);
 
   const mayRun = ({ host }: URL, asker: string): boolean =>
-    running.size < maxFetches &&
-    [...running].filter((each) => each.asker === asker).length < share &&
-    [...running].filter((each) => each.host === host).length < share;
-  const run = (url: URL, asker: string): Promise<Answer> => {
+    running.size < maxConcurrentFetches &&
+    [...running].filter((each) => each.asker === asker).length < maxFetchesOfOne &&
+    [...running].filter((each) => each.host === host).length < maxFetchesOfOne;
+  /** Resolves at the deadline at the latest; its place is free when nothing of it runs any more. */
+  const run = async (url: URL, asker: string): Promise<Answer> => {
     const { href, host } = url;
     const place = { host, asker };
     running.add(place);
-    const { outcome, ended } = beginFetch(network, timeoutMs, url);
-    const answer = outcome.then(({ document, isFailureOfHost }) => {
-      if (!document.ok) {
-        failures.set(isFailureOfHost ? host : href, { problem: document.error, until: clock() + failureMs });
-      }
-      coming.delete(href);
-      return document;
-    });
-    coming.set(href, answer);
-    void ended.then(() => {
-      running.delete(place);
-      for (const { look } of waiting) look();
-    });
+    const deadline = new AbortController();
+    let isConnected = false;
+    const onConnected = (): void => void (isConnected = true);
+    const ended = fetchDocument(network, url, { timeoutMs, signal: deadline.signal, onConnected })
+      .finally(() => running.delete(place));
+    const answer = await atMost(timeoutMs, ended, timedOut);
+    deadline.abort();
+    if (!answer.ok) failures.set(isConnected ? href : host, { problem: answer.error, until: clock() + failureMs });
     return answer;
-  };
-  /** `null` where it has to wait. */
-  const start = (url: URL, asker: string): Answer | Promise<Answer> | null => {
-    const known = [url.href, url.host].map((key) => failures.get(key)).find((each) => each && clock() < each.until);
-    if (known !== undefined) return failure(known.problem);
-    const shared = coming.get(url.href);
-    if (shared !== undefined) return shared;
-    if (!mayRun(url, asker)) return null;
-    return isWithinRate() ? run(url, asker) : failure("too_many_fetches");
   };
   return async (text, asker) => {
     if (!isClientDocumentUrl(text)) return failure("forbidden_url");
     const url = new URL(text);
-    const answer = start(url, asker);
-    if (answer !== null) return await answer;
-    const ofAsker = [...waiting].filter((each) => each.asker === asker).length;
-    if (waiting.size >= maxWaiting || ofAsker >= maxWaitingOfAsker) return failure("too_many_fetches");
-    const { promise, resolve } = Promise.withResolvers<{ readonly answer: Answer | Promise<Answer> }>();
-    const look = (): void => {
-      const answer = start(url, asker);
-      if (answer === null) return;
-      waiting.delete(waiter);
-      resolve({ answer });
-    };
-    const waiter = { asker, look };
-    waiting.add(waiter);
-    const started = await atMost(timeoutMs, promise, null);
-    waiting.delete(waiter);
-    return started === null ? failure("too_many_fetches") : await started.answer;
+    const known = [url.href, url.host].map((key) => failures.get(key)).find((each) => each && clock() < each.until);
+    if (known !== undefined) return failure(known.problem);
+    const shared = coming.get(url.href);
+    if (shared !== undefined) return await shared;
+    if (!mayRun(url, asker) || !isWithinRate()) return failure("too_many_fetches");
+    const answer = run(url, asker).finally(() => coming.delete(url.href));
+    coming.set(url.href, answer);
+    return await answer;
   };
 }
 
@@ -170,19 +141,6 @@ const maxHeadBytes = 16_384;
 const maxInterimResponses = 10;
 /** Of a name's addresses, no more than this many are tried. */
 const maxAddresses = 4;
-
-/** Begins a fetch: `outcome` resolves at the deadline at the latest, `ended` when nothing of it runs any more. */
-function beginFetch(network: Network, timeoutMs: number, url: URL) {
-  const deadline = new AbortController();
-  let isConnected = false;
-  const onConnected = (): void => void (isConnected = true);
-  const ended = fetchDocument(network, url, { timeoutMs, signal: deadline.signal, onConnected });
-  const outcome = atMost(timeoutMs, ended, timedOut).then((document) => {
-    deadline.abort();
-    return { document, isFailureOfHost: !isConnected }; // whatever the path
-  });
-  return { outcome, ended };
-}
 
 interface FetchLimits {
   readonly timeoutMs: number;
