@@ -73,7 +73,6 @@ interface Active {
   readonly span?: ParentSpan;
   /** What requests to other systems say. */
   readonly traceparent: string;
-  readonly tracestate: string | undefined;
 }
 
 const scopeName = "portcullis";
@@ -104,9 +103,9 @@ function createTelemetry(version: string): Telemetry {
 }
 
 function forwardingTracer(active: AsyncContext<Active>): Tracer {
-  const forward = ({ traceId, traceparent, tracestate }: TraceContext): Span => ({
+  const forward = ({ traceId, traceparent }: TraceContext): Span => ({
     traceId,
-    run: (work) => active.run({ traceparent, tracestate }, work),
+    run: (work) => active.run({ traceparent }, work),
     set() {},
     rename() {},
     fail() {},
@@ -120,17 +119,15 @@ function exportingTracer(
   active: AsyncContext<Active>,
 ): Tracer {
   const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {
-    const current = active.current();
-    const above = parent === undefined ? current?.span : remoteSpan(parent);
+    const above = parent === undefined ? active.current()?.span : remoteSpan(parent);
     const span = source.startSpan(name, { kind: kinds[kind], attributes }, {
       getValue: (key) => key === spanKey ? above : undefined,
     });
     const { traceId, spanId, traceFlags } = span.spanContext();
     const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
-    const inside = { span, traceparent, tracestate: parent === undefined ? current?.tracestate : parent.tracestate };
     return {
       traceId,
-      run: (work) => active.run(inside, work),
+      run: (work) => active.run({ span, traceparent }, work),
       set(further) {
         for (const [key, value] of Object.entries(further)) span.setAttribute(key, value);
       },
@@ -158,7 +155,6 @@ function tracedFetch(tracer: Tracer, active: AsyncContext<Active>): typeof globa
     if (trace === undefined) return fetch(input, init);
     const headers = new Headers(init?.headers);
     headers.set("traceparent", trace.traceparent);
-    if (trace.tracestate !== undefined) headers.set("tracestate", trace.tracestate);
     return fetch(input, { ...init, headers });
   };
   if (!tracer.exports) return send;

@@ -10,7 +10,6 @@ export interface TraceContext {
   readonly flags: string;
   /** The header as it came; a later version may say more than the parts above. */
   readonly traceparent: string;
-  readonly tracestate?: string;
 }
 
 /** What a span says: names and counts. Never contents, secrets, paths or what else a person typed. */
@@ -86,35 +85,20 @@ const maxTraceParentLength = 512;
 
 /**
  * The caller's context, from `_meta` of the request (MCP 2026-07-28, SEP-414) or else from the headers; `undefined`
- * without a valid `traceparent`, as if none had been sent (Trace Context §3.2.2). `tracestate` counts only beside it.
+ * without a valid `traceparent`, as if none had been sent (Trace Context §3.2.2).
  */
 export function traceContextOf(
   meta: Readonly<Record<string, unknown>> | undefined,
   header: (name: string) => string | null,
 ): TraceContext | undefined {
-  const inHeader = header("traceparent");
-  return parseTraceContext(meta?.["traceparent"], meta?.["tracestate"]) ??
-    (inHeader === null ? undefined : parseTraceContext(inHeader, header("tracestate")));
+  return parseTraceParent(meta?.["traceparent"]) ?? parseTraceParent(header("traceparent"));
 }
 
-function parseTraceContext(text: unknown, state: unknown): TraceContext | undefined {
+function parseTraceParent(text: unknown): TraceContext | undefined {
   const found = typeof text !== "string" || text.length > maxTraceParentLength ? null : traceParent.exec(text);
   if (found === null) return undefined;
   const [, version, traceId = "", spanId = "", flags = "", more] = found;
   if (version === "00" && more !== undefined) return undefined; // later versions may say more, this one may not
   if (more !== undefined && !/^[\x21-\x7e]*$/.test(more)) return undefined; // it goes into a header of other requests
-  const context = { traceId, spanId, flags, traceparent: found[0] };
-  return typeof state === "string" && isTraceState(state) ? { ...context, tracestate: state } : context;
-}
-
-// Trace Context §3.3.1.3; keys by Level 2, which takes a digit at the beginning too
-const stateMember = /^[a-z0-9][a-z0-9_\-*/@]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
-const maxStateMembers = 32;
-const maxStateLength = 4_096; // 512 have to be passed on at least (§3.3.1.5)
-
-/** Whether a `tracestate` is well-formed. One that is not is dropped whole, and the `traceparent` stays (§3.3). */
-function isTraceState(text: string): boolean {
-  if (text.length > maxStateLength) return false;
-  const members = text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")).filter((it) => it !== "");
-  return members.length > 0 && members.length <= maxStateMembers && members.every((member) => stateMember.test(member));
+  return { traceId, spanId, flags, traceparent: found[0] };
 }

@@ -30,44 +30,16 @@ Deno.test("traceContextOf() takes what Trace Context §3.2.2 calls valid, and no
   assert.equal(contextOf({ traceparent: 7 }, { traceparent: `00-${traceId}-${spanId}-01` })?.traceId, traceId);
 });
 
-Deno.test("traceContextOf() prefers what came with the message, and takes tracestate from where traceparent came from", () => {
+Deno.test("traceContextOf() prefers what came with the message", () => {
   const traceparent = `00-${traceId}-${spanId}-00`;
   const other = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
-  assert.deepEqual(contextOf({ traceparent }, { traceparent: other, tracestate: "a=1" }), {
+  assert.deepEqual(contextOf({ traceparent }, { traceparent: other }), {
     traceId,
     spanId,
     flags: "00",
     traceparent,
   });
-  const fromHeader = contextOf({ traceparent: "no", tracestate: "b=2" }, { traceparent: other, tracestate: "a=1" });
-  assert.deepEqual([fromHeader?.traceparent, fromHeader?.tracestate], [other, "a=1"]);
-  assert.equal(contextOf({ tracestate: "a=1" }, { tracestate: "a=1" }), undefined);
-});
-
-Deno.test("traceContextOf() drops a tracestate that is not well-formed and keeps the traceparent (Trace Context §3.3)", () => {
-  const members = (count: number): string => Array.from({ length: count }, (_, index) => `k${index}=v`).join(",");
-  const cases: [string, boolean][] = [
-    ["rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", true],
-    ["a=1, b=2\t,,c=3", true],
-    ["tenant@system=x y!", true],
-    ["1st=level 2", true],
-    [members(32), true],
-    [members(33), false],
-    ["", false],
-    ["A=1", false],
-    ["a", false],
-    ["a=", false],
-    ["a=b=c", false],
-    ["a=caf\u00e9", false],
-    ["a=1\r\nx-forged: 1", false],
-    [`${"k".repeat(257)}=1`, false],
-    [`a=${"v".repeat(257)}`, false],
-  ];
-  for (const [tracestate, isKept] of cases) {
-    const found = contextOf({ traceparent: `00-${traceId}-${spanId}-01`, tracestate }, {});
-    assert.equal(found?.traceId, traceId);
-    assert.equal(found?.tracestate, isKept ? tracestate : undefined, JSON.stringify(tracestate));
-  }
+  assert.equal(contextOf({ traceparent: "no" }, { traceparent: other })?.traceparent, other);
 });
 
 Deno.test("traceContextOf() passes a later version on as it came, unless that could break out of its header", () => {

@@ -20,9 +20,9 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   [
     "security",
-    "at most a quarter of the fetches",
+    "at most two of the eight fetches",
     "lib/document_fetcher.ts",
-    "shareOfFetches = 1 / 4",
+    "maxFetchesOfOne = 2",
   ],
   ["security", "public https addresses, 240 a minute at most", "lib/document_fetcher.ts", "maxFetchesPerMinute = 240"],
   ["deploy", "every five minutes", "app/app.ts", "sweepIntervalMs = 300_000"],
