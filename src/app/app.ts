@@ -184,6 +184,7 @@ export async function buildApp(config: Config, given: AppParts) {
     /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralInstances(config) }),
     openStreams: () => mcp.openStreams,
+    model: toolbox.model,
     /** Admits no more bodies; resolves when the arriving ones are complete, or after so many milliseconds. */
     finishBodies: http.finishBodies,
     /** From here on `/health/ready` answers 503, and streams that last end: a shutdown waits for running calls only. */

@@ -21,8 +21,8 @@ export { formatDirectory, hasNames, parseNamedDirectories, readAdded, writeAdded
 export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
 export type { Installation } from "./installation.ts";
-export { lookForModels } from "./models_at_start.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
+export type { RunningServer } from "./running_server.ts";
 export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
 export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
 export { serverUrlFor, servesTls } from "./server_url.ts";

@@ -110,8 +110,8 @@ async function start(
     });
     // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.
     listenAddresses(config).filter((address) => address.endsWith(":0")).forEach(giveUpHost);
-    const { serverUrl, port, isWaiting, setUpLink } = started;
-    tell({ kind: "ready", serverUrl, port, isWaiting, setUpLink });
+    const { stop: _, ...ready } = started;
+    tell({ kind: "ready", ...ready });
     return started;
   } catch (error) {
     tell(

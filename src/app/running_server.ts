@@ -11,6 +11,7 @@ import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import { listenForClients, listeningOn } from "./listeners.ts";
 import { atMost, systemTimers } from "../lib/time.ts";
+import { offerOf, problemWords } from "../llm/mod_settings.ts";
 import { methodNames } from "../mcp/mod.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
@@ -24,6 +25,8 @@ export interface RunningServer {
   readonly isWaiting: boolean;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
+  /** The models that agents are offered, and in one sentence what is missing. */
+  readonly models: { readonly names: readonly string[]; readonly problem: string | null };
   /** Drains: stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
   stop(): Promise<void>;
 }
@@ -137,6 +140,7 @@ async function openServer(
     port: server.port,
     isWaiting: publicly?.hasCertificate() === false,
     setUpLink: await app.issueSetUpLink(),
+    models: await offeredModels(app.model, config.ollama.models),
     async stop() {
       app.drain();
       const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
@@ -147,6 +151,21 @@ async function openServer(
       stopTimer();
     },
   };
+}
+
+/** How long the start waits for the model's engine before it says that none answers. */
+const modelPatienceMs = 500;
+
+async function offeredModels(
+  model: App["model"],
+  allowed: Config["ollama"]["models"],
+): Promise<RunningServer["models"]> {
+  const { host } = model;
+  const report = await atMost(modelPatienceMs, model.recentReport(), null);
+  if (report === null) return { names: [], problem: `${host.engine} does not answer at ${host.origin}` };
+  if (report.failure !== undefined) return { names: [], problem: report.failure.message.replace(/\.$/, "") };
+  const { names, isUsable, problem } = offerOf(allowed, host, report.installed);
+  return { names: isUsable ? names : [], problem: problem === null ? null : problemWords(problem) };
 }
 
 /** Warns where this runtime has no Argon2id; refuses the owner's hash where it cannot be checked without it. */

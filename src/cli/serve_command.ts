@@ -5,7 +5,6 @@ import {
   describeProblems,
   formatDirectory,
   hasNames,
-  lookForModels,
   readAdded,
   serverWorkerUrl,
   startSandboxedServer,
@@ -51,13 +50,12 @@ export async function serve(
   }
   const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
   let server = startSandboxedServer(config, entry, say);
-  const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
   if (started.kind === "refused") return endWith(say, started.text);
   if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
   const { serverUrl, port, isWaiting, setUpLink } = started;
-  const welcome = welcomeText({ config, serverUrl, port, isWaiting, setUpLink, ...await missingParts() });
+  const welcome = welcomeText(config, started);
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
@@ -121,45 +119,3 @@ async function changeOf(config: Config, say: CommandContext["say"]): Promise<{ k
 
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
 const unresponsiveMs = 10_000;
-
-interface Parts {
-  /** Models that are allowed and installed. */
-  readonly models: readonly string[];
-  /** One sentence a part; none when all are there. */
-  readonly missing: readonly string[];
-}
-
-/** Asks at once, since the caller may give up the network later. What it gives is called when the server has started. */
-function lookForParts(config: Config): () => Promise<Parts> {
-  const { workspace, servicenow: { access, missing } } = config;
-  const models = lookForModels(config.ollama);
-  const readOnly = (workspace.store === "disk" ? workspace.directories : [])
-    .filter((each) => !each.isReadOnly && isReadOnly(each.path))
-    .map(({ path }) => `changing files: this user cannot write to ${path}`);
-  const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
-  return async () => {
-    const { names, problem } = await models();
-    return {
-      models: names,
-      missing: [
-        ...readOnly,
-        ...problem === null ? [] : [`local models: ${problem}`],
-        ...access === undefined ? [servicenow] : [],
-      ],
-    };
-  };
-}
-
-/** Whether modes or mount forbid writing to an existing directory; group permissions count as allowed. */
-function isReadOnly(path: string): boolean {
-  try {
-    const { mode, uid, gid } = Deno.statSync(path);
-    const own = Deno.uid();
-    const bits = own === uid ? 0o200 : gid === Deno.gid() ? 0o020 : 0o022;
-    if (mode !== null && own !== 0 && (mode & bits) === 0) return true;
-    Deno.renameSync(`${path}/.portcullis-absent`, `${path}/.portcullis-absent-too`); // a read-only mount answers first
-    return false;
-  } catch (error) {
-    return error instanceof Error && /os error 30/.test(error.message);
-  }
-}

@@ -17,15 +17,12 @@ export async function serveOnDeploy(
   const { asked, insisted } = stopRequested(() => performance.now());
   const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
   const { startDeployServer } = await loadDeployServer();
-  const { serverUrl, setUpLink, stop } = await startDeployServer(config, { log, clock: systemClock, extraTools });
-  await Promise.race([
-    say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models ?? [] })),
-    asked,
-  ]);
-  print(`portcullis listening on ${serverUrl}\n`);
+  const server = await startDeployServer(config, { log, clock: systemClock, extraTools });
+  await Promise.race([say(welcomeText(config, server)), asked]);
+  print(`portcullis listening on ${server.serverUrl}\n`);
   await asked;
   log.write("info", "stopping");
-  const status = await Promise.race([stop().then((): ExitStatus => 0), insisted.then((): ExitStatus => 1)]);
+  const status = await Promise.race([server.stop().then((): ExitStatus => 0), insisted.then((): ExitStatus => 1)]);
   await log.flush();
   return status;
 }

@@ -1,46 +1,39 @@
 /** The text on the console when the server starts. */
-import { type Config, formatDirectory, registryAdvice, serverUrlFor } from "../app/mod.ts";
+import { type Config, formatDirectory, registryAdvice, type RunningServer, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
 import { waitingWords } from "../lib/program_name.ts";
 import type { Clock } from "../lib/time.ts";
 
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
-export function welcomeText(options: {
-  readonly config: Config;
-  readonly serverUrl: string;
-  /** What it listens on; that of the settings unless given. */
-  readonly port?: number;
-  /** Whether it still waits for its first certificate. */
-  readonly isWaiting?: boolean;
-  readonly setUpLink: string | null;
-  /** What the server does without, a sentence a part. */
-  readonly missing: readonly string[];
-  /** Allowed models that are known to be installed. */
-  readonly models: readonly string[];
-}): string {
-  const { config, serverUrl, setUpLink, missing, models, port = config.http.port } = options;
+export function welcomeText(
+  config: Config,
+  { serverUrl, port, isWaiting, setUpLink, models }: Omit<RunningServer, "stop">,
+): string {
   const { serverUrl: _published, ...http } = config.http;
   const local = serverUrlFor(http, port);
-  const { access } = config.servicenow;
+  const { access, missing } = config.servicenow;
+  const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
+  const without = [
+    ...models.problem === null ? [] : [`local models: ${models.problem}`],
+    ...access === undefined ? [servicenow] : [],
+  ];
   const lines = [
     "",
     `Portcullis ${version}`,
     ...(local === serverUrl ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
     `  workspace   ${placeOfWorkspace(config.workspace)}`,
     `  data        ${dataPlace(config.storage)}`,
-    ...(models.length === 0 ? [] : [`  models      ${models.join(", ")}`]),
+    ...(models.names.length === 0 ? [] : [`  models      ${models.names.join(", ")}`]),
     ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
-    ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
-    ...options.isWaiting === true
+    ...(without.length === 0 ? [] : [`  without     ${without.join("; ")}`]),
+    ...isWaiting
       ? [
         "  certificate none yet, so clients cannot connect: the log says why, and `portcullis doctor`; it keeps trying",
       ]
       : [],
     "",
   ];
-  if (config.servicenow.missing.length > 0) {
-    lines.push(...registryAdvice(serverUrl, config.servicenow.missing), "");
-  }
+  if (missing.length > 0) lines.push(...registryAdvice(serverUrl, missing), "");
   if (setUpLink !== null) {
     lines.push("To set it up, open this link within 10 minutes:", `  ${setUpLink}`, "", waitingWords, "");
   } else {
