@@ -16,6 +16,7 @@ import { methodNames } from "../mcp/mod.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
 
+/** A server that runs, with what the welcome says of it. `serve` stops it. */
 export interface RunningServer {
   /** Its address as clients know it. */
   readonly serverUrl: string;
