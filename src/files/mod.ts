@@ -15,7 +15,8 @@ export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.t
 export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { joinOwn, pathOf, planUndo, revertPassages, undoChange } from "./text/undo.ts";
-export { beginChange, fileDeleteTool } from "./tools/file_delete.ts";
+export { beginChange } from "./tools/batch.ts";
+export { fileDeleteTool } from "./tools/file_delete.ts";
 export { fileEditTool } from "./tools/file_edit.ts";
 export { fileListTool } from "./tools/file_list.ts";
 export { fileMoveTool } from "./tools/file_move.ts";

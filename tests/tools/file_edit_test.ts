@@ -134,11 +134,16 @@ Deno.test("when a file cannot be written, those written before are put back", ()
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
     const full: Workspace = {
       ...workspace,
-      begin: () => full,
-      write: (path, bytes, options) =>
-        path.text === "c"
-          ? Promise.resolve({ ok: false, error: { reason: "no_space" } })
-          : workspace.write(path, bytes, options),
+      begin(...change) {
+        const changing = workspace.begin(...change);
+        return {
+          ...changing,
+          write: (path, bytes, options) =>
+            path.text === "c"
+              ? Promise.resolve({ ok: false, error: { reason: "no_space" } })
+              : changing.write(path, bytes, options),
+        };
+      },
     };
     const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
     const refused = await failureOf(fileEditTool(full), { path: "a", edits });
@@ -147,7 +152,7 @@ Deno.test("when a file cannot be written, those written before are put back", ()
       "Failed to edit file: no space left on the disk; delete what is not needed, or ask its operator (c); nothing was changed",
     );
     for (const name of ["a", "b", "c"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
-  }));
+  }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
 
 Deno.test("concurrent edits of different lines all take effect; of one version exactly one does", () =>
   withWorkspace(async ({ root, workspace }) => {

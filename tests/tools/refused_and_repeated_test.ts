@@ -75,7 +75,6 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_edit", { ...edit, replace_al: true }, unknown, renamed],
   ["file_list", { pth: "notes" }, unknown, renamed],
   ["file_search", { query: "one", limt: 3 }, unknown, renamed],
-  ["file_search", { query: "one", top: 3 }, unknown, renamed],
   ["file_move", { path: "notes/a.txt", destinaton: "notes/z.txt" }, unknown, renamed],
   ["file_delete", { pah: "notes/a.txt" }, unknown, renamed],
   ["file_read", { filename: "notes/a.txt", offset: -1 }, least, bounded],

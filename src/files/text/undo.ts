@@ -192,7 +192,7 @@ async function requireFree(
 }
 
 /** Removes the empty ones of the directories that were made on the way to `path`. */
-export async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
+async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
   for (let count = 1; count <= made; count++) {
     const segments = path.segments.slice(0, -count);
     const removed = await workspace.remove({ text: segments.join("/"), segments });

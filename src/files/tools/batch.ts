@@ -1,8 +1,18 @@
 /** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
+import type { ToolContext } from "../../mcp/mod.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse } from "./refusal.ts";
 import { showName } from "../workspace/file_display.ts";
-import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, Workspace, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import {
+  type Outcome,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceSource,
+  type WriteOptions,
+  type WrittenFile,
+} from "../workspace/port.ts";
+import { undoChange } from "../text/undo.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm } from "./near_names.ts";
 
@@ -23,6 +33,81 @@ export function batchFailure(obstacles: readonly Failure[], stay: readonly strin
     ? "nothing was changed"
     : `these stay changed, since they could not be put back: ${stay.join(", ")}`;
   return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
+}
+
+/** A workspace, and the change that is made through it. */
+export interface Changing {
+  readonly workspace: Workspace;
+  /** `null` until something was changed, and where changes are not kept. */
+  readonly change: string | null;
+  /** Undoes what was changed so far; `false` where that cannot be, or not to its end. */
+  takeBack(): Promise<boolean>;
+}
+
+/**
+ * The workspace for a call that changes files: all that the call does through it is one change, which `file_undo` takes
+ * back and the call's audit line names. Tools of any part that write call this first:
+ *
+ * ```ts
+ * const { workspace } = beginChange(source, context, "servicenow_fetch_attachment");
+ * const written = await workspace.receive(path, pieces);
+ * ```
+ */
+export function beginChange(
+  source: WorkspaceSource,
+  context: Pick<ToolContext, "principal" | "noteChange">,
+  tool: string,
+): Changing {
+  const { principal } = context;
+  const { subject, clientId, grantId } = principal;
+  let change: string | null = null;
+  const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool }, (id) => {
+    change = id;
+    context.noteChange(id);
+  });
+  return {
+    workspace,
+    get change() {
+      return change;
+    },
+    async takeBack() {
+      const made = change === null ? null : await workspace.trash?.find(change);
+      const undoing = beginChange(source, { principal, noteChange: () => {} }, "file_undo");
+      const { workspace: { trash } } = undoing;
+      if (!made || trash === null) return false;
+      if (!(await undoChange({ ...undoing.workspace, trash }, made)).ok) return false;
+      await trash.noteUndone(made.id, undoing.change ?? "");
+      return true;
+    },
+  };
+}
+
+/** Makes every change, so that a refusal names each that cannot be made. Where one cannot, those that were are undone. */
+export async function allOrNone<Item extends { readonly path: WorkspacePath }, Made>(
+  { takeBack }: Changing,
+  items: readonly Item[],
+  { make, isOne }: {
+    make(item: Item): Promise<Result<Made, readonly Failure[]>>;
+    /** The refusal is then that of the one change. */
+    readonly isOne: boolean;
+  },
+): Promise<Result<readonly Made[], Failure>> {
+  const made: Made[] = [];
+  const changed = new Set<string>();
+  const obstacles: Failure[] = [];
+  for (const item of items) {
+    const outcome = await make(item);
+    if (!outcome.ok) {
+      obstacles.push(...outcome.error);
+      continue;
+    }
+    made.push(outcome.value);
+    changed.add(showName(item.path.text));
+  }
+  const [first] = obstacles;
+  if (first === undefined) return success(made);
+  if (isOne) return failure(first);
+  return failure(batchFailure(obstacles, changed.size === 0 || await takeBack() ? [] : [...changed]));
 }
 
 /** The refusal of a version beside several paths. */
@@ -70,16 +155,6 @@ async function hashOfVersion(workspace: Workspace, path: WorkspacePath, version:
   const read = await workspace.read(path);
   if (!read.ok || read.value.sha256 === null) return null;
   return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
-}
-
-/** How many of the path's directories are missing: a write makes them. */
-export async function countMissing(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
-  let missing = 0;
-  while (missing < segments.length - 1) {
-    if ((await workspace.stat(childPath(rootPath, segments.slice(0, -1 - missing)))).ok) break;
-    missing++;
-  }
-  return missing;
 }
 
 /** The notice about a file's other names, which keep the old content: a write makes a new file. */

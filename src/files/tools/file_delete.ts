@@ -1,15 +1,25 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
-import { undoChange } from "../text/undo.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { failure, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { toolFrames } from "./argument_names.ts";
-import { batchFailure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import {
+  allOrNone,
+  batchFailure,
+  beginChange,
+  type Changing,
+  hasVersion,
+  maxNamed,
+  maxPaths,
+  onlyOneVersion,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
 import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
@@ -76,18 +86,16 @@ export function fileDeleteTool(
       if (first !== undefined) return texts.length > 1 ? batchFailure(obstacles) : first;
       const declined = recursive ? await askFirst(workspace, paths, { context, isKept, clock }) : null;
       if (declined !== null) return declined;
-      let entries = 0;
-      for (const [index, path] of paths.entries()) {
-        const removed = await workspace.remove(path, { recursive });
-        if (removed.ok) {
-          entries += removed.value.entries;
-          continue;
-        }
-        const failed = await suggestNear(workspace, path, toFailure("delete", path, removed.error));
-        if (texts.length === 1) return failed;
-        const isBack = await takeBack(source, context, changing);
-        return batchFailure([failed], isBack ? [] : paths.slice(0, index).map(({ text }) => showName(text)));
-      }
+      const removed = await allOrNone(changing, paths.map((path) => ({ path })), {
+        isOne: texts.length === 1,
+        async make({ path }) {
+          const removed = await workspace.remove(path, { recursive });
+          if (removed.ok) return success(removed.value.entries);
+          return failure([await suggestNear(workspace, path, toFailure("delete", path, removed.error))]);
+        },
+      });
+      if (!removed.ok) return removed.error;
+      const entries = removed.value.reduce((sum, each) => sum + each, 0);
       const until = await keptUntil(changing);
       const undo = until === null ? "" : `; can be undone with file_undo until ${until.slice(0, 16)}Z`;
       const shown = paths.map(({ text }) => showName(text)).join(", ");
@@ -181,55 +189,4 @@ async function keptUntil({ workspace: { trash }, change: id }: Changing): Promis
     if (machineFaultWords(error) === null) throw error;
     return null; // it is deleted all the same
   }
-}
-
-/** A workspace, and the change that is made through it. */
-interface Changing {
-  readonly workspace: Workspace;
-  /** `null` until something was changed, and where changes are not kept. */
-  readonly change: string | null;
-}
-
-/**
- * The workspace for a call that changes files: all that the call does through it is one change, which `file_undo` takes
- * back and the call's audit line names. Tools of any part that write call this first:
- *
- * ```ts
- * const { workspace } = beginChange(source, context, "servicenow_fetch_attachment");
- * const written = await workspace.receive(path, pieces);
- * ```
- */
-export function beginChange(
-  source: WorkspaceSource,
-  context: Pick<ToolContext, "principal" | "noteChange">,
-  tool: string,
-): Changing {
-  const { subject, clientId, grantId } = context.principal;
-  let change: string | null = null;
-  const workspace = workspaceOf(source, context.principal).begin({ subject, clientId, grantId, tool }, (id) => {
-    change = id;
-    context.noteChange(id);
-  });
-  return {
-    workspace,
-    get change() {
-      return change;
-    },
-  };
-}
-
-/** Undoes what a call has changed so far; `false` where that cannot be, or not to its end. */
-export async function takeBack(
-  source: WorkspaceSource,
-  { principal }: Pick<ToolContext, "principal">,
-  { change: id, workspace: { trash: kept } }: Changing,
-): Promise<boolean> {
-  const change = id === null ? null : await kept?.find(id);
-  const undoing = beginChange(source, { principal, noteChange: () => {} }, "file_undo");
-  const { workspace: { trash } } = undoing;
-  if (id === null || !change || trash === null || !(await undoChange({ ...undoing.workspace, trash }, change)).ok) {
-    return false;
-  }
-  await trash.noteUndone(id, undoing.change ?? "");
-  return true;
 }

@@ -15,10 +15,18 @@ import { differenceOf } from "../text/diff.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, versionOutput } from "./input.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import { toolFrames } from "./argument_names.ts";
-import { batchFailure, maxNamed, otherNamesWords, putBytes, refuseEmptyVersion } from "./batch.ts";
+import {
+  allOrNone,
+  batchFailure,
+  beginChange,
+  type Changing,
+  maxNamed,
+  otherNamesWords,
+  putBytes,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
-import { beginChange } from "./file_delete.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
 async function editAnswer(
@@ -109,7 +117,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     async run(request, context) {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return refuse(action, edits);
-      const workspace = beginChange(source, context, "file_edit").workspace;
+      const changing = beginChange(source, context, "file_edit");
+      const { workspace } = changing;
       const versions = edits.flatMap(({ path, ifVersions }) => ifVersions.map((version) => ({ path, version })));
       const empty = await refuseEmptyVersion(workspace, action, versions);
       if (empty !== null) return empty;
@@ -133,7 +142,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const edit = () => editFiles(workspace, files, { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 });
+      const edit = () => editFiles(changing, files, { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 });
       return await hasLarge(workspace, files) ? await large.run("", edit) : await edit();
     },
   });
@@ -175,7 +184,7 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
 
 /** `obstacles`: what is known to be in the way before any file is read; `isOne`: the call has one edit. */
 async function editFiles(
-  workspace: Workspace,
+  changing: Changing,
   files: readonly FileEdits[],
   { dryRun, obstacles, isOne }: {
     readonly dryRun: boolean;
@@ -183,6 +192,7 @@ async function editFiles(
     readonly isOne: boolean;
   },
 ): Promise<ToolOutcome> {
+  const { workspace } = changing;
   const planned: PlannedFile[] = [];
   let left = maxEditedBytes;
   for (const file of files) {
@@ -198,16 +208,16 @@ async function editFiles(
   const [first] = obstacles;
   if (first !== undefined) return isOne ? first : batchFailure(obstacles);
   if (dryRun) return await editAnswer(planned, null);
-  const { written, failures, kept } = await writeAll(workspace, planned, maxEditedBytes);
-  if (failures.length === 0) return await editAnswer(written, written);
-  const problems: Failure[] = [];
-  for (const { path, problem } of failures) {
-    problems.push(...await toRefusals(workspace, path, problem, { isOne, isNamed: false }));
-  }
-  const [alone] = problems;
-  return isOne && problems.length === 1 && kept.length === 0 && alone !== undefined
-    ? alone
-    : batchFailure(problems, kept);
+  const written = await allOrNone(changing, planned, {
+    isOne,
+    async make(plan) {
+      const outcome = await writePlan(workspace, plan, maxEditedBytes);
+      return outcome.ok
+        ? outcome
+        : failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, isNamed: false }));
+    },
+  });
+  return written.ok ? await editAnswer(written.value, written.value) : written.error;
 }
 
 /** The refusals; `isNamed`: with the nearest names of a file that is not there. */
@@ -377,28 +387,6 @@ function wordsOf(refusal: EditRefusal): string {
 
 /** Others may write between our reading and writing; the edit is then repeated. */
 const maxAttempts = 20;
-
-/** Writes all files, or says which could not be written, and which of the others could not be put back. */
-async function writeAll(
-  workspace: Workspace,
-  planned: readonly PlannedFile[],
-  /** Of a file that must be read again. */
-  maxBytes: number,
-) {
-  const written: PlannedFile[] = [];
-  const failures: { readonly path: WorkspacePath; readonly problem: PlanProblem }[] = [];
-  const kept: string[] = [];
-  for (const plan of planned) { // all of them, so that the refusal names each that cannot be written
-    const outcome = await writePlan(workspace, plan, maxBytes);
-    if (outcome.ok) written.push(outcome.value);
-    else failures.push({ path: plan.path, problem: outcome.error });
-  }
-  for (const { path, before, afterSha256 } of failures.length === 0 ? [] : written) {
-    const restored = await putBytes(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
-    if (!restored.ok) kept.push(showName(path.text)); // another changed it since
-  }
-  return { written, failures, kept };
-}
 
 /** Writes one file; when another wrote in between, the edits are made in the new text. */
 async function writePlan(

@@ -5,23 +5,24 @@ import { showName, toPathText } from "../workspace/file_display.ts";
 import { childPath, entryPath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
+import { failure, success } from "../../lib/result.ts";
 import {
+  allOrNone,
   batchFailure,
-  countMissing,
+  beginChange,
+  type Changing,
   hasVersion,
   maxNamed,
   maxPaths,
   onlyOneVersion,
   refuseEmptyVersion,
 } from "./batch.ts";
-import { removeEmpty } from "../text/undo.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { toolFrames } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
 import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
-import { beginChange, takeBack } from "./file_delete.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -61,10 +62,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const manner = { copy, overwrite, signal: context.signal };
       if (paths.length > 0) {
         if (ifVersion !== undefined) return onlyOneVersion("move");
-        return await moveSeveral(workspace, path === undefined ? paths : [path, ...paths], to.value, {
-          ...manner,
-          takeBack: () => takeBack(source, context, changing),
-        });
+        return await moveSeveral(changing, path === undefined ? paths : [path, ...paths], to.value, manner);
       }
       if (path === undefined) return await makeDirectory(workspace, to.value);
       if (path === "") {
@@ -100,11 +98,12 @@ async function moveOne(workspace: Workspace, pair: Pair, manner: Manner): Promis
 
 /** Moves or copies entries into a directory, each under its own name: all of them, or none. */
 async function moveSeveral(
-  workspace: Workspace,
+  changing: Changing,
   texts: readonly string[],
   directory: WorkspacePath,
-  { takeBack, ...manner }: Manner & { readonly takeBack: () => Promise<boolean> },
+  manner: Manner,
 ): Promise<ToolOutcome> {
+  const { workspace } = changing;
   const action = manner.copy ? "copy" : "move";
   const obstacles: Failure[] = [];
   const pairs = new Map<string, Pair>();
@@ -128,16 +127,19 @@ async function moveSeveral(
     } else pairs.set(pair.to.text, pair);
   }
   if (obstacles.length > 0) return batchFailure(obstacles);
-  const done: string[] = [];
   const notices: Notice[] = [];
-  for (const pair of pairs.values()) {
-    const shown = showName(pair.from.text);
-    const onLeftOut = (words: string) => void notices.push({ words: `${shown}: ${words}`, isRemedy: false });
-    const outcome = await moveOne(workspace, pair, { ...manner, onLeftOut });
-    if (!outcome.ok) return batchFailure([outcome], await takeBack() ? [] : done);
-    done.push(shown);
-  }
-  const text = `${manner.copy ? "Copied" : "Moved"} ${done.join(", ")} into ${showName(directory.text)}/`;
+  const items = [...pairs.values()].map((pair) => ({ path: pair.from, pair }));
+  const moved = await allOrNone(changing, items, {
+    isOne: false,
+    async make({ path, pair }) {
+      const shown = showName(path.text);
+      const onLeftOut = (words: string) => void notices.push({ words: `${shown}: ${words}`, isRemedy: false });
+      const outcome = await moveOne(workspace, pair, { ...manner, onLeftOut });
+      return outcome.ok ? success(shown) : failure([outcome]);
+    },
+  });
+  if (!moved.ok) return moved.error;
+  const text = `${manner.copy ? "Copied" : "Moved"} ${moved.value.join(", ")} into ${showName(directory.text)}/`;
   return withNotices(
     textAnswer(text, {
       paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
@@ -235,7 +237,6 @@ async function copyDirectory(
   if (isInside) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
   const there = await workspace.stat(to);
   if (there.ok) return toPairFailure("copy", { from, to }, { reason: "already_exists", about: "to" });
-  const missing = await countMissing(workspace, to);
   const made = await workspace.makeDirectory(to);
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
@@ -243,7 +244,6 @@ async function copyDirectory(
   /** Files that another program put there meanwhile would go, too: they are in the trash, where one is kept. */
   const soFar = async (words: string): Promise<ToolOutcome> => {
     const isGone = (await workspace.remove(to, { recursive: true })).ok;
-    if (isGone) await removeEmpty(workspace, to, missing);
     const state = isGone
       ? "nothing was copied"
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;

@@ -10,7 +10,7 @@ import { stateOf } from "../workspace/entry_state.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import { count, textAnswer, toTimestamp } from "./input.ts";
-import { beginChange } from "./file_delete.ts";
+import { beginChange } from "./batch.ts";
 
 const toolName = "file_undo";
 /** Changes of one list. */

@@ -1,21 +1,21 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
 import { encodeText, lackingIn } from "../workspace/encoding.ts";
-import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
-import { removeEmpty } from "../text/undo.ts";
+import { hasOpenLine, lineEndsOf, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
+  allOrNone,
   batchFailure,
+  beginChange,
   conditionOf,
-  countMissing,
+  hasVersion,
   maxNamed,
   otherNamesWords,
-  putBytes,
   refuseEmptyVersion,
 } from "./batch.ts";
 import {
@@ -36,15 +36,11 @@ import type { TransferLinks } from "../transfer/port.ts";
 import { findPath } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
-import { beginChange, takeBack } from "./file_delete.ts";
 
 const action = "write file";
 /** Files of one call, the first included. */
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
-
-/** Files of one call together that are held until all are written. */
-const maxHeldBytes = 16 * 1024 * 1024;
 
 const modes = () => z.enum(["overwrite", "create", "append"]);
 const oneMore = z.lazy(() =>
@@ -124,14 +120,15 @@ export function fileWriteTool(
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
         else wanted.push({ path: path.value, content, mode, ifVersion });
       }
-      if (files.length > 0) {
-        const all = await writeAll(workspace, wanted, obstacles, () => takeBack(source, context, changing));
-        return all.ok ? toAnswer(all.value, differences) : all.error;
+      const isOne = files.length === 0;
+      for (const file of isOne ? [] : wanted) {
+        const refused = await obstacleOf(workspace, file);
+        if (refused !== null) obstacles.push(refused);
       }
-      const [alone] = wanted;
-      if (alone === undefined) return obstacles[0] ?? notUnicode;
-      const written = await writeOne(workspace, alone);
-      return written.ok ? toAnswer([written.value], differences) : written.error;
+      const [first] = obstacles;
+      if (first !== undefined) return isOne ? first : batchFailure(obstacles);
+      const written = await allOrNone(changing, wanted, { isOne, make: (file) => writeOne(workspace, file) });
+      return written.ok ? toAnswer(written.value, differences) : written.error;
     },
   });
 }
@@ -166,75 +163,13 @@ function toAnswer(written: readonly Written[], differences: string): ToolOutcome
   return { ...answer, view: () => ({ filename: first?.["filename"], diff: differences }) };
 }
 
-/** Writes all files, or leaves all as they were, and then names all that is in the way. */
-async function writeAll(
-  workspace: Workspace,
-  wanted: readonly WantedFile[],
-  obstacles: Failure[],
-  undoAll: () => Promise<boolean>,
-): Promise<Result<readonly Written[], Failure>> {
-  const places = new Map<string, Before>();
-  let room = maxHeldBytes;
-  for (const file of wanted) {
-    const before = await lookBefore(workspace, file, room);
-    if (!before.ok) obstacles.push(before.error);
-    else if (!places.has(file.path.text)) {
-      places.set(file.path.text, before.value);
-      room -= before.value.bytes?.byteLength ?? 0;
-    }
-  }
-  if (obstacles.length > 0) return failure(batchFailure(obstacles));
-  const written: Written[] = [];
-  for (const file of wanted) { // all of them, so that the refusal names each that cannot be written
-    const done = await writeOne(workspace, file);
-    if (done.ok) written.push(done.value);
-    else obstacles.push(done.error);
-  }
-  if (obstacles.length === 0) return success(written);
-  if (workspace.trash !== null && await undoAll()) return failure(batchFailure(obstacles));
-  const stay: string[] = [];
-  for (const file of new Map(written.map((each) => [each.path.text, each])).values()) {
-    const before = places.get(file.path.text);
-    if (before === undefined || !await putBack(workspace, file, before)) stay.push(showName(file.path.text));
-  }
-  return failure(batchFailure(obstacles, stay));
-}
-
-/** What is at a path before it is written: its bytes, or `null`, and how many of its directories are missing. */
-interface Before {
-  readonly bytes: Uint8Array | null;
-  readonly missing: number;
-}
-
-/** The file as it is, or what would stop the write, found without writing. */
-async function lookBefore(
-  workspace: Workspace,
-  { path, mode, ifVersion }: WantedFile,
-  maxBytes: number,
-): Promise<Result<Before, Failure>> {
-  const refused = (refusal: WorkspaceRefusal) => failure(toFailure(action, path, refusal));
-  const read = await readWholeFile(workspace, path, maxBytes);
-  if (!read.ok) {
-    if (read.error.reason === "not_found" && ifVersion === undefined) {
-      return success({ bytes: null, missing: await countMissing(workspace, path) });
-    }
-    if (read.error.reason === "not_found") return refused({ reason: "conflict" });
-    if (read.error.reason !== "too_large") return refused(read.error);
-    const words = "it is too large to be restored if another file fails; write it in a separate call";
-    return failure(refuse(action, `${words} (${showName(path.text)})`, "too_large"));
-  }
-  if (mode === "create") return refused({ reason: "already_exists" });
-  const isVersion = ifVersion === undefined || read.value.sha256?.startsWith(ifVersion.toLowerCase());
-  return isVersion ? success({ bytes: read.value.bytes, missing: 0 }) : refused({ reason: "conflict" });
-}
-
-/** Whether the file is as it was; one that another program changed meanwhile stays. */
-async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes, missing }: Before): Promise<boolean> {
-  if (bytes !== null) return (await putBytes(workspace, path, bytes, { ifMatch: sha256 })).ok;
-  const there = await workspace.read(path);
-  if (!there.ok || there.value.sha256 !== sha256 || !(await workspace.remove(path)).ok) return false;
-  await removeEmpty(workspace, path, missing);
-  return true;
+/** What would stop the write, found without writing. */
+async function obstacleOf(workspace: Workspace, { path, mode, ifVersion }: WantedFile): Promise<Failure | null> {
+  const read = await workspace.read(path, { offsetBytes: 0, lengthBytes: 1 });
+  const isMissing = !read.ok && read.error.reason === "not_found";
+  if (!read.ok && !isMissing) return toFailure(action, path, read.error);
+  if (read.ok && mode === "create") return toFailure(action, path, { reason: "already_exists" });
+  return await hasVersion(workspace, path, ifVersion) ? null : toFailure(action, path, { reason: "conflict" });
 }
 
 const notUnicode = refuse(action, "the content is not valid Unicode (unpaired surrogate)", "content_not_unicode");
@@ -259,7 +194,7 @@ async function writeByLink(
 async function writeOne(
   workspace: Workspace,
   { path, content, mode, ifVersion }: WantedFile,
-): Promise<Result<Written, Failure>> {
+): Promise<Result<Written, readonly Failure[]>> {
   const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
   const isAdded = mode === "append";
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
@@ -269,12 +204,12 @@ async function writeOne(
   if (bytes === null) {
     const words = `the file's encoding (${encoding}) has no "${showText(lackingIn(text, encoding) ?? "")}"; ` +
       `leave that out, or delete the file first to have UTF-8 (${showName(path.text)})`;
-    return failure(refuse(action, words, "not_encodable"));
+    return failure([refuse(action, words, "not_encodable")]);
   }
   const condition = await conditionOf(workspace, path, ifVersion);
-  if (condition === null) return failure(toFailure(action, path, { reason: "conflict" }));
+  if (condition === null) return failure([toFailure(action, path, { reason: "conflict" })]);
   const written = await workspace.write(path, bytes, { mode, ...condition });
-  if (!written.ok) return failure(toFailure(action, path, written.error));
+  if (!written.ok) return failure([toFailure(action, path, written.error)]);
   const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
   return success({ ...written.value, path, mode, note: all });
 }
