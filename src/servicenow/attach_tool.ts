@@ -8,7 +8,6 @@ import { failure, success } from "../lib/result.ts";
 import {
   type ArrivingContent,
   beginChange,
-  type DenialCause,
   entryPath,
   mediaTypeOf,
   newNameProblem,
@@ -22,7 +21,6 @@ import {
   type Workspace,
   workspaceOf,
   type WorkspacePath,
-  type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../files/mod.ts";
 import { Refusal } from "./failure.ts";
@@ -91,12 +89,15 @@ export function workspaceFiles(source: WorkspaceSource) {
   };
 }
 
-/** A path in the root by this name, or one like it. The content arrives once: the name is chosen before. */
+/**
+ * A path in the root by this name, or one like it: the first at which nothing is, or the last one, which is then refused
+ * for what is wrong. The content arrives once: the name is chosen before.
+ */
 async function freePath(workspace: Workspace, name: string): Promise<WorkspacePath> {
   for (let number = 1;; number++) {
     const path = entryPath(rootPath, numberedName(name, number));
     const present = await workspace.stat(path);
-    if (number >= maxNamesTried || !(present.ok || isTaken(present.error))) return path;
+    if (number >= maxNamesTried || (!present.ok && present.error.reason === "not_found")) return path;
   }
 }
 
@@ -124,21 +125,6 @@ async function readWhole(workspace: Workspace, path: WorkspacePath): Promise<Out
     read += part.value.lengthBytes;
   }
   return success(bytes);
-}
-
-const signsOfAnEntry = new Set<DenialCause>([
-  "read_only",
-  "outside_link",
-  "link_loop",
-  "unreadable_link",
-  "other_file_system",
-  "other_name",
-]);
-
-/** Whether a new file was refused because of what has its name. */
-function isTaken(refusal: WorkspaceRefusal): boolean {
-  if (refusal.reason === "denied") return signsOfAnEntry.has(refusal.because);
-  return ["already_exists", "is_directory", "not_a_file"].includes(refusal.reason);
 }
 
 /** The name of one file, out of text that a stranger wrote: without what could make it a path, or mislead. */
