@@ -11,31 +11,10 @@ import { type RecordFields, storedValue } from "./field_values.ts";
 import { askJson } from "./calls.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
-/** A line for each table, without what its list shows anyway. */
-const lists = `
-  task: description active urgency impact approval opened_by opened_at closed_by closed_at due_date work_start work_end cmdb_ci business_service parent location company contact_type watch_list work_notes_list reassignment_count made_sla comments work_notes close_notes sys_class_name
-  incident: category subcategory severity hold_reason close_code resolved_at resolved_by reopen_count problem_id rfc caused_by parent_incident
-  problem: category first_reported_by_task known_error workaround cause_notes fix_notes resolution_code rfc resolved_at resolved_by
-  problem_task: problem_task_type close_code
-  change_request: category requested_by justification implementation_plan risk_impact_analysis backout_plan test_plan cab_required conflict_status on_hold on_hold_reason close_code reason
-  change_task: change_task_type planned_start_date planned_end_date close_code on_hold
-  sc_request: special_instructions
-  sc_req_item: quantity price due_date
-  sc_task: request
-  sysapproval_approver: comments due_date source_table document_id
-  kb_knowledge: text kb_category valid_to active topic article_type
-  cmdb_ci: short_description asset_tag serial_number install_status managed_by assigned_to ip_address environment department company
-  task_sla: start_time end_time business_percentage
-`;
-const byTable: ReadonlyMap<string, string> = new Map(namedLines(lists));
-
 /** Names of columns; `lineage` is the table and its parent tables. Empty for a table that is not known here. */
 function usualColumns(lineage: readonly string[]): readonly string[] {
-  const names = lineage.flatMap((table) => {
-    const known = knownTable(table);
-    if (known === undefined) return [];
-    return [...namesIn(byTable.get(known.name) ?? ""), ...known.summaryFields, ...known.textFields];
-  });
+  const known = lineage.flatMap((table) => knownTable(table) ?? []);
+  const names = known.flatMap(({ summaryFields, textFields }) => [...summaryFields, ...textFields]);
   const usual = names.filter((name) => !name.includes("."));
   return usual.length === 0 ? [] : [...new Set([...usual, "sys_created_on", "sys_created_by", "sys_updated_on"])];
 }
