@@ -15,8 +15,7 @@ import {
   truthOf,
   wordsOf,
 } from "./field_values.ts";
-import { maxReplyBytes } from "./transport.ts";
-import { askJson } from "./calls.ts";
+import { askJson, maxReplyBytes } from "./transport.ts";
 import { type GivenValue, refuseLineAfter } from "./resolve_values.ts";
 import { dateValue } from "./dates.ts";
 import { valuesOfChoice } from "./choices.ts";

@@ -5,9 +5,9 @@ import { attempt, excerpt, ifShown, invalidInput } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import { type Column, columnsOf, findColumns, nearestFirst, type TableColumns } from "./columns.ts";
 import { anyOf, newestFirst, toQueryValue } from "./conditions.ts";
-import { askJson } from "./calls.ts";
 import type { FoundRecord } from "./find_record.ts";
 import * as z from "zod";
+import { askJson } from "./transport.ts";
 
 /** A line for each list: `table.field: value=label; ...`; what a task has, each table that extends it may have. */
 const lists = `

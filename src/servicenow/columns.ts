@@ -8,8 +8,8 @@ import { type DeskParts, isSecretField, mayShowField } from "./table_api.ts";
 import { newestFirst, toQueryValue } from "./conditions.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
-import { askJson } from "./calls.ts";
 import { closestWord } from "../lib/closest_word.ts";
+import { askJson } from "./transport.ts";
 
 /** Names of columns; `lineage` is the table and its parent tables. Empty for a table that is not known here. */
 function usualColumns(lineage: readonly string[]): readonly string[] {

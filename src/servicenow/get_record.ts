@@ -15,11 +15,11 @@ import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts"
 import { type ItemAnswers, readAnswers } from "./catalog_item.ts";
 import { type Attachment, listFiles } from "./record_files.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
-import { askJson } from "./calls.ts";
 import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
 import { allOf, anyOf } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
+import { askJson } from "./transport.ts";
 
 /** One comment or work note of a record. */
 export interface JournalEntry {

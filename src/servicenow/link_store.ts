@@ -5,7 +5,6 @@ import type { SecretBox } from "../lib/secrets.ts";
 import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { ServicenowInstance } from "./transport.ts";
 import type { LinkHealth } from "../oauth/mod.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 
@@ -40,6 +39,9 @@ const linkSecretsSchema = z.object({
 export type LinkSecrets = z.output<typeof linkSecretsSchema>;
 
 export type InstanceAccount = LinkSecrets["account"];
+
+/** An access token and whose it is. Lives as long as one call. */
+export type LinkedAccess = Pick<LinkSecrets, "accessToken" | "account">;
 
 /** In place of the instance's word, where there was nothing to ask it with. */
 export const noRefreshToken = "no_refresh_token";
@@ -104,7 +106,7 @@ const maxListed = 500;
  * not open.
  */
 export function createLinkStore(options: {
-  readonly instance: ServicenowInstance;
+  readonly instance: { readonly origin: string };
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly log: Log;

@@ -13,7 +13,13 @@ import {
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
-import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
+import {
+  type InstanceAccount,
+  type LinkedAccess,
+  type LinkSecrets,
+  type LinkStore,
+  noRefreshToken,
+} from "./link_store.ts";
 import type { Log } from "../lib/log.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 
@@ -281,9 +287,6 @@ function toLinkSecrets(
   };
 }
 
-/** An access token and whose it is. Lives as long as one call. */
-export type LinkedAccess = Pick<LinkSecrets, "accessToken" | "account">;
-
 /** Links of users to accounts; `subject` is the `sub` of a user's tokens here. */
 export type ServicenowLinks = ReturnType<typeof createServicenowLinks>;
 
@@ -322,7 +325,7 @@ export function createServicenowLinks(options: RefreshOptions) {
     /** A token to use now; never the one that the instance has just refused. */
     async access(
       subject: string,
-      { signal, refused }: { readonly signal: AbortSignal; readonly refused?: string },
+      { signal, refused }: { signal: AbortSignal; refused?: string },
     ): Answer<LinkedAccess> {
       const current = await store.read(subject);
       if (!current.ok) return current;

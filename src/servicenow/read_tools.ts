@@ -5,8 +5,7 @@ import type { CatalogItem, ItemQuestion } from "./catalog_item.ts";
 import type { TableDescription } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import type { JournalEntry, RecordView, RelatedRecords } from "./get_record.ts";
-import { maxSearchResults, type ShownRecord } from "./search.ts";
-import type { MeanTime } from "./count.ts";
+import { maxSearchResults, type MeanTime, type ShownRecord } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
   answerWith,

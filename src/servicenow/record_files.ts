@@ -6,7 +6,7 @@ import { invalidInput, Refusal } from "./failure.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { displayValue, oneLine } from "./field_values.ts";
 import { nameOf } from "./search.ts";
-import { askJson } from "./calls.ts";
+import { askJson } from "./transport.ts";
 
 /** A file that is fetched. It is written as it arrives. */
 const maxFetchedBytes = 67_108_864;

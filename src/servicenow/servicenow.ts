@@ -7,9 +7,8 @@ import { parseInstanceUrl } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
 import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.ts";
 import { defaultTables } from "./tables.ts";
-import { type Caller, createCallAs } from "./calls.ts";
 import { type Answer, attempt, describeFailure, type ServicenowFailure } from "./failure.ts";
-import { createFetchOnce, createTransport, type Fetch } from "./transport.ts";
+import { type Caller, createCallAs, createFetchOnce, createTransport, type Fetch } from "./transport.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
 import {
@@ -22,13 +21,11 @@ import {
 import { parseResourceId, readProfile, readResource } from "./resources.ts";
 import { describeTable } from "./choices.ts";
 import { readItem } from "./catalog_item.ts";
-import { orderFromCatalog } from "./order.ts";
+import { decideApproval, orderFromCatalog } from "./order.ts";
 import { addNote, createRecord, updateRecord } from "./write_record.ts";
-import { decideApproval } from "./decide_approval.ts";
-import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
 import { attachFile, fetchNamedFile } from "./record_files.ts";
-import { searchRecords } from "./search.ts";
+import { countRecords, searchRecords } from "./search.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 
 /** What an instance is used with. */

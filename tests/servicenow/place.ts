@@ -3,7 +3,7 @@ import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import type { Caller } from "../../src/servicenow/calls.ts";
+import type { Caller } from "../../src/servicenow/transport.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, type StandInOptions, startServicenow } from "../fixtures/servicenow/instance.ts";
 
