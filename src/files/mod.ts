@@ -53,7 +53,6 @@ export {
   type WorkspacePath,
 } from "./workspace/path.ts";
 export {
-  type DenialCause,
   type FileContent,
   type Outcome,
   type Trash,

@@ -23,12 +23,16 @@ import {
   type WorkspacePath,
   type WorkspaceSource,
 } from "../files/mod.ts";
-import { Refusal } from "./failure.ts";
-import { maxSentBytes } from "./record_files.ts";
+import { invalidInput, Refusal } from "./failure.ts";
+import { type DeskParts, hasFixedFields } from "./table_api.ts";
+import { findRecord, type RecordName } from "./find_record.ts";
+import { displayValue, oneLine } from "./field_values.ts";
+import { nameOf } from "./search.ts";
+import { askJson } from "./transport.ts";
+import { type Attachment, attachment, filesNotRead, listFiles } from "./get_record.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
   answerWith,
-  callerOf,
   defineWritingTool,
   dryRun,
   recordNames,
@@ -134,6 +138,77 @@ function plainName(text: string): string {
   return name === "" || newNameProblem(name) !== null ? "attachment" : name;
 }
 
+// The jobs: files are fetched and added under the person's rights.
+
+/** A file that is fetched. It is written as it arrives. */
+const maxFetchedBytes = 67_108_864;
+/** A file that is sent, which is held in memory: a second try with a new token needs it again. */
+const maxSentBytes = 16_777_216;
+
+/** A file on its way: it has to be read to its end, or cancelled. `pieces` throws a {@link Refusal} where it is cut. */
+async function fetchFile({ callAs, access, person }: DeskParts, { sysId, table, fileName, sizeBytes }: Attachment) {
+  if (hasFixedFields(table)) throw invalidInput(filesNotRead);
+  if (!access.mayRead(table)) throw new Refusal({ reason: "not_found" });
+  if (sizeBytes > maxFetchedBytes) throw new Refusal({ reason: "too_large", limitBytes: maxFetchedBytes });
+  const path = `/api/now/attachment/${sysId}/file`;
+  const answer = await callAs(person, { method: "GET", path, accept: "stream", maxBytes: maxFetchedBytes });
+  if (!answer.ok) throw new Refusal(answer.error);
+  const { file } = answer.value;
+  if (file === undefined) throw new Refusal({ reason: "unavailable", because: "bad_reply" });
+  return { fileName, ...file };
+}
+
+/** The file of a record that `name` means; without a name, its only file. */
+async function fetchNamedFile(
+  parts: DeskParts,
+  { name, ...record }: RecordName & { readonly name: string | undefined },
+) {
+  const found = await findRecord(parts, record, { fields: [] });
+  const listed = await listFiles(parts, found);
+  const fitting = listed.filter(({ fileName, sysId }) =>
+    name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
+  );
+  const [file, second] = fitting;
+  if (file !== undefined && second === undefined) return await fetchFile(parts, file);
+  const among = (fitting.length > 0 ? fitting : listed).map(({ fileName, sizeBytes, sysId }) =>
+    `${oneLine(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
+  );
+  const all = `name one of its attachments: ${among.join("; ")}`;
+  throw invalidInput(among.length === 0 ? "the record has no attachment that the user may see" : all);
+}
+
+/** A file to attach to a record. */
+interface AttachRequest extends RecordName {
+  /** `null` asks only whether the record may get one. */
+  readonly file: {
+    readonly fileName: string;
+    readonly contentType: string;
+    readonly bytes: Uint8Array<ArrayBuffer>;
+  } | null;
+}
+
+/** A record's number or name, its title, and the attachment that was made: `null` where none was sent. */
+interface AttachedFile {
+  readonly record: string;
+  readonly title: string;
+  readonly file: Attachment | null;
+}
+
+async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest): Promise<AttachedFile> {
+  const found = await findRecord(parts, { id, table }, { writing: true, fields: ["short_description"] });
+  const record = nameOf(found.table, found.record);
+  const title = oneLine(displayValue(found.record, "short_description"));
+  if (file === null) return { record, title, file: null };
+  const { fileName, contentType, bytes } = file;
+  const added = await askJson(parts.callAs, parts.person, {
+    method: "POST",
+    path: "/api/now/attachment/file",
+    query: { table_name: found.table, table_sys_id: found.sysId, file_name: fileName },
+    body: { type: contentType, content: bytes },
+  }, attachment);
+  return { record, title, file: added };
+}
+
 /** Types of files that do nothing where the instance shows them; other files are sent without a type of their own. */
 const plainTypes = /^(text\/(plain|csv|markdown)|image\/(gif|jpeg|png)|application\/(json|pdf|xml|zip))$/;
 
@@ -181,14 +256,14 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     const fileName = filename.slice(filename.lastIndexOf("/") + 1);
     const request = { id, table: given(table) };
     if (dryRun) {
-      const found = servicenow.desk.attach({ ...request, file: null }, callerOf(context));
-      return await answerWith(servicenow, found, ({ record, title }) => {
+      const show = ({ record, title }: AttachedFile): ToolOutcome => {
         const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
         const about = title === "" || title === record ? record : `${record} (${title})`;
         return toTextOutcome([
           reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
         ]);
-      });
+      };
+      return await answerWith({ servicenow, context }, { job: attachFile, request: { ...request, file: null }, show });
     }
     return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
@@ -196,11 +271,11 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       const promised = mediaTypeOf(fileName);
       const contentType = plainTypes.test(promised) ? promised : "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
-      const attached = servicenow.desk.attach({ ...request, file }, callerOf(context));
-      return await answerWith(servicenow, attached, ({ record, file: added }) => {
+      const show = ({ record, file: added }: AttachedFile): ToolOutcome => {
         const [name, sizeBytes] = [added?.fileName ?? fileName, added?.sizeBytes ?? size.value];
         return toTextOutcome([`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`]);
-      });
+      };
+      return await answerWith({ servicenow, context }, { job: attachFile, request: { ...request, file }, show });
     });
   });
 }
@@ -223,7 +298,8 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     }),
     async run({ id, table, name, filename }, context) {
       const request = { id, table: given(table), name: given(name) };
-      const fetched = await servicenow.desk.fetchFile(request, callerOf(context));
+      const { principal: { subject }, signal } = context;
+      const fetched = await servicenow.run(fetchNamedFile, request, { subject, signal });
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
       const { pieces, fileName, cancel } = fetched.value;
       try {

@@ -1,6 +1,6 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import * as z from "zod";
-import { type DeskParts, isSecretField, noRows, readOn } from "./table_api.ts";
+import { type DeskParts, hasFixedFields, isSecretField, noRows, readOn } from "./table_api.ts";
 import { attempt, ifShown, invalidInput } from "./failure.ts";
 import {
   displayValue,
@@ -13,7 +13,6 @@ import {
 } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { type ItemAnswers, readAnswers } from "./catalog_item.ts";
-import { type Attachment, listFiles } from "./record_files.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
 import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
 import { allOf, anyOf } from "./conditions.ts";
@@ -72,6 +71,42 @@ async function readJournal(
     const text = wordsOf(displayValue(record, field));
     return text === "" ? [] : [{ audience: field === "comments" ? "caller" : "team", author: null, at: null, text }];
   });
+}
+
+// Files on a record.
+
+const maxListedFiles = 100;
+export const filesNotRead = "files of people and groups are not read here";
+export const attachment = z.object({
+  sys_id: z.string().regex(/^[0-9a-f]{32}$/),
+  table_name: z.string(),
+  file_name: z.string(),
+  content_type: z.string(),
+  size_bytes: z.coerce.number().int().nonnegative(),
+}).transform(({ sys_id, table_name, file_name, content_type, size_bytes }) => ({
+  sysId: sys_id,
+  /** Files hang on records of every table; pictures of people have special names. */
+  table: table_name.replace(/^ZZ_YY/, ""),
+  fileName: file_name,
+  contentType: content_type,
+  sizeBytes: size_bytes,
+}));
+
+/** What is known of a file on a record. */
+export type Attachment = z.output<typeof attachment>;
+
+export async function listFiles(
+  { callAs, person }: DeskParts,
+  { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
+): Promise<readonly Attachment[]> {
+  if (hasFixedFields(table)) throw invalidInput(filesNotRead);
+  return await askJson(callAs, person, {
+    path: "/api/now/attachment",
+    query: {
+      sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
+      sysparm_limit: String(maxListedFiles),
+    },
+  }, z.array(attachment));
 }
 
 // Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs.

@@ -5,7 +5,7 @@
  *   kept sealed (`link_store.ts`), renewed once for all callers, and sent to no other host than the instance.
  * - Labels and names are resolved to fields, values and records before anything is sent. What cannot be resolved, or is
  *   not known, is reported. A change is sent once; its outcome is what the instance answered.
- * - Inside a job a refusal is thrown (`Refusal` in `failure.ts`); `createJobs` makes it a value, one place for all.
+ * - Inside a job a refusal is thrown (`Refusal` in `failure.ts`); `createJobs` makes it a value.
  * - `createServicenow` (`servicenow.ts`) wires the part; tools, resources and prompts are built on what it returns.
  *
  * Everything but the names of tables is loaded only when an instance is configured.

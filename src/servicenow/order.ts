@@ -173,7 +173,7 @@ function itemWords(row: RecordFields): string {
 }
 
 /** `2 × Mobile phone`, of a requested item. */
-export function quantityWords(row: RecordFields): string {
+function quantityWords(row: RecordFields): string {
   const quantity = shownValue(row, "quantity");
   return `${quantity === "" ? "" : `${quantity} × `}${shownValue(row, "short_description")}`;
 }
@@ -261,7 +261,7 @@ async function pricesOfOptions({ tableApi }: DeskParts, { item: { questions }, v
 }
 
 /** As the instance shows it; empty where it is none. */
-export function shownPrice(row: RecordFields | undefined, name: string): string {
+function shownPrice(row: RecordFields | undefined, name: string): string {
   return row === undefined || Number(storedValue(row, name)) === 0 ? "" : shownValue(row, name);
 }
 

@@ -1,15 +1,22 @@
 /** The tools that read from ServiceNow, and their answers as lines of text. */
 import { counted } from "../lib/counted.ts";
 import * as z from "zod";
-import type { CatalogItem, ItemQuestion } from "./catalog_item.ts";
-import type { TableDescription } from "./choices.ts";
+import { type CatalogItem, type ItemQuestion, readItem } from "./catalog_item.ts";
+import { describeTable, type TableDescription } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
-import type { JournalEntry, RecordView, RelatedRecords } from "./get_record.ts";
-import { maxSearchResults, type MeanTime, type ShownRecord } from "./search.ts";
+import { getRecord, type JournalEntry, type RecordView, type RelatedRecords } from "./get_record.ts";
+import {
+  countRecords,
+  maxSearchResults,
+  type MeanTime,
+  type RecordCount,
+  type RecordPage,
+  searchRecords,
+  type ShownRecord,
+} from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
   answerWith,
-  callerOf,
   contentWarning,
   indented,
   joinOutcomes,
@@ -17,7 +24,6 @@ import {
   maxListedRecords,
   recordNames,
   recordParameters,
-  toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
   unlistedTexts,
@@ -137,16 +143,15 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       const request = { table: given(table), fields: names, include: listOf(include) ?? [] };
       const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
       const max = isChosen ? maxChosenCharacters : undefined;
-      const found = await Promise.all(
-        ids.map((each) => servicenow.desk.get({ ...request, id: each }, callerOf(context))),
+      const isOne = ids.length === 1;
+      const outcomes = ids.map((each) =>
+        answerWith({ servicenow, context }, {
+          job: getRecord,
+          request: { ...request, id: each },
+          show: (view) => toTextOutcome(viewLines(view, max, isOne)),
+        })
       );
-      const first = found.findIndex(({ ok }) => ok);
-      return joinOutcomes(
-        ids,
-        found.map((each, at) =>
-          each.ok ? toTextOutcome(viewLines(each.value, max, at === first)) : toFailureOutcome(servicenow, each.error)
-        ),
-      );
+      return joinOutcomes(ids, await Promise.all(outcomes), contentWarning);
     },
   });
 }
@@ -154,9 +159,9 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
 function viewLines(
   { record, version, journal, files, answers, related }: RecordView,
   maxCharacters: number | undefined,
-  isFirst: boolean,
+  isOne: boolean,
 ): readonly string[] {
-  const warning = isFirst ? `; ${contentWarning}` : "";
+  const warning = isOne ? `; ${contentWarning}` : "";
   return [
     `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}${warning})`,
     record.link,
@@ -243,25 +248,27 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         orderBy: given(input.order_by),
         cursor: given(input.cursor),
       };
-      return await answerWith(servicenow, servicenow.desk.search(search, callerOf(context)), (page) => {
-        const { table, records, understood, cursor, total } = page;
-        const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
-        const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
-        const part = Number(input.cursor ?? "") === 0 ? "the first " : "further ";
-        const count = records.length === 0
-          ? "none that the user may see"
-          : cursor === null
-          ? `${records.length}`
-          : `${part}${records.length}${ofTotal}`;
-        const lines = [
-          `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
-          ...listLines(records),
-          ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
-        ];
-        return toTextOutcome(lines);
+      const isFirst = Number(search.cursor ?? "") === 0;
+      return await answerWith({ servicenow, context }, {
+        job: searchRecords,
+        request: search,
+        show: (page) => toTextOutcome(pageLines(page, isFirst)),
       });
     },
   });
+}
+
+function pageLines({ table, records, understood, cursor, total }: RecordPage, isFirst: boolean): readonly string[] {
+  const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+  const shown = `${isFirst ? "the first" : "further"} ${records.length}`;
+  const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
+  const count = cursor === null ? `${records.length}` : `${shown}${ofTotal}`;
+  if (records.length === 0) return [`${table}: none that the user may see${what}`, ...moreLine(cursor)];
+  return [`${table}: ${count}${what} (${contentWarning})`, ...listLines(records), ...moreLine(cursor)];
+}
+
+function moreLine(cursor: string | null): readonly string[] {
+  return cursor === null ? [] : [`There may be more: cursor=${cursor}`];
 }
 
 const maxGroups = 50;
@@ -291,33 +298,37 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
         groupBy: given(input.group_by),
         meanTime: listOf(input.mean_time),
       };
-      return await answerWith(servicenow, servicenow.desk.count(request, callerOf(context)), (found) => {
-        const { table, understood, count, isWhole, instanceCount, groups, mean } = found;
-        const asked = given(input.mean_time);
-        const meanWords = (each: MeanTime | null): string =>
-          asked === undefined
-            ? ""
-            : each === null
-            ? "; no record has both dates"
-            : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
-        const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
-        const more = instanceCount === null
-          ? "How many more is not known"
-          : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
-        const shown = groups?.slice(0, maxGroups) ?? [];
-        return toTextOutcome([
-          `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
-          ...shown.map(({ name, size, mean: own }) =>
-            `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
-          ),
-          ...(groups !== null && groups.length > maxGroups
-            ? [`and ${counted(groups.length - maxGroups, "smaller group")}`]
-            : []),
-          ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
-        ]);
+      return await answerWith({ servicenow, context }, {
+        job: countRecords,
+        request,
+        show: (found) => toTextOutcome(countLines(found)),
       });
     },
   });
+}
+
+function countLines(
+  { table, understood, count, isWhole, instanceCount, groups, hasMean, mean }: RecordCount,
+): readonly string[] {
+  const meanWords = (each: MeanTime | null): string => {
+    if (!hasMean) return "";
+    return each === null
+      ? "; no record has both dates"
+      : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
+  };
+  const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+  const more = instanceCount === null
+    ? "How many more is not known"
+    : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
+  const left = (groups?.length ?? 0) - maxGroups;
+  return [
+    `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
+    ...(groups ?? []).slice(0, maxGroups).map(({ name, size, mean: own }) =>
+      `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
+    ),
+    ...(left > 0 ? [`and ${counted(left, "smaller group")}`] : []),
+    ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
+  ];
 }
 
 /** `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
@@ -337,16 +348,20 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     async run({ table, field, item }, context) {
       const asked = given(item);
       if (asked !== undefined) {
-        const described = servicenow.desk.describeItem(asked, callerOf(context));
-        return await answerWith(servicenow, described, (found) => toTextOutcome(itemLines(found)));
+        const shown = { job: readItem, request: asked, show: (found: CatalogItem) => toTextOutcome(itemLines(found)) };
+        return await answerWith({ servicenow, context }, shown);
       }
       const named = given(table);
       if (named === undefined) {
         const people = "to look up: sys_user, sys_user_group, sys_user_grmember";
-        return toTextOutcome([`Tables: ${servicenow.desk.tables.join(", ")}; ${people}`]);
+        return toTextOutcome([`Tables: ${servicenow.tables.join(", ")}; ${people}`]);
       }
-      const described = servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context));
-      return await answerWith(servicenow, described, (found) => toTextOutcome(tableLines(found)));
+      const request = { table: named, field: given(field) };
+      return await answerWith({ servicenow, context }, {
+        job: describeTable,
+        request,
+        show: (found) => toTextOutcome(tableLines(found)),
+      });
     },
   });
 }

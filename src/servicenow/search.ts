@@ -52,7 +52,7 @@ interface Selection {
  * Words and conditions become one query. Conditions and encoded queries that came as words are conditions, where they
  * begin with a field of the table.
  */
-export async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Promise<Selection> {
+async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Promise<Selection> {
   const table = parts.access.readable(named);
   const field = words === undefined ? null : comparedField(words.trim());
   if (words !== undefined && field !== null) {
@@ -84,7 +84,7 @@ export async function select(parts: DeskParts, { table: named, words, where = ""
  * The rows of a selection; where the instance refuses to look into other tables, those of the narrower one. An instance
  * may pass over a condition on a field that the person may not read: then no row has it, or has it filled.
  */
-export async function readSelection(
+async function readSelection(
   parts: DeskParts,
   { table, query, understood, checked, narrower }: Selection,
   { fields, order, ...reading }: Parameters<typeof readOn>[3] & {
@@ -200,7 +200,7 @@ export function linkTo(origin: string, table: string, sysId: string): string {
 }
 
 /** Which records, in people's words. All of it has to hold. */
-export interface RecordsWanted {
+interface RecordsWanted {
   readonly table: string;
   /** Each word has to be in one of the fields with text. */
   readonly words?: string | undefined;
@@ -217,7 +217,7 @@ interface RecordSearch extends RecordsWanted {
   readonly cursor?: string | undefined;
 }
 
-interface RecordPage {
+export interface RecordPage {
   readonly table: string;
   readonly records: readonly ShownRecord[];
   /** The conditions as they were understood. */
@@ -382,6 +382,9 @@ interface RecordCountRequest extends RecordsWanted {
 /** A field to group by. `unit`: the days, weeks or months of a date. */
 type GroupField = Awaited<ReturnType<typeof groupField>>;
 
+/** What was counted. */
+export type RecordCount = Awaited<ReturnType<typeof countRecords>>;
+
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
   const selected = await select(parts, request);
@@ -414,6 +417,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
     isWhole,
     /** The instance's own count where not all were counted. It may include records that the person may not see. */
     instanceCount: isWhole ? null : total,
+    hasMean: between.length > 0,
     mean: meanOf(rows, between),
     groups: group === null
       ? null

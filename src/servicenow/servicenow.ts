@@ -19,13 +19,6 @@ import {
   type ServicenowLinks,
 } from "./links.ts";
 import { parseResourceId, readProfile, readResource } from "./resources.ts";
-import { describeTable } from "./choices.ts";
-import { readItem } from "./catalog_item.ts";
-import { decideApproval, orderFromCatalog } from "./order.ts";
-import { addNote, createRecord, updateRecord } from "./write_record.ts";
-import { getRecord } from "./get_record.ts";
-import { attachFile, fetchNamedFile } from "./record_files.ts";
-import { countRecords, searchRecords } from "./search.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 
 /** What an instance is used with. */
@@ -58,7 +51,7 @@ export interface ServicenowOptions {
 export type Servicenow = ReturnType<typeof createServicenow>;
 
 /** What tools and resources may do with an instance: every call in the caller's own name, under their rights. */
-export type ServicenowRecords = Pick<Servicenow, "reader" | "desk" | "linking" | "describe">;
+export type ServicenowRecords = Pick<Servicenow, "run" | "tables" | "reader" | "linking" | "describe">;
 
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
 export function createServicenow(options: ServicenowOptions) {
@@ -84,22 +77,35 @@ export function createServicenow(options: ServicenowOptions) {
       whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
     }),
   };
+  const run = createJobs({ callAs, instance, links, access, clock, elapsed, ...times });
   return {
     links,
     signIn,
+    run,
+    /** Tables that callers may be told of. */
+    tables: access.names,
+    reader: {
+      /** `text` is a sys_id or a number, checked before anything is asked. */
+      async read(kind: Parameters<typeof parseResourceId>[0], text: string, caller: Caller) {
+        const id = parseResourceId(kind, text);
+        return id.ok ? await run(readResource, id.value, caller) : id;
+      },
+      me: (caller: Caller) => run(readProfile, null, caller),
+    },
     linking: createLinking({ links, storage, log, linkUrl, ...times }),
-    ...createJobs({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure: ServicenowFailure) => describeFailure(failure, linkUrl),
     /** Closes what it holds open; it is not used afterwards. */
     close: () => fetchOnce.close(),
   };
 }
 
-// The jobs of a service desk. Each call is one person's, and ends in time for ServiceNow's own agents.
+/** A job of a service desk, done in one person's name. What refuses it is thrown as a `Refusal`. */
+export type Job<Request, T> = (parts: DeskParts, request: Request) => Promise<T>;
 
 /** ServiceNow's agents give up after 30 s. */
 const jobMs = 24_000;
 
+/** Does jobs. Each ends in time for ServiceNow's own agents; what refused it is its failure. */
 function createJobs(
   { links, jobMs: limitMs = jobMs, ...place }: Parameters<typeof createDeskParts>[0] & {
     readonly links: ServicenowLinks;
@@ -108,41 +114,16 @@ function createJobs(
 ) {
   const partsFor = createDeskParts(place);
   const { elapsed } = place;
-
-  /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
-  const job =
-    <Request, T>(work: (parts: DeskParts, request: Request) => Promise<T>) =>
-    async (request: Request, { subject, signal }: Caller): Answer<T> => {
-      const access = await links.access(subject, { signal });
-      if (!access.ok) return access;
-      const { account } = access.value;
-      const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
-      return await attempt(work(partsFor(person), request));
-    };
-
-  const [readOne, readOwn] = [job(readResource), job(readProfile)];
-  const reader = {
-    /** `text` is a sys_id or a number, checked before anything is asked. */
-    async read(kind: Parameters<typeof parseResourceId>[0], text: string, caller: Caller) {
-      const id = parseResourceId(kind, text);
-      return id.ok ? await readOne(id.value, caller) : id;
-    },
-    me: (caller: Caller) => readOwn(null, caller),
+  return async <Request, T>(
+    job: Job<Request, T>,
+    request: Request,
+    { subject, signal }: Pick<Caller, "subject" | "signal">,
+  ): Answer<T> => {
+    const access = await links.access(subject, { signal });
+    if (!access.ok) return access;
+    // By the instance's own account: what is remembered for one is never answered to another.
+    const { account } = access.value;
+    const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
+    return await attempt(job(partsFor(person), request));
   };
-  const desk = {
-    tables: place.access.names,
-    search: job(searchRecords),
-    count: job(countRecords),
-    get: job(getRecord),
-    describe: job(describeTable),
-    fetchFile: job(fetchNamedFile),
-    describeItem: job(readItem),
-    order: job(orderFromCatalog),
-    create: job(createRecord),
-    update: job(updateRecord),
-    addNote: job(addNote),
-    decide: job(decideApproval),
-    attach: job(attachFile),
-  };
-  return { reader, desk };
 }

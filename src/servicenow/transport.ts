@@ -169,7 +169,7 @@ export function createFetchOnce(fetch: Fetch) {
 // What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values.
 
 /** A failure, or the instance's word that the access token is not good (any more). */
-export type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthorized" };
+type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthorized" };
 
 /** The JSON of one answer. */
 export const maxReplyBytes = 1_048_576;

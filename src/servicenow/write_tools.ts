@@ -1,15 +1,13 @@
 /** The tools that write to ServiceNow, and their messages to the caller and to a person who decides about the call. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
-import type { Answer } from "./failure.ts";
-import { type ChangeReport, type FieldChange, shortened } from "./write_record.ts";
+import { otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
+import { addNote, type ChangeReport, createRecord, type FieldChange, shortened, updateRecord } from "./write_record.ts";
 import { oneLine } from "./field_values.ts";
-import type { OrderReport } from "./order.ts";
-import type { ServicenowRecords } from "./servicenow.ts";
+import { decideApproval, orderFromCatalog, type OrderReport } from "./order.ts";
+import type { Job, ServicenowRecords } from "./servicenow.ts";
 import {
   answerWith,
-  callerOf,
   defineWritingTool,
   dryRun,
   indented,
@@ -83,8 +81,12 @@ function shownChange({ dryRun, table, name, title, link, changes, notTaken, also
 }
 
 /** What comes of a change, in the words of its reader. */
-function reported(servicenow: ServicenowRecords, made: Answer<ChangeReport>, reader: Reader): Promise<ToolOutcome> {
-  return answerWith(servicenow, made, (report) => reportOutcome(report, reader));
+function reported<Request>(
+  call: { readonly servicenow: ServicenowRecords; readonly context: ToolContext; readonly reader: Reader },
+  job: Job<Request, ChangeReport>,
+  request: Request,
+): Promise<ToolOutcome> {
+  return answerWith(call, { job, request, show: (report) => reportOutcome(report, call.reader) });
 }
 
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
@@ -143,7 +145,7 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     const values = valuesOf(input, given(input.from) !== undefined);
     if (!values.ok) return invalidArguments(values.error);
     const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
-    return await reported(servicenow, servicenow.desk.create(request, callerOf(context)), reader);
+    return await reported({ servicenow, context, reader }, createRecord, request);
   });
 }
 
@@ -168,9 +170,8 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     if (!values.ok) return invalidArguments(values.error);
     const { dry_run: dryRun, if_version: ifVersion } = input;
     const request = { table: given(input.table), values: values.value, ifVersion };
-    const update = (id: string, dryRun: boolean) => {
-      return reported(servicenow, servicenow.desk.update({ ...request, id, dryRun }, callerOf(context)), reader);
-    };
+    const update = (id: string, dryRun: boolean) =>
+      reported({ servicenow, context, reader }, updateRecord, { ...request, id, dryRun });
     const ids = listedIds(input.id);
     if (ids.length === 1) return await update(input.id, dryRun);
     if (ids.length > maxListedRecords) return tooManyRecords;
@@ -209,7 +210,7 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     }),
   }, async ({ id, table, audience, text, dry_run: dryRun }, context, reader) => {
     const request = { id, table: given(table), audience, text, dryRun };
-    return await reported(servicenow, servicenow.desk.addNote(request, callerOf(context)), reader);
+    return await reported({ servicenow, context, reader }, addNote, request);
   });
 }
 
@@ -234,8 +235,8 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     }),
   }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
     const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
-    const made = servicenow.desk.order(request, callerOf(context));
-    return await answerWith(servicenow, made, (report) => toTextOutcome(orderLines(report, reader), report.madeFrom));
+    const show = (report: OrderReport): ToolOutcome => toTextOutcome(orderLines(report, reader), report.madeFrom);
+    return await answerWith({ servicenow, context }, { job: orderFromCatalog, request, show });
   });
 }
 
@@ -307,7 +308,7 @@ function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     }),
   }, async ({ id, decision, comment, dry_run: dryRun }, context, reader) => {
     const request = { id, decision, comment: given(comment), dryRun };
-    return await reported(servicenow, servicenow.desk.decide(request, callerOf(context)), reader);
+    return await reported({ servicenow, context, reader }, decideApproval, request);
   });
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { ServicenowFailure } from "../../src/servicenow/failure.ts";
+import { createRecord } from "../../src/servicenow/write_record.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { inTime, until } from "../fixtures/until.ts";
@@ -129,7 +130,7 @@ Deno.test("a call ends in time, whatever it is made of", async () => {
   await using place = await openPlace();
   await place.link("owner", "ada");
   const times = { ...patientTimes, requestMs: 600_000, callMs: 300 };
-  const { reader, desk } = place.another({ times });
+  const { reader, run } = place.another({ times });
   const path = `/api/now/table/incident/${sysId("1c", 1)}`;
   for (const silent of [/^\/api\//, /^\/oauth_token/]) {
     place.instance.faults.play("unauthorized", { path: new RegExp(path) });
@@ -141,7 +142,7 @@ Deno.test("a call ends in time, whatever it is made of", async () => {
   const changed = await (async () => {
     place.instance.faults.play("silence", { path: /^\/api\/now\/table\/incident$/ });
     const values = "short_description=x";
-    return await desk.create({ table: "incident", values, dryRun: false }, callerOf("owner"));
+    return await run(createRecord, { table: "incident", values, dryRun: false }, callerOf("owner"));
   })();
   assert.ok(!changed.ok && changed.error.reason === "unavailable" && changed.error.uncertain === true);
 });

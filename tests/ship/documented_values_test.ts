@@ -44,8 +44,8 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/transport.ts", "maxReadAttempts = 3"],
   ["servicenow", "a tool ends within 24", "servicenow/servicenow.ts", "jobMs = 24_000"],
-  ["servicenow", "have at most 64 MiB", "servicenow/record_files.ts", "maxFetchedBytes = 67_108_864"],
-  ["servicenow", "attached ones 16 MiB", "servicenow/record_files.ts", "maxSentBytes = 16_777_216"],
+  ["servicenow", "have at most 64 MiB", "servicenow/attach_tool.ts", "maxFetchedBytes = 67_108_864"],
+  ["servicenow", "attached ones 16 MiB", "servicenow/attach_tool.ts", "maxSentBytes = 16_777_216"],
   ["servicenow", "up to 10,000; beyond that", "servicenow/search.ts", "maxRows = 10_000"],
   ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/transport.ts", "maxRetryAfterMs = 3_000"],
   [

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
+import { searchRecords } from "../../../src/servicenow/search.ts";
 import { callerOf, openPlace, patientTimes } from "../place.ts";
 import { openDesk } from "./desk_place.ts";
 
 Deno.test("a job ends in time although each of its requests would be waited for", async () => {
   await using place = await openPlace();
   await place.link("ada", "ada");
-  const { desk } = place.another({ elapsed: () => performance.now(), times: { ...patientTimes, jobMs: 300 } });
+  const { run } = place.another({ elapsed: () => performance.now(), times: { ...patientTimes, jobMs: 300 } });
   place.instance.faults.play("silence", { times: 99 });
   const search = { table: "incident", where: "state=In Progress\nassigned_to=me", limit: 10 };
-  const found = await desk.search(search, callerOf("ada"));
+  const found = await run(searchRecords, search, callerOf("ada"));
   assert.deepEqual(found, { ok: false, error: { reason: "unavailable", because: "timed_out" } });
 });
 
@@ -66,12 +67,12 @@ Deno.test("a job that began as one account is not finished as another that the p
     }
     return await fetch(input, init);
   };
-  const { desk } = place.another({ fetch: relinking });
+  const { run } = place.another({ fetch: relinking });
   const request = { table: "incident", where: "state=New", limit: 10 };
-  const found = await desk.search(request, callerOf("ada"));
+  const found = await run(searchRecords, request, callerOf("ada"));
   assert.ok(!found.ok && found.error.reason === "invalid_input");
   assert.match(found.error.message, /linked another ServiceNow account during the call: call again/);
   assert.ok(!place.instance.requests.some(({ user, path }) => user === "ben" && path.startsWith("/api/now/table")));
-  const again = await desk.search(request, callerOf("ada"));
+  const again = await run(searchRecords, request, callerOf("ada"));
   assert.ok(again.ok && again.value.records.length === 1, "Ben's own");
 });
