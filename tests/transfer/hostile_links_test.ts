@@ -51,12 +51,9 @@ Deno.test("a link takes its own method alone, and OPTIONS says which there are, 
       const answer = await ask(download, { method });
       assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "GET, HEAD, OPTIONS"], method);
     }
-    for (const method of ["GET", "HEAD", "PATCH", "DELETE"]) {
+    for (const method of ["GET", "HEAD", "POST", "PATCH", "DELETE"]) {
       const answer = await ask(upload, { method });
-      assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "PUT, POST, OPTIONS"], method);
-    }
-    for (const body of ["", new URLSearchParams({ file: "x" }), "x".repeat(100_000)]) {
-      assert.equal((await ask(upload, { method: "POST", body })).status, 415);
+      assert.deepEqual([answer.status, answer.headers.get("allow")], [405, "PUT, OPTIONS"], method);
     }
     const headers = {
       origin: "null",

@@ -38,7 +38,7 @@ import {
   type TransferRecord,
 } from "./links.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
-import { formBoundary, maxUploadBytes, planUpload, receiveUpload, refusedPage, uploadPage } from "./upload.ts";
+import { maxUploadBytes, receiveUpload, refusalOfHead, uploadPage } from "./upload.ts";
 
 /** What transfers need of the other parts. */
 interface TransfersOptions {
@@ -56,9 +56,7 @@ interface TransfersOptions {
 }
 
 const neededScopes = { download: ["files:read"], upload: ["files:write"] };
-const methods = { download: ["GET", "HEAD"], upload: ["PUT", "POST"] };
-/** Another try by the form of the upload page can succeed. */
-const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
+const methods = { download: ["GET", "HEAD"], upload: ["PUT"] };
 const minute = 60_000;
 const busySeconds = 5;
 
@@ -111,11 +109,11 @@ export function createTransfers(
     const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
       if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
-      const body = planUpload(workspace, request);
-      if (body instanceof Response) return body;
+      const refusal = refusalOfHead(workspace, request);
+      if (refusal !== null) return refusal;
       const upload = running.begin(id, record, peer);
       if (upload === null) return refuseBusy();
-      return await receiveUpload(parts, { ...file, record }, body, { request, running: upload, change: () => change });
+      return await receiveUpload(parts, { ...file, record }, { request, running: upload, change: () => change });
     }
     const headers = await planDownload(parts, { ...file, record });
     if (headers instanceof Response) return headers;
@@ -199,27 +197,11 @@ export function createTransfers(
       const response = await answerRequest(request, peer);
       // the rest of a refused body is not read: what follows it on the connection could not be told from it
       if (response.status >= 400 && request.body !== null) response.headers.set("connection", "close");
-      return response.status >= 400 && isOfPage(request) ? await toPage(request, response) : response;
+      return response;
     },
     finish: running.finish,
     close: running.close,
   };
-}
-
-/** Whether a browser shows the answer to a person: it opened the address, or sent the form. */
-function isOfPage(request: Request): boolean {
-  return wantsPage(request) ||
-    (request.method === "POST" && formBoundary(request.headers.get("content-type")) !== null);
-}
-
-async function toPage({ method }: Request, refusal: Response): Promise<Response> {
-  const { status, headers } = refusal;
-  const page = refusedPage(status, await refusal.text(), method === "POST" && worthAnotherTry.has(status));
-  for (const name of ["connection", "retry-after", "allow"]) {
-    const value = headers.get(name);
-    if (value !== null) page.headers.set(name, value);
-  }
-  return page;
 }
 
 function refuseBusy(): Response {

@@ -1,8 +1,8 @@
 /**
- * Receives a file by a link, as the body of a PUT or from the form of the upload page. An upload that breaks changes
- * nothing and leaves the link good: it starts again.
+ * Receives a file by a link, as the body of a PUT. An upload that breaks changes nothing and leaves the link good: it
+ * starts again.
  */
-import { dateAndTime, type Html, html, pageResponse } from "../../lib/page.ts";
+import { dateAndTime, html, pageResponse } from "../../lib/page.ts";
 import { showName } from "../workspace/file_display.ts";
 import {
   type LinkTarget,
@@ -19,34 +19,25 @@ import { maxArriving } from "../workspace/change.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
 
-/** What a request announces: the boundary of a form, or the file itself, with its size where that is declared. */
-type Announced = { readonly boundary: string } | { readonly sizeBytes: number | null };
-
 /** How large a file may be here. */
 export function maxUploadBytes({ limits }: Pick<Workspace, "limits">): number {
   return Math.min(maxArriving(limits), limits.maxTotalBytes ?? Infinity);
 }
 
-/** What the head of a request announces, or the refusal of what cannot be taken. */
-export function planUpload(workspace: Workspace, request: Request): Announced | Response {
-  const { headers, method } = request;
+/** The refusal of what the head of a request announces; `null` where it can be taken. */
+export function refusalOfHead(workspace: Workspace, request: Request): Response | null {
   if (isEncoded(request)) {
     return refuseTransfer(415, "Send the file as it is, without Content-Encoding.", {
       "accept-encoding": "identity",
     });
   }
   // RFC 9110 §14.5: a part must not be taken for the whole
-  if (headers.has("content-range")) return refuseTransfer(400, "Send the whole file: a broken upload starts again.");
-  const boundary = method === "POST" ? formBoundary(headers.get("content-type")) : null;
-  if (method === "POST" && boundary === null) {
-    return refuseTransfer(415, "Put the file here: curl -T FILE ADDRESS. POST is for the form of the upload page.");
+  if (request.headers.has("content-range")) {
+    return refuseTransfer(400, "Send the whole file: a broken upload starts again.");
   }
   const limitBytes = maxUploadBytes(workspace);
-  const sizeBytes = declaredLength(request);
-  if ((sizeBytes ?? 0) - (boundary === null ? 0 : maxFormBytes) > limitBytes) {
-    return refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`);
-  }
-  return boundary === null ? { sizeBytes } : { boundary };
+  if ((declaredLength(request) ?? 0) <= limitBytes) return null;
+  return refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`);
 }
 
 /**
@@ -56,7 +47,6 @@ export function planUpload(workspace: Workspace, request: Request): Announced | 
 export async function receiveUpload(
   { links, limits, timers, refusalWords }: TransferParts,
   { id, path, workspace, record }: LinkTarget<UploadRecord>,
-  announced: Announced,
   { request, running, change }: {
     readonly request: Request;
     readonly running: Running;
@@ -64,16 +54,14 @@ export async function receiveUpload(
     readonly change: () => string | null;
   },
 ): Promise<Response> {
-  const { headers, signal } = request; // from here on Deno tells it that the sender is gone
+  const { signal } = request; // from here on Deno tells it that the sender is gone
   const { mode, ifMatch } = record;
   const body = readBody(request.body, { limits, timers, running });
   let isUsed = false;
   let end: TransferEnd = "refused";
   async function* content(): AsyncGenerator<Uint8Array> {
-    yield* "boundary" in announced ? fileOfForm(body.pieces(), announced.boundary) : body.pieces();
-    if ("sizeBytes" in announced && await isCut(body.bytes, announced.sizeBytes, headers, signal)) {
-      throw new CutUpload("hung_up");
-    }
+    yield* body.pieces();
+    if (await isCut(body.bytes, request, signal)) throw new CutUpload("hung_up");
     isUsed = await links.setUsed(id, true);
     if (!isUsed) throw new CutUpload("used_up");
   }
@@ -85,13 +73,10 @@ export async function receiveUpload(
     }
     end = "whole";
     const { sizeBytes, sha256, created } = written.value;
-    const status = created ? 201 : 200;
-    if ("boundary" in announced) return uploadedPage(status, record, sizeBytes);
-    return answer(status, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
+    return answer(created ? 201 : 200, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
       "content-type": "application/json",
     });
   } catch (error) {
-    if (error instanceof FormProblem) return refuseTransfer(400, formWords[error.reason]);
     if (!(error instanceof CutUpload)) throw error;
     end = error.end;
     return refuseTransfer(...cutWords[error.end] ?? brokenUpload);
@@ -105,17 +90,13 @@ export async function receiveUpload(
 const cancelledMs = 100;
 
 /** By HTTP/2, which has no Transfer-Encoding, a body that its sender cancels ends like a whole one (RFC 9113 §8.1). */
-async function isCut(bytes: number, declared: number | null, headers: Headers, signal: AbortSignal): Promise<boolean> {
+async function isCut(bytes: number, request: Request, signal: AbortSignal): Promise<boolean> {
+  const declared = declaredLength(request);
   if (declared !== null) return bytes !== declared;
-  if (headers.has("transfer-encoding")) return false;
+  if (request.headers.has("transfer-encoding")) return false;
   await pause(cancelledMs);
   return signal.aborted;
 }
-
-const formWords = {
-  no_file: "Choose a file first.",
-  malformed: "The form did not bring one whole file.",
-};
 
 const brokenUpload = [400, "The file did not arrive whole. Nothing was written."] as const;
 const tooSlow = [408, "The file took too long to arrive. Nothing was written."] as const;
@@ -211,71 +192,7 @@ function readBody(
   };
 }
 
-/** Why a form brings no file. */
-export class FormProblem extends Error {
-  constructor(readonly reason: "no_file" | "malformed") {
-    super(`The form brings no file: ${reason}`);
-  }
-}
-
-/** What a form may have beside the file's bytes. */
-const maxFormBytes = 16_384;
-
-/** The boundary of a form's parts (RFC 2046 §5.1.1); `null` for another body. */
-export function formBoundary(contentType: string | null): string | null {
-  const found = /^multipart\/form-data\s*;.*?boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))[ \t]*(?:;|$)/i.exec(
-    contentType ?? "",
-  );
-  return found?.[1] ?? found?.[2] ?? null;
-}
-
-/** The bytes of the first part, which has to be a file; the rest is ignored. */
-export async function* fileOfForm(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
-  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  let rest = Buffer.from("\r\n", "latin1"); // the first delimiter may be the beginning of the body
-  let state: "head" | "file" | "end" = "head";
-  let passedBytes = 0;
-  for await (const piece of pieces) {
-    if (state === "end") {
-      passedBytes += piece.byteLength;
-      if (passedBytes > maxFormBytes) throw new FormProblem("malformed");
-      continue;
-    }
-    rest = Buffer.concat([rest, piece]);
-    if (state === "head") {
-      const head = readHead(rest, delimiter);
-      if (head === null) continue;
-      requireFile(head.text);
-      rest = rest.subarray(head.end);
-      state = "file";
-    }
-    const end = rest.indexOf(delimiter);
-    const ready = end === -1 ? Math.max(0, rest.length - delimiter.length + 1) : end;
-    if (ready > 0) yield rest.subarray(0, ready);
-    if (end === -1) rest = rest.subarray(ready);
-    else state = "end";
-  }
-  if (state !== "end") throw new FormProblem("malformed");
-}
-
-/** The head of the first part, as soon as it is there. */
-function readHead(body: Buffer, delimiter: Buffer): { readonly text: string; readonly end: number } | null {
-  const start = body.indexOf(delimiter);
-  const end = start === -1 ? -1 : body.indexOf("\r\n\r\n", start + delimiter.length, "latin1");
-  if (end > maxFormBytes || (end === -1 && body.length > maxFormBytes)) throw new FormProblem("malformed");
-  return end === -1 ? null : { text: body.toString("utf8", start + delimiter.length, end), end: end + 4 };
-}
-
-function requireFile(head: string): void {
-  const disposition = /^content-disposition:[ \t]*form-data[ \t]*;(.*)$/im.exec(head)?.[1] ?? "";
-  const name = /;[ \t]*filename="([^\r\n]*?)"(?:;|[ \t]*$)/i.exec(`;${disposition}`);
-  if (!/(?:^|;)[ \t]*name="?file"?[ \t]*(?:;|$)/i.test(disposition) || name === null) {
-    throw new FormProblem("malformed");
-  }
-  if (name[1] === "") throw new FormProblem("no_file");
-}
-
-/** The page on which a person uploads by a link. It works without script and cookies. */
+/** The page on which a person uploads by a link. */
 export function uploadPage({ path, expiresAt, mode }: UploadRecord, limitBytes: number): Response {
   const replaced = mode === "create" ? "" : " A file that is there already is replaced.";
   const body = html`
@@ -283,41 +200,37 @@ export function uploadPage({ path, expiresAt, mode }: UploadRecord, limitBytes: 
     <p>The file you choose is saved as <strong>${showName(
       path,
     )}</strong> in the workspace of this server.${replaced}</p>
-    ${form}
+    <form>
+      <label class="field" for="file">File</label>
+      <input type="file" id="file" required>
+      <div class="actions"><button>Upload</button></div>
+    </form>
+    <p id="outcome" role="alert"><noscript>This page needs JavaScript.</noscript></p>
     <p class="hint">It may have up to ${limitBytes.toLocaleString(
       "en-GB",
     )} bytes. The link works once, until ${dateAndTime(expiresAt)}.</p>
   `;
-  return pageResponse({ title: "Upload a file", body });
+  return pageResponse({ title: "Upload a file", body, script: uploadScript, isLive: true });
 }
 
-const form = html`
-  <form method="post" enctype="multipart/form-data">
-    <label class="field" for="file">File</label>
-    <input type="file" id="file" name="file" required>
-    <div class="actions"><button>Upload</button></div>
-  </form>
+const uploadScript = `
+  const form = document.querySelector("form");
+  const button = form.querySelector("button");
+  const outcome = document.getElementById("outcome");
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    outcome.className = "note plain";
+    outcome.textContent = "Uploading\u2026";
+    let isSaved = false;
+    let words = "The file was not saved: it did not arrive whole, or is too large.";
+    try {
+      const answer = await fetch(location.href, { method: "PUT", body: form.elements.file.files[0] });
+      isSaved = answer.ok;
+      words = isSaved ? "The file has arrived. You can close this page." : await answer.text();
+    } catch { /* the connection broke */ }
+    outcome.className = isSaved ? "note good" : "note bad";
+    outcome.textContent = words;
+    button.disabled = isSaved;
+  });
 `;
-
-/** That the file has arrived. */
-function uploadedPage(status: number, { path }: UploadRecord, sizeBytes: number): Response {
-  const body = html`
-    <h1>The file has arrived</h1>
-    <p>
-      It is saved as <strong>${showName(path)}</strong> (${sizeBytes.toLocaleString("en-GB")} bytes). You can close this
-      page.
-    </p>
-  `;
-  return pageResponse({ title: "The file has arrived", status, body });
-}
-
-/** A refusal, with the form again where another try can succeed. */
-export function refusedPage(status: number, words: string, again: boolean): Response {
-  const title = again ? "The file was not saved" : "This link cannot be used";
-  const body: Html = html`
-    <h1>${title}</h1>
-    <p class="note bad" role="alert">${words}</p>
-    ${again && form}
-  `;
-  return pageResponse({ title, status, body });
-}
