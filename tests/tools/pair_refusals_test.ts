@@ -16,7 +16,7 @@ type Case = readonly [from: string, to: string, code: string, about: About, opti
 
 const settings: Settings = {
   access: { denied: ["*.pem", "/secret"], protected: [".git", "/held/inner"] },
-  limits: { maxFileBytes: 100, maxWriteBytes: 200, maxTotalBytes: 400, maxFiles: 20 },
+  limits: { maxFileBytes: 100, maxWriteBytes: 200, maxTotalBytes: 400 },
 };
 const overwrite = { overwrite: true };
 const deep = Array(70).fill("d").join("/");

@@ -78,15 +78,14 @@ export function commitFile(
 ): Outcome<{ readonly created: boolean }> {
   const target = findTarget(disk, path); // again: it may have changed while the content was written
   if (!target.ok) return target;
-  const { segments, names, info } = target.value;
+  const { segments, info } = target.value;
   if (segments.join("/") !== expected.join("/")) return changedMeanwhile; // a link on the way leads elsewhere now
   if (version === null && info !== null) return failure({ reason: "already_exists" });
   if (typeof version === "string" && (info === null || versionOf(info) !== version)) {
     return failure({ reason: "conflict" });
   }
   const growth = staged.sizeBytes - (info?.size ?? 0);
-  const newEntries = info === null ? names.length : 0;
-  const room = disk.quota.check(growth, newEntries);
+  const room = disk.quota.check(growth);
   if (!room.ok) return room;
   const place = makePlace(target.value);
   const { parent, name } = place;
@@ -105,7 +104,7 @@ export function commitFile(
   if (!isPut) return failure({ reason: "already_exists" });
   const after = parent.statusOf(name);
   if (after === null || !isSame(after, staged.file.info) || !parent.isStillInside(name)) return changedMeanwhile;
-  disk.quota.add(growth, newEntries);
+  disk.quota.add(growth);
   disk.change?.leftAt.set(place.path, versionOf(after));
   return success({ created: info === null });
 }

@@ -201,8 +201,7 @@ function restoreNow(
   if (!named.ok) return named;
   if (!directory.isStillChangeable()) return changedMeanwhile;
   const growth = size.sizeBytes - (there?.size ?? 0);
-  const entries = there === null ? size.entries + names.length - 1 : 0;
-  const room = quota.check(growth, entries);
+  const room = quota.check(growth);
   if (!room.ok) return room;
   const place = makePlace(target.value);
   const put = { ...putOf(place, info, { identity: identityOf(info) }), source: item };
@@ -214,7 +213,7 @@ function restoreNow(
     putKeeping(staging, change, number, { ...put, kept: keptOf(there) }, waiting, place);
     change.keep(-info.size);
   }
-  quota.add(growth, entries);
+  quota.add(growth);
   return success(null);
 }
 

@@ -37,7 +37,7 @@ type Find = () => Outcome<Found>;
 
 /** The operations of the port that move, delete and make entries; a link is moved and deleted itself. */
 export function rearrangingOf(disk: Disk): Pick<Workspace, "move" | "remove" | "makeDirectory"> {
-  const { access, change, limits, quota, rules, staging } = disk;
+  const { access, change, limits, rules, staging } = disk;
   return {
     async remove(path, { recursive = false, left } = {}) {
       try {
@@ -76,7 +76,6 @@ export function rearrangingOf(disk: Disk): Pick<Workspace, "move" | "remove" | "
           const judged = await checkMoved(rules, walkTree(access, source.segments), ends);
           if (!judged.ok) return refusedAt(judged.error.reason === "too_many_entries" ? "from" : "both", judged);
         }
-        await quota.measure();
         const moved = await staging.alone(() => success(placeMoved(disk, plan(), segments)));
         if (moved.ok) return moved.value;
         // rename(2): a directory that the file system takes for one above the destination, whatever their names
@@ -87,7 +86,6 @@ export function rearrangingOf(disk: Disk): Pick<Workspace, "move" | "remove" | "
       }
     },
     async makeDirectory(path, { isReturning = false } = {}) {
-      await quota.measure();
       const make = (): Outcome<{ readonly created: boolean }> => {
         const resolved = resolveInside(disk, path);
         if (!resolved.ok) return resolved;
@@ -98,11 +96,8 @@ export function rearrangingOf(disk: Disk): Pick<Workspace, "move" | "remove" | "
         const made = names.length;
         const checked = checkNewNames(rules, segments, segments.length - made, isReturning);
         if (!checked.ok) return checked;
-        const room = quota.check(0, made);
-        if (!room.ok) return room;
         const step = { op: "make", path: segments.join("/"), made } as const;
         makeStep(change, change?.next() ?? 0, step, () => void makeDirectories(directory, names));
-        quota.add(0, made);
         return success({ created: true });
       };
       return change === null ? access.attempt(make) : await staging.alone(make);
@@ -127,7 +122,6 @@ async function removeEmpty(disk: Disk, find: Find): Promise<Removed> {
     const number = disk.change?.next() ?? 0;
     const step = { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true } as const;
     makeStep(disk.change, number, step, () => directory.removeDirectory(name));
-    disk.quota.add(0, -1);
     return success({ entries: 1 });
   };
   return disk.change === null ? disk.access.attempt(remove) : await disk.staging.alone(remove);
@@ -165,7 +159,7 @@ async function removeFile(disk: Disk, find: Find): Promise<Removed> {
     if (isDirectory) return changedMeanwhile;
     const taken = take(found.value);
     if (!taken.ok) return taken;
-    disk.quota.add(isFile ? -size : 0, -1);
+    disk.quota.add(isFile ? -size : 0);
     return success({ entries: 1 });
   };
   const takeFile = (found: Found): Outcome<unknown> => {
@@ -307,16 +301,13 @@ function placeMoved(
   const { source, target } = planned.value;
   const { info } = target;
   if (target.segments.join("/") !== plannedSegments.join("/")) return changedDestination;
-  const newParents = target.names.length - 1;
-  const room = disk.quota.check(0, newParents);
-  if (!room.ok) return refusedAt("to", room);
   const place = makePlace(target);
   // right before the rename, which replaces whatever file another process has put there
   const there = info === null ? null : place.parent.statusOf(place.name);
   if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
   if (source.info.ino === info?.ino) source.directory.rename(source.name, place.parent, place.name, source.info);
   else if (!moveKeeping(disk, source, place, info)) return changedDestination;
-  disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
+  disk.quota.add(-(info?.size ?? 0));
   return success(null);
 }
 

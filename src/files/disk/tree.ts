@@ -75,40 +75,33 @@ const { elapsed } = systemTimers;
 const measurementLifetimeMilliseconds = 60_000;
 
 /**
- * Holds a workspace to its quotas. The tree is measured before the first write and again from time to time, since other
+ * Holds a workspace to its quota. The tree is measured before the first write and again from time to time, since other
  * programs write there too; in between, what this process writes is added up.
  */
-export function createDiskQuota(access: DiskAccess, { maxTotalBytes, maxFiles }: WorkspaceLimits) {
-  const hasQuota = maxTotalBytes !== null || maxFiles !== null;
-  let used = { bytes: 0, entries: 0 };
+export function createDiskQuota(access: DiskAccess, { maxTotalBytes }: WorkspaceLimits) {
+  let usedBytes = 0;
   let measuredAt = -Infinity;
   let measuring: Promise<void> | null = null;
   const held = new Map<string, number>();
   let heldBytes = 0;
 
   const measureNow = async (): Promise<void> => {
-    const found = { bytes: 0, entries: 0 };
+    let found = 0;
     for await (const { info, isForeign } of walkTree(access, [], { skipUnreachable: true })) {
-      found.entries++;
-      if (info.isFile && !isForeign) found.bytes += info.size;
+      if (info.isFile && !isForeign) found += info.size;
     }
-    used = found;
+    usedBytes = found;
     measuredAt = elapsed();
   };
-  /** Refuses growth past a quota. */
-  const check = (bytes: number, entries: number): Outcome<null> => {
-    if (maxTotalBytes !== null && bytes > 0 && used.bytes + heldBytes + bytes > maxTotalBytes) {
-      return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
-    }
-    if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
-      return failure({ reason: "quota", limit: maxFiles, unit: "files" });
-    }
-    return success(null);
-  };
+  /** Refuses growth past the quota. */
+  const check = (bytes: number): Outcome<null> =>
+    maxTotalBytes !== null && bytes > 0 && usedBytes + heldBytes + bytes > maxTotalBytes
+      ? failure({ reason: "quota", limit: maxTotalBytes })
+      : success(null);
   return {
-    /** Makes sure that `check` knows what is used. Costs nothing without quotas. */
+    /** Makes sure that `check` knows what is used. Costs nothing without a quota. */
     async measure(): Promise<void> {
-      if (!hasQuota || elapsed() - measuredAt < measurementLifetimeMilliseconds) return;
+      if (maxTotalBytes === null || elapsed() - measuredAt < measurementLifetimeMilliseconds) return;
       measuring ??= measureNow().finally(() => measuring = null);
       await measuring;
     },
@@ -116,17 +109,15 @@ export function createDiskQuota(access: DiskAccess, { maxTotalBytes, maxFiles }:
     /** Holds room for a content on its way, so many bytes in all, or refuses more; 0 gives it back. */
     hold(name: string, bytes: number): Outcome<null> {
       const more = bytes - (held.get(name) ?? 0);
-      const room = more > 0 ? check(more, 0) : success(null);
+      const room = check(more);
       if (!room.ok) return room;
       heldBytes += more;
       if (bytes === 0) held.delete(name);
       else held.set(name, bytes);
       return room;
     },
-    /** Counts what was added, or with negative numbers taken away. */
-    add(bytes: number, entries: number): void {
-      used = { bytes: used.bytes + bytes, entries: used.entries + entries };
-    },
+    /** Counts what was added, or with a negative number taken away. */
+    add: (bytes: number): void => void (usedBytes += bytes),
     /** Forgets the measurement, after a change whose extent is not known. */
     forget(): void {
       measuredAt = -Infinity;

@@ -21,7 +21,6 @@ export interface StoreChange<T> {
   readonly puts?: readonly Put[];
   readonly deletes?: readonly StorageKey[];
   readonly addedBytes?: number;
-  readonly addedEntries?: number;
   /** What nothing in the tree points to any more after the change. */
   readonly gone?: EntryRecord | null;
   /** What the change's record is to say; it may keep what is gone. */
@@ -81,40 +80,35 @@ function recordOf(
 
 function toBatch<T>(
   store: Store,
-  { checks = [], puts = [], deletes = [], addedBytes = 0, addedEntries = 0 }: StoreChange<T>,
+  { checks = [], puts = [], deletes = [], addedBytes = 0 }: StoreChange<T>,
   usage: StoredEntry | null,
 ): Outcome<Batch & { readonly puts: Put[] }> {
-  const { keys, limits } = store;
-  const used = usageOf(usage);
-  const after = { bytes: used.bytes + addedBytes, entries: used.entries + addedEntries };
-  const fits = requireBytes(store, after.bytes, addedBytes);
+  const { keys } = store;
+  const bytes = bytesOf(usage) + addedBytes;
+  const fits = requireBytes(store, bytes, addedBytes);
   if (!fits.ok) return fits;
-  if (limits.maxFiles !== null && addedEntries > 0 && after.entries > limits.maxFiles) {
-    return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
-  }
   return success({
     checks: [...checks, { key: keys.usage, version: usage?.version ?? null }],
-    puts: [...puts, { key: keys.usage, value: after }],
+    puts: [...puts, { key: keys.usage, value: { bytes } }],
     deletes,
   });
 }
 
-const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
+const usageRecord = z.object({ bytes: z.number() });
 
-/** Zero for a new workspace. */
-function usageOf(stored: StoredEntry | null): z.infer<typeof usageRecord> {
-  return stored === null ? { bytes: 0, entries: 0 } : parseStored(usageRecord, stored.value, "workspace usage");
+/** What the files have together; zero in a new workspace. */
+function bytesOf(stored: StoredEntry | null): number {
+  return stored === null ? 0 : parseStored(usageRecord, stored.value, "workspace usage").bytes;
 }
 
 /** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
 export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
-  const { bytes } = usageOf(await store.storage.get(store.keys.usage));
-  return requireBytes(store, bytes + addedBytes, addedBytes);
+  return requireBytes(store, bytesOf(await store.storage.get(store.keys.usage)) + addedBytes, addedBytes);
 }
 
 function requireBytes({ limits: { maxTotalBytes } }: Store, bytes: number, addedBytes: number): Outcome<null> {
   return maxTotalBytes !== null && addedBytes > 0 && bytes > maxTotalBytes
-    ? failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" })
+    ? failure({ reason: "quota", limit: maxTotalBytes })
     : success(null);
 }
 

@@ -25,7 +25,6 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
         const puts = putBelow(store, place.value, segments, directory);
         return success({
           puts,
-          addedEntries: puts.length,
           step: { op: "make", path: path.text, made: puts.length },
           value: { created: true },
         });
@@ -70,7 +69,6 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
           puts,
           deletes: [keyAt(store, source.value, from)],
           addedBytes: -sizeOf(replaced),
-          addedEntries: puts.length - 1 - (replaced === null ? 0 : 1),
           gone: replaced,
           step: {
             op: "move",
@@ -110,7 +108,6 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
         return success({
           deletes: [keyAt(store, found.value, path)],
           addedBytes: -sizeBytes,
-          addedEntries: -entries,
           gone: entry,
           step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
           value: { entries },

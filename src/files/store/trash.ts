@@ -9,7 +9,6 @@ import {
   type ChangeAuthor,
   createChangeIds,
   isChangeId,
-  type Kept,
   keptBytes,
   type KeptItem,
   maxChanges,
@@ -167,12 +166,10 @@ export function createStoredTrash(
           return failure({ reason: "not_a_file" });
         }
         const puts = putBelow(store, place.value, path.segments, entry);
-        const size: Pick<Kept, "sizeBytes" | "entries"> = kept ?? { sizeBytes: 0, entries: 1 };
         return success({
           checks: [{ key: stepKey, version: stored.version }],
           puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
-          addedBytes: size.sizeBytes - sizeOf(there),
-          addedEntries: there === null ? size.entries + puts.length - 1 : 0,
+          addedBytes: (kept?.sizeBytes ?? 0) - sizeOf(there),
           gone: there,
           step: {
             op: "put",

@@ -204,7 +204,6 @@ async function planPut(
     puts: [...puts, ...placed],
     deletes,
     addedBytes: record.sizeBytes - sizeOf(entry),
-    addedEntries: entry === null ? placed.length : 0,
     gone: entry,
     step: {
       op: "put",

@@ -145,7 +145,7 @@ export function refusalWords(refusal: WorkspaceRefusal): string {
     case "too_large":
       return `it has ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}`;
     case "quota":
-      return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
+      return `the workspace may hold at most ${refusal.limit} bytes`;
     case "io":
       return fileSystemFaultWords(refusal.code);
     default:

@@ -32,8 +32,6 @@ export interface WorkspaceLimits {
   readonly maxTreeEntries: number;
   /** Quota: what all files together may have. `null`: no quota. */
   readonly maxTotalBytes: number | null;
-  /** Quota: how many files and directories there may be. `null`: no quota. */
-  readonly maxFiles: number | null;
 }
 
 /** Limits that suit a person's own workspace. */
@@ -45,7 +43,6 @@ export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxListEntries: 1000,
   maxTreeEntries: 20_000,
   maxTotalBytes: null,
-  maxFiles: null,
 };
 
 /** What an entry of a directory is. Where a `link` leads is never told; `other` is a pipe, a socket or a device. */
@@ -119,7 +116,7 @@ export type WorkspaceRefusal =
   | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number }
   | { readonly reason: "too_many_entries"; readonly limit: number }
   | { readonly reason: "no_space" }
-  | { readonly reason: "quota"; readonly limit: number; readonly unit: "bytes" | "files" }
+  | { readonly reason: "quota"; readonly limit: number }
   /** The file is not (or no longer) what the caller expects. */
   | { readonly reason: "conflict" }
   /** A document cannot be read as text. */
