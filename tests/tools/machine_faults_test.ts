@@ -136,14 +136,14 @@ const methods: readonly (readonly (keyof Descriptor)[])[] = [
   ["removeDirectory"],
   ["rename"],
   ["renameNew"],
-  ["exchange"],
+  ["link"],
   ["read", "readLater"],
   ["write", "writeNow"],
   ["flush"],
 ];
 
 const changing: readonly (keyof Descriptor)[] = [
-  ...["open", "makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew", "exchange"] as const,
+  ...["open", "makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew"] as const,
   ...["write", "writeNow", "flush", "setMode"] as const,
 ];
 

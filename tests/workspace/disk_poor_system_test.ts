@@ -11,9 +11,9 @@ import { quickDirectory } from "./property_runs.ts";
 type Call = Exclude<keyof Descriptor, "open" | "tryOpen">;
 
 const lacking: Readonly<Record<string, Readonly<Partial<Record<Call, string>>>>> = {
-  "no rename but the plain one": { renameNew: "EINVAL", exchange: "EINVAL" },
-  "no rename but the plain one, and no second names": { renameNew: "EINVAL", exchange: "EINVAL", link: "EPERM" },
-  "renames with flags that a seccomp profile refuses": { renameNew: "EPERM", exchange: "EPERM" },
+  "no rename but the plain one": { renameNew: "EINVAL" },
+  "no rename but the plain one, and no second names": { renameNew: "EINVAL", link: "EPERM" },
+  "renames with flags that a seccomp profile refuses": { renameNew: "EPERM" },
   "no change of a mode": { setMode: "EPERM" },
 };
 

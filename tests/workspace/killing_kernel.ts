@@ -10,7 +10,7 @@ const { loadKernel } = await import("../../src/files/kernel/kernel.ts");
 Object.freeze = freeze;
 
 const changes = [
-  ...["makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew", "exchange"] as const,
+  ...["makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew"] as const,
   ...["writeNow", "flush", "setMode", "setOwner"] as const,
 ] satisfies readonly (keyof Descriptor)[];
 const makes: ReadonlySet<string> = new Set(["create", "append", "create_lock"]);

@@ -31,7 +31,7 @@ const changes: Readonly<Record<string, Change>> = {
 
 const codes = ["EIO", "ENOSPC"];
 const calls = [
-  ...["open", "makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew", "exchange"],
+  ...["open", "makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew"],
   ...["write", "writeNow", "flush", "setMode"],
 ];
 

@@ -120,13 +120,8 @@ class CheckedPath implements Handle {
     Deno.renameSync(this.#at(name), pathIn(to, newName));
   }
 
-  // node:fs has no such renames
-
+  /** Node:fs has no such rename. */
   renameNew(): never {
-    throw coded("ENOSYS");
-  }
-
-  exchange(): never {
     throw coded("ENOSYS");
   }
 

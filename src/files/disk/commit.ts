@@ -2,8 +2,8 @@
  * Puts a staged file in its place. From the last check to the rename nothing gives up control, so callers in this
  * process cannot come between; the rename itself shows other processes the old file or the new.
  *
- * What was there is kept. Each step is recorded first; then the old entry and the new one take each other's place, where
- * the system can do that. Elsewhere the old one gets a second name in the trash before the new one takes its first.
+ * What was there is kept. Each step is recorded first; then the old entry gets a second name in the trash, before the
+ * new one takes its first.
  */
 import { failure, success } from "../../lib/result.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
@@ -221,26 +221,8 @@ export function putKeeping(
   place: Place,
 ): void {
   const item = itemName(change.id, number);
-  makeStep(change, number, put, () => {
-    if (staging.canExchange()) exchange(waiting, place, staging.trash(), item);
-    else renameOver(waiting, place, staging.trash(), item);
-  });
+  makeStep(change, number, put, () => renameOver(waiting, place, staging.trash(), item));
   change.keep(put.kept?.sizeBytes ?? 0);
-}
-
-/** What waits and a file take each other's place, in one step as others see it. */
-function exchange({ directory, name }: Waiting, place: Place, trash: DiskDirectory, item: string): void {
-  directory.rename(name, trash, item);
-  let isExchanged = false;
-  let isKept = false;
-  try {
-    isExchanged = trash.exchange(item, place.parent, place.name);
-    isKept = isExchanged && trash.statusOf(item)?.isFile === true;
-    if (!isKept) throw coded("ESTALE"); // another process has put a directory or a link there
-  } finally {
-    if (isExchanged && !isKept) trash.exchange(item, place.parent, place.name);
-    if (!isKept) trash.rename(item, directory, name);
-  }
 }
 
 /** Renames an entry onto a file, which gets a second name in the trash, or, where it can have none, is moved there. */
@@ -293,5 +275,5 @@ export function keptOf({ isFile, isDirectory, isSymlink, size }: DiskInfo): Kept
 
 /** What the record of a change says of an entry that is put somewhere. */
 export function putOf({ path, made }: Place, info: DiskInfo, left: Left): PutStep {
-  return { op: "put", path, kind: keptOf(info).kind, made, kept: null, created: false, left, node: `${info.ino}` };
+  return { op: "put", path, kind: keptOf(info).kind, made, kept: null, created: false, left };
 }

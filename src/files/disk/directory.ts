@@ -228,11 +228,6 @@ export class DiskDirectory {
     return true;
   }
 
-  /** Two entries take each other's name in one step; `false` where the system has no such step. */
-  exchange(name: string, to: DiskDirectory, otherName: string): boolean {
-    return isDone(() => this.#handle.exchange(name, to.#handle, otherName), unsupported);
-  }
-
   /** Gives a file a second name, unless there is something of that name; `false` where it can have none. */
   link(name: string, to: DiskDirectory, newName: string): boolean {
     return isDone(() => this.#handle.link(name, to.#handle, newName), unlinkable);

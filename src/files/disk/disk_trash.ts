@@ -12,8 +12,7 @@ import {
 } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
 import { success } from "../../lib/result.ts";
-import { createDigest } from "../../lib/secrets.ts";
-import { contentOf, itemName, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
+import { itemName, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TrashLimits } from "../workspace/port.ts";
@@ -160,23 +159,11 @@ function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: C
     const name = itemName(id, number);
     const item = trash.statusOf(name);
     if (item === null) continue;
-    // it was not exchanged yet; some file systems number their files anew, so that the content has to tell
-    const isNew = step.op === "put" && item.ino && step.node === `${item.ino}` &&
-      (step.source !== undefined || digestOf(contentOf(trash, name)) === step.left.sha256);
     const isSecond = item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino;
-    if (isNew && step.source !== undefined) { // what was to be put back
-      if (!trash.renameNew(name, trash, itemName(step.source.change, step.source.number))) continue;
-    } else if (isNew || isSecond) {
-      trash.removeFile(name);
-    } else continue;
+    if (!isSecond) continue;
+    trash.removeFile(name); // what it is of was not replaced yet
     trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
   }
-}
-
-function digestOf(pieces: Iterable<Uint8Array>): string {
-  const digest = createDigest();
-  for (const piece of pieces) digest.update(piece);
-  return digest.digest("hex");
 }
 
 function entryAt(access: DiskAccess, path: string): DiskInfo | null {

@@ -43,7 +43,6 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
   const owner = randomId();
   let lock: DiskFile | null = null;
   let turn: DiskFile | null = null;
-  let canExchange: boolean | null = null;
   /** The staging directory during a turn, and the trash once it was needed there. */
   let reached: { readonly staging: DiskDirectory; trash: DiskDirectory | null } | null = null;
   /** The directory of staged files and of taken entries, in a step. */
@@ -90,8 +89,6 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
         const name = `${owner}.${own}`;
         return success({ name, file: whileLocked().createFile(name) });
       }),
-    /** Whether two entries can take each other's place here in one step. */
-    canExchange: (): boolean => (canExchange ??= tryExchange(directory(), owner)) === true,
     /** Deletes a staged file or a taken entry, or leaves it for the sweep of a later start. */
     discard(name: string): void {
       try {
@@ -149,26 +146,6 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
       lock = null;
     },
   };
-}
-
-/**
- * Whether two files can take each other's place here: some file systems do a plain rename instead, without a word.
- * `null` where that cannot be tried now.
- */
-function tryExchange(directory: DiskDirectory, owner: string): boolean | null {
-  const [one, other] = [`${owner}.one`, `${owner}.other`];
-  try {
-    directory.appendText(one, "");
-    directory.appendText(other, "");
-    const node = directory.statusOf(one)?.ino;
-    return directory.exchange(one, directory, other) && directory.statusOf(other)?.ino === node &&
-      directory.statusOf(one) !== null;
-  } catch (error) {
-    toRefusal(error); // no room for two names
-    return null;
-  } finally {
-    for (const name of [one, other]) directory.removeTree(name);
-  }
 }
 
 /** The lock of the directory: the one that is open, as long as it still is that one. */

@@ -51,8 +51,6 @@ export interface Descriptor<Status = EntryStatus> {
   rename(name: string, to: Descriptor<Status>, newName: string): void;
   /** The same, unless something of that name is there: EEXIST. */
   renameNew(name: string, to: Descriptor<Status>, newName: string): void;
-  /** Two entries take each other's name in one step. */
-  exchange(name: string, to: Descriptor<Status>, otherName: string): void;
   /** Bytes read at `position` into `buffer`; 0 at the end. */
   read(buffer: Uint8Array, position: number): number;
   readLater(buffer: Uint8Array, position: number): Promise<number>;
@@ -79,7 +77,7 @@ export interface KernelRoots<Status = EntryStatus> {
   statusOf(path: string): Status | null;
 }
 
-const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } = file;
+const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_NOREPLACE } = file;
 const toBigInt = BigInt; // what later code could replace is taken now
 const { apply } = Reflect;
 const { freeze } = Object;
@@ -186,11 +184,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     renameNew(name: string, to: Descriptor, newName: string): void {
       cNames(name, newName);
       must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_NOREPLACE));
-    }
-
-    exchange(name: string, to: Descriptor, otherName: string): void {
-      cNames(name, otherName);
-      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_EXCHANGE));
     }
 
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {

@@ -48,7 +48,6 @@ export const file = freeze(
     AT_NO_AUTOMOUNT: 0x800,
     AT_EMPTY_PATH: 0x1000,
     RENAME_NOREPLACE: 1,
-    RENAME_EXCHANGE: 2,
     LOCK_EX: 2,
     LOCK_NB: 4,
     LOCK_UN: 8,

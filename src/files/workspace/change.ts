@@ -63,8 +63,6 @@ const step = z.lazy(() =>
       passages: z.array(passage).optional(),
       /** The step of another change that had kept the new entry. */
       source: z.object({ change: z.string(), number: z.int() }).optional(),
-      /** The node of the new entry, for a start after a crash to tell the old one from it. */
-      node: z.string().optional(),
     }),
     z.object({ op: z.literal("move"), ...place(), from: z.string() }),
     z.object({
