@@ -323,24 +323,17 @@ function withdrawStaged(staging: DiskDirectory, name: string): void {
 }
 
 function readText(directory: DiskDirectory, name: string): string {
-  const decoder = new TextDecoder();
-  let text = "";
-  let length = 0;
-  for (const piece of contentOf(directory, name)) {
-    text += decoder.decode(piece, { stream: true });
-    if ((length += piece.byteLength) >= maxRecordBytes) break;
-  }
-  return text + decoder.decode();
-}
-
-/** The content of a file of ours at once, in pieces that are good until the next is asked for; none without the file. */
-export function* contentOf(directory: DiskDirectory, name: string): Generator<Uint8Array> {
   const file = directory.openOwn(name);
-  if (file === null) return;
+  if (file === null) return "";
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(pieceBytes);
+  let text = "";
   try {
-    const buffer = new Uint8Array(pieceBytes);
-    for (let at = 0, count; (count = file.read(buffer, at)) > 0; at += count) yield buffer.subarray(0, count);
+    for (let at = 0, count; at < maxRecordBytes && (count = file.read(buffer, at)) > 0; at += count) {
+      text += decoder.decode(buffer.subarray(0, count), { stream: true });
+    }
   } finally {
     file.close();
   }
+  return text + decoder.decode();
 }
