@@ -95,10 +95,15 @@ const refused: readonly Row[] = [
     content: "b",
   }]],
   ["file_edit", { path: "d", old_text: "a", new_text: "b" }, /is a directory; name a file in it/],
-  ["file_edit", { path: "d/a.ts", old_text: "two\n  three", new_text: "x" }, /but for blanks it is at line 2; copy/, [
+  [
     "file_edit",
-    { path: "d/a.ts", old_text: "  two\nthree", new_text: "  two\n  three" },
-  ]],
+    { path: "d/a.ts", old_text: "two\n  three", new_text: "x" },
+    /but for blanks, case or signs it is at line 2; copy/,
+    [
+      "file_edit",
+      { path: "d/a.ts", old_text: "  two\nthree", new_text: "  two\n  three" },
+    ],
+  ],
   ["file_edit", { path: "d/a.ts", old_text: "four", new_text: "x" }, /old_text is not in the file; it must match/],
   [
     "file_edit",
@@ -114,7 +119,7 @@ const refused: readonly Row[] = [
       { path: "d/a.ts", old_text: "hre", new_text: "hre ", dry_run: true },
     ],
   ],
-  ["file_edit", { path: "d/a.ts", old_text: "One", new_text: "x" }, /but for case, quotes or dashes it is at line 1/],
+  ["file_edit", { path: "d/a.ts", old_text: "One", new_text: "x" }, /but for blanks, case or signs it is at line 1/],
   [
     "file_edit",
     { path: "d/a.ts", old_text: "three\nfour", new_text: "x" },

@@ -254,9 +254,9 @@ async function readPieces(
 export interface Alike {
   /**
    * `words`: it is only there within longer words; `numbers`: without its line numbers; `escapes`: with the characters
-   * that its escapes stand for; `rest`: only its first line is; `beginning`: only the beginning of that.
+   * that its escapes stand for; `form`: but for blanks, case, quotes and dashes; `rest`: only its first line is.
    */
-  readonly but: "words" | "numbers" | "escapes" | "blanks" | "signs" | "rest" | "beginning";
+  readonly but: "words" | "numbers" | "escapes" | "form" | "rest";
   readonly line: number;
 }
 
@@ -264,26 +264,25 @@ export interface Alike {
 const maxComparedCharacters = 1_100_000;
 /** A first line that is shorter is anywhere. */
 const minLineCharacters = 4;
-const minBeginningCharacters = 8;
 
 /** The first passage that nearly matches the wanted one, or `null`. */
 function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | null {
   if (text.length > maxComparedCharacters) return null;
-  if (wholeWord) {
-    const at = createTextFinder(wanted)(text, 0);
-    if (at !== -1) return { but: "words", line: lineAt(text, at) };
-  }
-  const numberless = withoutNumbers(wanted);
   const lines = withLf(text);
-  const unnumbered = numberless === null ? -1 : createTextFinder(numberless)(lines, 0);
-  if (unnumbered !== -1) return { but: "numbers", line: lineAt(lines, unnumbered) };
-  const unescaped = withoutEscapes(wanted);
-  const plain = unescaped === wanted ? -1 : createTextFinder(unescaped)(lines, 0);
-  if (plain !== -1) return { but: "escapes", line: lineAt(lines, plain) };
-  const blanks = lineOfFolded(text, wanted, withoutBlanks);
-  if (blanks !== null) return { but: "blanks", line: blanks };
-  const signs = lineOfFolded(text, wanted, folded);
-  return signs === null ? firstLine(text, wanted) : { but: "signs", line: signs };
+  const forms = [
+    ["words", wholeWord ? withLf(wanted) : null],
+    ["numbers", withoutNumbers(wanted)],
+    ["escapes", withoutEscapes(wanted)],
+  ] as const;
+  for (const [but, passage] of forms) {
+    const at = passage === null || passage === "" ? -1 : createTextFinder(passage)(lines, 0);
+    if (at !== -1) return { but, line: lineAt(lines, at) };
+  }
+  const line = lineOfFolded(text, folded(wanted));
+  if (line !== null) return { but: "form", line };
+  const [first = "", ...rest] = wanted.trim().split("\n");
+  const at = rest.length === 0 || first.trim().length < minLineCharacters ? null : onlyPlace(text, first.trim());
+  return at === null ? null : { but: "rest", line: lineAt(text, at) };
 }
 
 /** The passage without the numbers that reads and searches put before lines; `null` where not all lines have one. */
@@ -299,29 +298,25 @@ function withoutNumbers(wanted: string): string | null {
 
 const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "" };
 
-/** The passage of which a JSON text was made twice. */
-function withoutEscapes(wanted: string): string {
-  return wanted.replace(/\\([ntr"'\\/])/g, (_, character: string) => escapes[character] ?? character);
+/** The passage of which a JSON text was made twice; `null` for one without escapes. */
+function withoutEscapes(wanted: string): string | null {
+  const plain = wanted.replace(/\\([ntr"'\\/])/g, (_, character: string) => escapes[character] ?? character);
+  return plain === wanted ? null : plain;
 }
 
 function withLf(text: string): string {
   return text.replaceAll("\r\n", "\n");
 }
 
-function withoutBlanks(text: string): string {
-  return text.replace(/\s+/gu, "");
-}
-
 /** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */
 function folded(text: string): string {
-  return withoutBlanks(text).replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"').replace(/\p{Pd}/gu, "-")
-    .split("\u0130").map((part) => part.toLowerCase()).join("\u0130"); // the one letter whose small form is longer
+  return text.replace(/\s+/gu, "").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
+    .replace(/\p{Pd}/gu, "-").split("\u0130").map((part) => part.toLowerCase()).join("\u0130"); // its small form is longer
 }
 
-/** The line at which the wanted passage begins in the folded text. */
-function lineOfFolded(text: string, wanted: string, fold: (text: string) => string): number | null {
-  const passage = fold(wanted);
-  const at = passage === "" ? -1 : createTextFinder(passage)(fold(text), 0);
+/** The line at which the passage begins in the folded text. */
+function lineOfFolded(text: string, passage: string): number | null {
+  const at = passage === "" ? -1 : createTextFinder(passage)(folded(text), 0);
   if (at === -1) return null;
   let line = 1;
   let seen = 0;
@@ -330,22 +325,6 @@ function lineOfFolded(text: string, wanted: string, fold: (text: string) => stri
     else if (!/\s/u.test(unit) && (seen += unit.length) > at) break;
   }
   return line;
-}
-
-/** Where the first line of a passage is, or a half of it at least, if that is at one place. */
-function firstLine(text: string, wanted: string): Alike | null {
-  const [first = "", ...rest] = wanted.trim().split("\n");
-  const line = first.trim();
-  if (rest.length > 0 && line.length >= minLineCharacters) {
-    const at = onlyPlace(text, line);
-    if (at !== null) return { but: "rest", line: lineAt(text, at) };
-  }
-  for (const share of [3 / 4, 1 / 2]) {
-    const beginning = line.slice(0, Math.floor(line.length * share));
-    const at = beginning.length < minBeginningCharacters ? null : onlyPlace(text, beginning);
-    if (at !== null) return { but: "beginning", line: lineAt(text, at) };
-  }
-  return null;
 }
 
 function onlyPlace(text: string, passage: string): number | null {

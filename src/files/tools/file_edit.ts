@@ -353,10 +353,8 @@ const alikeWords: Readonly<Record<Alike["but"], (line: number) => string>> = {
   numbers: (line) => `but without the line numbers it is at line ${line}; leave them out`,
   escapes: (line) =>
     `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send the characters, not the escapes`,
-  blanks: (line) => `but for blanks it is at line ${line}; copy the passage from there`,
-  signs: (line) => `but for case, quotes or dashes it is at line ${line}; copy the passage from there`,
+  form: (line) => `but for blanks, case or signs it is at line ${line}; copy the passage from there`,
   rest: (line) => `but its first line is line ${line}; copy what follows from there`,
-  beginning: (line) => `but line ${line} begins like it; copy the passage from there`,
 };
 
 function wordsOf(refusal: EditRefusal): string {
