@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { type SecretBox, toBase64Url } from "../lib/secrets.ts";
-import { pagesBelow } from "../lib/stored_entries.ts";
+import { changeEntry, pagesBelow } from "../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { auditLineEnd } from "./line.ts";
 import type { Clock } from "../lib/time.ts";
@@ -158,29 +158,17 @@ export function isGenuine(secrets: SecretBox, name: string, found: Chain): boole
 /** May be repeated, and interrupted at any point. */
 export async function resealAuditChains(
   storage: Storage,
-  keys: { readonly from: SecretBox; readonly to: SecretBox },
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
 ): Promise<void> {
   for (const { key } of await storage.list(chainsKey, { limit: maxChains })) {
-    while (!await resealChain(storage, key, keys));
+    const name = key.at(-1) ?? "";
+    await changeEntry(storage, key, (value) => {
+      const chain = parseChain(value);
+      if (chain === null || !isGenuine(from, name, chain)) return null;
+      const removed = chain.removed && { ...chain.removed, mac: macOfCheckpoint(to, name, chain.removed) };
+      return sealHead(to, name, { ...chain, removed });
+    });
   }
-}
-
-/** `false` when the chain was added to meanwhile. */
-async function resealChain(
-  storage: Storage,
-  key: StorageKey,
-  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<boolean> {
-  const entry = await storage.get(key);
-  const chain = parseChain(entry?.value);
-  const name = key.at(-1) ?? "";
-  if (entry === null || chain === null || !isGenuine(from, name, chain)) return true;
-  const { removed } = chain;
-  const value = sealHead(to, name, {
-    ...chain,
-    removed: removed === null ? null : { ...removed, mac: macOfCheckpoint(to, name, removed) },
-  });
-  return await storage.commit({ checks: [{ key, version: entry.version }], puts: [{ key, value }] });
 }
 
 // * Adds batches to a chain, one commit each. An instance takes a chain that no other one adds to, or begins one; a
@@ -233,22 +221,17 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
         log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
         continue;
       }
-      const head = { ...chain, holder, at: now };
-      const taken = await storage.commit({
-        checks: [{ key, version }],
-        puts: [{ key, value: head }, recorded],
-      });
-      return taken ? { name, hash: head.hash, attempt: null } : null;
+      return await take(name, { ...chain, holder, at: now }, version);
     }
     const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
     if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
     const empty = { holder, at: now, seq: 0, hash: "", from: 0, lines: 0, bytes: 0, removed: null };
-    const head = sealHead(secrets, name, empty);
-    const made = await storage.commit({
-      checks: [{ key: chainKey(name), version: null }],
-      puts: [{ key: chainKey(name), value: head }, recorded],
-    });
-    return made ? { name, hash: head.hash, attempt: null } : null;
+    return await take(name, sealHead(secrets, name, empty), null);
+  };
+  const take = async (name: string, head: Chain, version: string | null): Promise<OwnChain | null> => {
+    const key = chainKey(name);
+    const isTaken = await storage.commit({ checks: [{ key, version }], puts: [{ key, value: head }, recorded] });
+    return isTaken ? { name, hash: head.hash, attempt: null } : null;
   };
 
   /** Adds to the chain as it is stored now; `null` when another process changed it. */
@@ -317,13 +300,12 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     /** Leaves the chain to the next process. */
     async release(): Promise<void> {
       if (own === null) return;
-      const key = chainKey(own.name);
+      const { name } = own;
       own = null;
-      const entry = await storage.get(key);
-      const stored = parseChain(entry?.value);
-      if (entry === null || stored === null || stored.holder !== holder) return;
-      const value = { ...stored, holder: null };
-      await storage.commit({ checks: [{ key, version: entry.version }], puts: [{ key, value }] });
+      await changeEntry(storage, chainKey(name), (value) => {
+        const stored = parseChain(value);
+        return stored?.holder === holder ? { ...stored, holder: null } : null;
+      });
     },
   };
 }
