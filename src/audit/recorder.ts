@@ -9,44 +9,10 @@ import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.
 /** Some 2,000 lines. A character takes three bytes at most, and a line some thousand characters: see `storageLimits`. */
 const maxBatchCharacters = 160_000;
 
-/** Lines on their way to the storage, in batches that one commit can hold. */
-function createLineQueue() {
-  const full: NewBatch[] = [];
-  let open: { from: number; lines: string; count: number; calls: Record<string, number> } | null = null;
-  let count = 0;
-  const closeBatch = (): void => {
-    if (open !== null) full.push(open);
-    open = null;
-  };
-  return {
-    /** Lines that wait. */
-    get count() {
-      return count;
-    },
-    /** Whether a batch is full: it does not wait for the time to pass. */
-    get isFull() {
-      return full.length > 0;
-    },
-    add(line: AuditLine): void {
-      open ??= { from: line.time, lines: "", count: 0, calls: {} };
-      open.lines += encodeLine(line);
-      open.count += 1;
-      count += 1;
-      if (line.event === callEvent) {
-        const outcome = line.outcome ?? "";
-        open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
-      }
-      if (open.lines.length >= maxBatchCharacters) closeBatch();
-    },
-    /** The oldest batch, full or not; stays until {@link removeFirst}. `null` where no line waits. */
-    first(): NewBatch | null {
-      if (full.length === 0) closeBatch();
-      return full[0] ?? null;
-    },
-    removeFirst(): void {
-      count -= full.shift()?.count ?? 0;
-    },
-  };
+interface OpenBatch extends NewBatch {
+  lines: string;
+  count: number;
+  readonly calls: Record<string, number>;
 }
 
 export type AuditRecorder = ReturnType<typeof createAuditRecorder>;
@@ -72,21 +38,39 @@ export function createAuditRecorder(options: RecorderOptions) {
   const writer = createChainWriter(options, holder);
   const pause = createPause(timers);
   const closing = new AbortController();
-  const queue = createLineQueue();
+  /** Lines on their way to the storage, in batches that one commit can hold; the last one still takes lines. */
+  const waiting: OpenBatch[] = [];
+  /** Those that are being stored, too. */
+  let count = 0;
   let lost = 0;
   let isFailing = false;
   let stopTimer: (() => void) | undefined;
   let writing: Promise<void> | null = null;
 
+  /** Whether a batch is full: it does not wait for the time to pass. */
+  const isFull = (): boolean => waiting.length > 1 || (waiting[0]?.lines.length ?? 0) >= maxBatchCharacters;
+  const add = (line: AuditLine): void => {
+    let open = waiting.at(-1);
+    if (open === undefined || open.lines.length >= maxBatchCharacters) {
+      open = { from: line.time, lines: "", count: 0, calls: {} };
+      waiting.push(open);
+    }
+    open.lines += encodeLine(line);
+    open.count += 1;
+    count += 1;
+    if (line.event !== callEvent) return;
+    const outcome = line.outcome ?? "";
+    open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
+  };
   const record = (line: AuditLine): void => {
-    if (queue.count >= maxWaitingLines) {
+    if (count >= maxWaitingLines) {
       lost += 1;
       return;
     }
-    const wasFull = queue.isFull;
-    queue.add(line);
+    const wasFull = isFull();
+    add(line);
     if (writing !== null || wasFull) return;
-    if (queue.isFull) writeSoon(0);
+    if (isFull()) writeSoon(0);
     else if (stopTimer === undefined) writeSoon(gatherMs);
   };
   const writeSoon = (milliseconds: number): void => {
@@ -96,7 +80,7 @@ export function createAuditRecorder(options: RecorderOptions) {
   const noteLost = (): void => {
     if (lost === 0) return;
     log.write("warn", "audit_lines_lost", { lines: lost });
-    queue.add({ ...emptyLine, time: clock(), event: "audit_lines_lost", code: String(lost) });
+    add({ ...emptyLine, time: clock(), event: "audit_lines_lost", code: String(lost) });
     lost = 0;
   };
   /** Tries until the batch is stored; `false` when the server stops before. */
@@ -117,11 +101,15 @@ export function createAuditRecorder(options: RecorderOptions) {
   };
   const writeAll = async (): Promise<void> => {
     do {
-      const batch = queue.first();
-      if (batch === null || !await store(batch)) return;
-      queue.removeFirst();
+      const batch = waiting.shift(); // no line is added to it from here on
+      if (batch === undefined) return;
+      if (!await store(batch)) {
+        waiting.unshift(batch);
+        return;
+      }
+      count -= batch.count;
       noteLost();
-    } while (queue.isFull);
+    } while (isFull());
   };
   /** Lines that come meanwhile wait for others again. */
   const write = (): Promise<void> => {
@@ -129,7 +117,7 @@ export function createAuditRecorder(options: RecorderOptions) {
     stopTimer = undefined;
     return writing ??= writeAll().finally(() => {
       writing = null;
-      if (queue.count > 0 && !closing.signal.aborted) writeSoon(queue.isFull ? 0 : gatherMs);
+      if (count > 0 && !closing.signal.aborted) writeSoon(isFull() ? 0 : gatherMs);
     });
   };
   return {
@@ -138,18 +126,18 @@ export function createAuditRecorder(options: RecorderOptions) {
     /** Resolves when all lines so far are stored, or cannot be. */
     async flush(): Promise<void> {
       await writing;
-      while (queue.count > 0) await write();
+      while (count > 0) await write();
     },
     /** Stores what waits and leaves the chain to the next process. */
     async close(): Promise<void> {
       closing.abort();
       await writing;
-      for (let left = Infinity; queue.count > 0 && queue.count < left;) {
-        left = queue.count;
+      for (let left = Infinity; count > 0 && count < left;) {
+        left = count;
         await write();
       }
       stopTimer?.();
-      if (queue.count > 0) log.write("error", "audit_lines_lost", { lines: queue.count + lost });
+      if (count > 0) log.write("error", "audit_lines_lost", { lines: count + lost });
       await writer.release().catch((error) => log.write("error", "audit_not_stored", { error: String(error) }));
     },
   };
