@@ -19,7 +19,7 @@ import { hiddenText, logStep } from "./refusal.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
 import { showConsent } from "./consent_page.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { type DeadEnd, errorPage, messagePage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
+import { type DeadEnd, deadEndPage, errorPage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 /** Where a response goes. */
@@ -244,45 +244,31 @@ async function isStranger(
 }
 
 /** Faults of a document from a public address with a valid certificate: those details are public anyway. */
-const documentFaults: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      ...[
-        "malformed_response",
-        "response_too_large",
-        "host_unavailable",
-        "unexpected_status",
-        "unexpected_content_type",
-      ],
-      "not_json",
-    ].map((reason) => [reason, "it must be a small JSON document, served with status 200 and a JSON media type"]),
-  ),
-  malformed_document: "it needs client_id, client_name and redirect_uris, and every member must have the right type",
-  client_id_mismatch: "its client_id must be exactly the URL where it is published",
-  secret_in_document: "a public document must not hold a client_secret",
-  unsupported_document_authentication: "token_endpoint_auth_method must be none or private_key_jwt",
-  unsupported_document_grant: "it must allow the grant type authorization_code and the response type code",
-  unusable_redirect_uri:
-    "one or more of its redirect_uris must be https, or http on 127.0.0.1, [::1] or localhost, and none may have a fragment, credentials or a scheme that browsers execute",
-  unusable_keys: "jwks may contain only public keys; private_key_jwt needs either jwks or an https jwks_uri",
-};
+const publicFaults: ReadonlySet<string> = new Set<ClientDocumentProblem | DocumentProblem>([
+  ...["malformed_response", "response_too_large", "host_unavailable", "unexpected_status", "not_json"] as const,
+  ...["unexpected_content_type", "malformed_document", "client_id_mismatch", "secret_in_document"] as const,
+  ...["unsupported_document_authentication", "unsupported_document_grant"] as const,
+  ...["unusable_redirect_uri", "unusable_keys"] as const,
+]);
 
 /**
  * The page of a problem. One text for every network failure: told apart, a refused private address and a closed port
  * would let a stranger map this server's network (SSRF as an oracle). The log has the difference.
  */
 function clientDocumentPage(reason: ClientDocumentProblem | DocumentProblem): Response {
-  const fault = documentFaults[reason];
-  const [title, ...paragraphs] = fault === undefined
-    ? [
-      "This application could not be looked up",
-      "Its client ID is a URL, and we could not fetch the metadata published there.",
-      "Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let applications register instead.",
-    ] as const
-    : [
-      "This application's metadata cannot be used",
-      `Its client ID is a URL, and the metadata published there breaks a rule: ${fault}.`,
-      "Only the publisher of the application can correct this. Send them this message.",
-    ] as const;
-  return messagePage({ status: 400, title, paragraphs });
+  return deadEndPage(
+    publicFaults.has(reason)
+      ? {
+        status: 400,
+        title: "This application's metadata cannot be used",
+        advice:
+          `Its client ID is a URL, and the metadata published there breaks a rule: ${reason}. Only the publisher of the application can correct this. Send them this message.`,
+      }
+      : {
+        status: 400,
+        title: "This application could not be looked up",
+        advice:
+          "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let applications register instead.",
+      },
+  );
 }

@@ -14,7 +14,7 @@ import { outages, type ProviderProblem, reasonOf, type TokenFault } from "./comp
 import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
 import { type RecheckOptions, rememberSignIn } from "./company_recheck.ts";
 import { createAssertionGrant, createBackchannelLogout } from "./company_tokens.ts";
-import { deadEnd, errorPage, messagePage, methodNotAllowedPage } from "./error_page.ts";
+import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
 import {
   accountPageIn,
   findPending,
@@ -285,8 +285,8 @@ function createLinking(options: CompanyOptions): LinkCompany {
   };
 }
 
-const startAgain = "Start again from the application.";
 const tellOperator = "Tell the operator of this server if it persists: the log gives the reason.";
+const ways = wayBackProblems("Your company's sign-in");
 const clocks = deadEnd(
   "Two clocks disagree",
   "This server's clock and that of your company's sign-in are more than a minute apart. Tell the operator of this server.",
@@ -295,7 +295,6 @@ const notAnew = deadEnd(
   "Your company's sign-in did not ask you again",
   "This needs a new sign-in, and your company did not confirm that there was one. Nothing was changed.",
 );
-const away = deadEnd("Your company's sign-in cannot be reached", `Try again in a minute. ${tellOperator}`, 503);
 /** For every other fault of a token. */
 const untrusted = deadEnd(
   "Your company's sign-in sent a response that cannot be trusted",
@@ -303,7 +302,8 @@ const untrusted = deadEnd(
 );
 
 const problems: Readonly<Partial<Record<CompanyRefusal, ReturnType<typeof deadEnd>>>> = {
-  ...Object.fromEntries([...outages, "other_issuer"].map((reason) => [reason, away])),
+  ...ways,
+  ...Object.fromEntries([...outages, "other_issuer"].map((reason) => [reason, ways.unavailable])),
   refused: deadEnd("Your company did not confirm the sign-in", `${startAgain} ${tellOperator}`),
   expired: clocks,
   not_yet_valid: clocks,
@@ -313,24 +313,10 @@ const problems: Readonly<Partial<Record<CompanyRefusal, ReturnType<typeof deadEn
     "You are in too many groups",
     "Your company's sign-in left your groups out, so what you may do is not known. Ask the operator of this server to have it send the groups of this application only.",
   ),
-  malformed: deadEnd("The response from your company's sign-in cannot be read", startAgain, 400),
-  unknown_state: deadEnd(
-    "This sign-in is no longer open",
-    `It was already completed, or took too long. ${startAgain}`,
-  ),
-  other_browser: deadEnd(
-    "This sign-in was started in another browser",
-    `Nothing was changed. If you did not start this, close the page. If you did: ${startAgain}`,
-  ),
-  denied: deadEnd(
-    "Your company's sign-in did not let you in",
-    "You declined, or your account may not use this application there. Nothing was changed.",
-  ),
   not_allowed: deadEnd(
     "Your company account may not use this server",
     "Ask the operator of this server to let you in.",
   ),
-  disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
   other_person: deadEnd("You signed in as someone else", "Sign in with the account that you use here."),
   linked_elsewhere: deadEnd(
     "This company account belongs to someone here already",
@@ -343,11 +329,8 @@ function refuse({ log, company, issuer }: CompanyOptions, peer: Peer, { reason, 
   const provider = new URL(company.issuer).host;
   const fields = { outcome: "refused", reason, provider, ...(said === undefined ? {} : { said }) };
   logStep({ log, peer }, "company_sign_in", fields);
-  const { status, title, advice } = problems[reason] ?? untrusted;
-  return messagePage({
-    status,
-    title,
-    paragraphs: [advice],
-    more: html`<p class="hint"><a href="${next ?? pathsOf(issuer).grants}">Back to sign-in</a></p>`,
-  });
+  return deadEndPage(
+    problems[reason] ?? untrusted,
+    html`<p class="hint"><a href="${next ?? pathsOf(issuer).grants}">Back to sign-in</a></p>`,
+  );
 }

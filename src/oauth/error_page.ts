@@ -1,24 +1,6 @@
 /** The page for a redirect that must not happen, and for every other dead end. */
 import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
 
-interface MessagePage {
-  readonly status: number;
-  readonly title: string;
-  readonly paragraphs: readonly string[];
-  /** Further content, such as a link. */
-  readonly more?: Html;
-}
-
-/** A page with a message and no form. */
-export function messagePage({ status, title, paragraphs, more }: MessagePage): Response {
-  const body = html`
-    <h1>${title}</h1>
-    ${paragraphs.map((text) => html`<p>${text}</p>`)}
-    ${more}
-  `;
-  return pageResponse({ title, status, body });
-}
-
 /** The texts and status of an error page. */
 export function deadEnd(
   title: string,
@@ -26,6 +8,43 @@ export function deadEnd(
   status = 403,
 ): { readonly status: number; readonly title: string; readonly advice: string } {
   return { status, title, advice };
+}
+
+/** A page with a message and no form; `more` is such as a link. */
+export function deadEndPage({ status, title, advice }: ReturnType<typeof deadEnd>, more?: Html): Response {
+  const body = html`
+    <h1>${title}</h1>
+    <p>${advice}</p>
+    ${more}
+  `;
+  return pageResponse({ title, status, body });
+}
+
+export const startAgain = "Start again from the application.";
+
+/** Why someone who was sent to sign in elsewhere does not come back in; `place` begins sentences. */
+export function wayBackProblems(place: string) {
+  return {
+    malformed: deadEnd(`${place} sent a response that cannot be read`, startAgain, 400),
+    unknown_state: deadEnd(
+      "This sign-in is no longer open",
+      `It was already completed, or took too long. ${startAgain}`,
+    ),
+    other_browser: deadEnd(
+      "This sign-in was started in another browser",
+      `Nothing was changed. If you did not start this, close the page. If you did: ${startAgain}`,
+    ),
+    denied: deadEnd(
+      `${place} did not let you in`,
+      "You declined, or your account may not use this application there. Nothing was changed.",
+    ),
+    unavailable: deadEnd(
+      `${place} cannot be reached`,
+      "Try again in a minute. Tell the operator of this server if it persists: the log gives the reason.",
+      503,
+    ),
+    disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
+  };
 }
 
 const dead = {
@@ -95,13 +114,12 @@ const dead = {
 export type DeadEnd = keyof typeof dead;
 
 export function errorPage(issuer: string, reason: DeadEnd): Response {
-  const { status, title, advice } = dead[reason];
   const base = basePathOf(issuer);
   const more = html`
     <p
       class="hint"><a href="${base}/">How to connect an application</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
   `;
-  return messagePage({ status, title, paragraphs: [advice], more });
+  return deadEndPage(dead[reason], more);
 }
 
 /** The error page of a wrong verb (RFC 9110 §15.5.6). */

@@ -11,7 +11,7 @@ import {
   linkProblem,
   type VisitRefusal,
 } from "./servicenow_port.ts";
-import { deadEnd, errorPage, messagePage, methodNotAllowedPage } from "./error_page.ts";
+import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
@@ -224,30 +224,10 @@ export function goToInstancePage(url: string, name = "ServiceNow"): Response {
   return response;
 }
 
-const startAgain = "start again from the application, or from your ServiceNow account page.";
-
 const problems: Readonly<Record<VisitRefusal | "disabled", ReturnType<typeof deadEnd>>> = {
-  malformed: deadEnd("The response from ServiceNow cannot be read", `Please ${startAgain}`, 400),
-  unknown_state: deadEnd(
-    "This ServiceNow sign-in is no longer open",
-    `It was already completed, or took too long. Please ${startAgain}`,
-  ),
-  other_browser: deadEnd(
-    "This ServiceNow sign-in was started in another browser",
-    `Nothing was changed. If you did not start this, close the page. If you did, ${startAgain}`,
-  ),
-  other_person: deadEnd("Another user is signed in here now", `Nothing was linked. Please ${startAgain}`),
-  denied: deadEnd(
-    "ServiceNow did not allow it",
-    "You declined, or your account may not use this application there. Nothing was changed.",
-  ),
-  code_refused: deadEnd("ServiceNow did not confirm the sign-in", `Please ${startAgain}`),
-  unavailable: deadEnd(
-    "ServiceNow cannot be reached",
-    "Open the instance in a browser to see whether it answers, then start again.",
-    503,
-  ),
-  disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
+  ...wayBackProblems("ServiceNow"),
+  other_person: deadEnd("Another user is signed in here now", `Nothing was linked. ${startAgain}`),
+  code_refused: deadEnd("ServiceNow did not confirm the sign-in", startAgain),
 };
 
 /** Why a return from the instance is refused; `nextPath` leads on to the application that waits. */
@@ -255,9 +235,8 @@ function servicenowProblemPage(
   reason: VisitRefusal | "disabled",
   { linkPath, nextPath }: { readonly linkPath: string; readonly nextPath?: string },
 ): Response {
-  const { status, title, advice } = problems[reason];
   const more = nextPath === undefined
     ? html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`
     : html`<p><a href="${nextPath}">Try again, or continue without linking</a></p>`;
-  return messagePage({ status, title, paragraphs: [advice], ...(reason === "disabled" ? {} : { more }) });
+  return deadEndPage(problems[reason], reason === "disabled" ? undefined : more);
 }

@@ -95,24 +95,28 @@ for (
   });
 }
 
-const rules: readonly (readonly [name: string, document: unknown, rule: RegExp])[] = [
-  ["no redirect_uris", { ...document, redirect_uris: undefined }, /redirect_uris/],
-  ["empty redirect_uris", { ...document, redirect_uris: [] }, /redirect_uris/],
-  ["no client_name", { ...document, client_name: undefined }, /needs client_id, client_name/],
-  ["no client_id", { ...document, client_id: undefined }, /needs client_id/],
-  ["another client_id", { ...document, client_id: `${clientId}?` }, /client_id must be exactly the URL/],
-  ["a forbidden redirect", { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] }, /must be https/],
-  ["a plain http redirect", { ...document, redirect_uris: ["http://app.example.com/cb"] }, /must be https/],
-  ["a client secret", { ...document, client_secret: "s" }, /must not hold a client_secret/],
+const rules: readonly (readonly [name: string, document: unknown, rule: string])[] = [
+  ["no redirect_uris", { ...document, redirect_uris: undefined }, "malformed_document"],
+  ["empty redirect_uris", { ...document, redirect_uris: [] }, "malformed_document"],
+  ["no client_name", { ...document, client_name: undefined }, "malformed_document"],
+  ["no client_id", { ...document, client_id: undefined }, "malformed_document"],
+  ["another client_id", { ...document, client_id: `${clientId}?` }, "client_id_mismatch"],
+  [
+    "a forbidden redirect",
+    { ...document, redirect_uris: [redirectUri, "javascript:alert(1)"] },
+    "unusable_redirect_uri",
+  ],
+  ["a plain http redirect", { ...document, redirect_uris: ["http://app.example.com/cb"] }, "unusable_redirect_uri"],
+  ["a client secret", { ...document, client_secret: "s" }, "secret_in_document"],
   [
     "a secret's method",
     { ...document, token_endpoint_auth_method: "client_secret_post" },
-    /none or private_key_jwt/,
+    "unsupported_document_authentication",
   ],
-  ["a method without keys", { ...document, token_endpoint_auth_method: "private_key_jwt" }, /public keys/],
-  ["no code grant", { ...document, grant_types: ["refresh_token"] }, /must allow the grant type authorization_code/],
-  ["an array", [document], /needs client_id/],
-  ["a text", "hello", /needs client_id/],
+  ["a method without keys", { ...document, token_endpoint_auth_method: "private_key_jwt" }, "unusable_keys"],
+  ["no code grant", { ...document, grant_types: ["refresh_token"] }, "unsupported_document_grant"],
+  ["an array", [document], "malformed_document"],
+  ["a text", "hello", "malformed_document"],
 ];
 for (const [name, wrong, rule] of rules) {
   Deno.test(`a document with ${name} is no client; the page names the rule, and the failure is not remembered`, async () => {
@@ -124,7 +128,7 @@ for (const [name, wrong, rule] of rules) {
     assert.equal(response.headers.get("location"), null);
     const page = await response.text();
     assert.match(page, /metadata cannot be used/);
-    assert.match(page, rule);
+    assert.ok(page.includes(`breaks a rule: ${rule}.`), page);
     web.publish("/client.json", document);
     assert.match(await (await harness.fetch(authorizePath(clientId))).text(), /Example App/);
   });

@@ -208,7 +208,7 @@ Deno.test("the callback says what went wrong at the instance, and shows nothing 
   const denied = await returnOf("deny");
   const refused = await browser.get(denied.pathname + denied.search);
   assert.equal(refused.status, 403);
-  assert.match(await refused.text(), /ServiceNow did not allow it/);
+  assert.match(await refused.text(), /ServiceNow did not let you in/);
   const allowed = await returnOf("allow");
   place.instance.faults.play("hibernating", { path: /^\/oauth_token/ });
   const asleep = await browser.get(allowed.pathname + allowed.search);
