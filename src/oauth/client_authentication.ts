@@ -23,12 +23,6 @@ interface AuthenticationOptions {
   readonly directory: ClientDirectory;
 }
 
-/** Looks up a client's keys. `anew` fetches them again, because the known ones did not match. */
-type KeysOfClient = (
-  client: Client,
-  options: { readonly anew: boolean; readonly asker: string },
-) => Promise<PublicJwks | null>;
-
 const keySetFreshMs = 600_000;
 /** Keys that fit no signature are fetched again after this long at the earliest. */
 const keySetRetryMs = 60_000;
@@ -36,6 +30,7 @@ const maxKeySets = 200;
 /** How long the last keys of an unreachable jwks_uri count. */
 const unreadableMs = 86_400_000;
 
+/** The keys at a jwks_uri. */
 interface KeySet {
   readonly jwks: PublicJwks | null;
   readonly fetchedAt: number;
@@ -43,28 +38,30 @@ interface KeySet {
   readonly seenAt: number;
 }
 
-/** Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri. */
-function createClientKeys({ timers, fetchDocument, directory }: AuthenticationOptions): KeysOfClient {
-  const { elapsed: clock } = timers;
+/**
+ * Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri. `anew`
+ * fetches them again, because the known ones did not match.
+ */
+function createClientKeys({ timers: { elapsed }, fetchDocument, directory }: AuthenticationOptions) {
   const sets = boundedMap<string, KeySet>(maxKeySets);
-
-  const fetchKeys = async (uri: string, anew: boolean, asker: string): Promise<PublicJwks | null> => {
-    const known = sets.get(uri);
-    const age = known === undefined ? Infinity : clock() - known.fetchedAt;
-    // A client that signs with nonsense must not make us fetch for every request.
-    if (known !== undefined && age < (anew ? keySetRetryMs : keySetFreshMs)) return known.jwks;
-    const fetched = await fetchDocument?.(uri, asker);
-    const now = clock();
-    const isStillGood = known !== undefined && now < known.seenAt + unreadableMs;
-    const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
-    sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? -Infinity });
-    return jwks;
-  };
-  return async (client, { anew, asker }) => {
+  return async (
+    client: Client,
+    { anew, asker }: { readonly anew: boolean; readonly asker: string },
+  ): Promise<PublicJwks | null> => {
     // Keys of a metadata document rotate with the document.
     const current = client.origin === "metadata_document" ? await directory.findForKeys(client.id, asker) : client;
-    if (current === null) return null;
-    return current.jwksUri === null ? current.jwks : await fetchKeys(current.jwksUri, anew, asker);
+    const uri = current?.jwksUri ?? null;
+    if (uri === null) return current?.jwks ?? null;
+    const known = sets.get(uri);
+    // A client that signs with nonsense must not make us fetch for every request.
+    const freshMs = anew ? keySetRetryMs : keySetFreshMs;
+    if (known !== undefined && elapsed() < known.fetchedAt + freshMs) return known.jwks;
+    const fetched = await fetchDocument?.(uri, asker);
+    const fetchedAt = elapsed();
+    const isStillGood = known !== undefined && fetchedAt < known.seenAt + unreadableMs;
+    const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
+    sets.set(uri, { jwks, fetchedAt, seenAt: fetched?.ok ? fetchedAt : known?.seenAt ?? -Infinity });
+    return jwks;
   };
 }
 
@@ -90,16 +87,6 @@ export const assertionAlgorithms: readonly string[] = [
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */
 const usedAssertions = defineRecordFamily("used_assertion", () => ({ clientId: z.string() }));
 
-/** Why an assertion is refused. */
-type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
-
-/** Checks an assertion of a client, and uses it up. */
-type AssertionVerifier = (
-  client: Client,
-  assertion: string,
-  asker: string,
-) => Promise<Result<Client, AssertionProblem>>;
-
 const maxAssertionLength = 8_192;
 const maxLifetimeSeconds = 600;
 const clockToleranceSeconds = 10;
@@ -115,7 +102,8 @@ function clientIdOfAssertion(assertion: string): string | null {
   }
 }
 
-function createAssertionVerifier(options: AuthenticationOptions): AssertionVerifier {
+/** Checks an assertion of a client, and uses it up. */
+function createAssertionVerifier(options: AuthenticationOptions) {
   const { issuer, storage, clock } = options;
   const keysOf = createClientKeys(options);
   const audiences = [issuer, `${issuer}/oauth/token`, `${issuer}/oauth/revoke`];
@@ -136,7 +124,7 @@ function createAssertionVerifier(options: AuthenticationOptions): AssertionVerif
       return null; // no key fits, or a rule is broken; the client is not told which
     }
   };
-  return async (client, assertion, asker) => {
+  return async (client: Client, assertion: string, asker: string): Promise<Result<Client, RefusalReason>> => {
     if (assertion.length > maxAssertionLength || !hasAcceptableType(assertion)) {
       return failure("invalid_client_assertion");
     }

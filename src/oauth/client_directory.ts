@@ -9,13 +9,11 @@ import {
   authorizationRequestLifetimeSeconds,
   type Client,
   clients,
-  type Stored,
-  unchanged,
 } from "./records.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { type AuthorizationServerOptions, refreshTokenLifetimeSeconds } from "./context.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { hiddenText } from "./refusal.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
@@ -25,14 +23,13 @@ type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 
 /** Transient problems. A publisher who answers with something else has withdrawn the document. */
 const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
+  "too_many_fetches",
   "unresolvable_host",
   "connection_failed",
   "timed_out",
   "host_unavailable",
 ]);
 const unreachableMs = 86_400_000;
-/** That a document still says the same is noted no oftener than this. */
-const noteSeenMs = 3_600_000;
 
 /** Lifetime of a document whose headers name none. */
 const usualDocumentSeconds = 300;
@@ -51,62 +48,42 @@ export type ClientDirectory = ReturnType<typeof createClientDirectory>;
 
 /** `asker` is on whose behalf a document is fetched (see `FetchDocument`). Without `fetchDocument`, there are no metadata documents. */
 export function createClientDirectory(
-  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "fetchDocument"> & {
-    /** For how long documents in memory are fresh. */
-    readonly elapsed: Clock;
-  },
+  { storage, secrets, clock, elapsed, log, fetchDocument }:
+    & Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "fetchDocument">
+    & {
+      /** For how long documents in memory are fresh. */
+      readonly elapsed: Clock;
+    },
 ) {
-  const { storage, secrets, clock, elapsed, log, fetchDocument } = options;
   const documents = boundedMap<string, KnownDocument>(maxDocuments);
-
   const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
     if (fetchDocument === undefined) return failure("unknown_client");
     const fetched = await fetchDocument(id, asker);
-    const now = clock();
-    const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, now) : fetched;
+    const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, clock()) : fetched;
     if (!parsed.ok) {
-      const client = hiddenText(secrets, id);
-      log.write("audit", "client_document", {
-        outcome: "refused",
-        reason: parsed.error,
-        host: new URL(id).host,
-        client,
-      });
+      if (!unreachable.has(parsed.error)) documents.delete(id);
+      const named = { host: new URL(id).host, client: hiddenText(secrets, id) };
+      log.write("audit", "client_document", { outcome: "refused", reason: parsed.error, ...named });
       return parsed;
     }
-    const maxAge = fetched.ok ? fetched.value.maxAgeSeconds : 0;
+    const maxAge = (fetched.ok ? fetched.value.maxAgeSeconds : null) ?? usualDocumentSeconds;
     const fetchedAt = elapsed();
-    const freshUntil = fetchedAt + Math.min(maxAge ?? usualDocumentSeconds, maxDocumentSeconds) * 1_000;
+    const freshUntil = fetchedAt + Math.min(maxAge, maxDocumentSeconds) * 1_000;
     documents.set(id, { client: parsed.value, fetchedAt, freshUntil });
     return parsed;
   };
   const stored = async (id: string): Promise<Client | null> => (await clients.read(storage, id))?.value ?? null;
-
+  /** A metadata document is as fresh as its headers demand. */
   const findPublished = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
     const known = documents.get(id);
     return known !== undefined && elapsed() < known.freshUntil ? success(known.client) : await fetchClient(id, asker);
   };
-  /** So that a key that was seen withdrawn stays so while the document cannot be reached, after a restart too. */
-  const keepKeys = async (approved: Stored<Client>, { authentication, jwks, jwksUri, registeredAt }: Client) => {
-    const { documentSeenAt, usedAt } = approved.value;
-    if (usedAt === null) return;
-    const isSame = JSON.stringify([approved.value.jwks, approved.value.jwksUri]) === JSON.stringify([jwks, jwksUri]);
-    if (isSame && registeredAt < (documentSeenAt ?? usedAt) + noteSeenMs) return;
-    const kept = { ...approved.value, authentication, jwks, jwksUri, documentSeenAt: registeredAt };
-    await storage.commit({
-      checks: [unchanged(approved)],
-      puts: [clients.put(kept.id, kept, usedAt + refreshTokenLifetimeSeconds * 1_000)],
-    });
-  };
-
   return {
-    /** For a new authorization: a metadata document is as fresh as its headers demand. */
+    /** For a new authorization. */
     async findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>> {
-      if (!isClientDocumentUrl(id)) {
-        const client = id === "" ? null : await stored(id);
-        return client === null ? failure("unknown_client") : success(client);
-      }
-      return await findPublished(id, asker);
+      if (isClientDocumentUrl(id)) return await findPublished(id, asker);
+      const client = await stored(id);
+      return client === null ? failure("unknown_client") : success(client);
     },
     /** For a step that follows: the client as it was when the user saw it. */
     async find(id: string, asker: string): Promise<Client | null> {
@@ -123,19 +100,14 @@ export function createClientDirectory(
       return fetched.ok ? fetched.value : null;
     },
     /**
-     * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that
-     * was withdrawn is worth nothing; while it cannot be reached, what was last read of it, for a day.
+     * For the keys of a client with a metadata document, so that a key that was withdrawn is worth nothing; while the
+     * document cannot be reached, what was last read of it, for a day.
      */
     async findForKeys(id: string, asker: string): Promise<Client | null> {
       const published = await findPublished(id, asker);
-      const approved = await clients.read(storage, id);
-      if (published.ok) {
-        if (approved !== null) await keepKeys(approved, published.value);
-        return published.value;
-      }
-      if (!unreachable.has(published.error) || approved === null) return null;
-      const { documentSeenAt, usedAt } = approved.value;
-      return clock() < (documentSeenAt ?? usedAt ?? 0) + unreachableMs ? approved.value : null;
+      if (published.ok) return published.value;
+      const known = unreachable.has(published.error) ? documents.get(id) : undefined;
+      return known !== undefined && elapsed() < known.fetchedAt + unreachableMs ? known.client : null;
     },
   };
 }

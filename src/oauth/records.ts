@@ -157,8 +157,6 @@ export const clients = defineRecordFamily("client", () => ({
   usedAt: z.number().nullable(),
   /** Registered by a holder of the registration token. */
   isVouchedFor: z.boolean().optional(),
-  /** When the metadata document was last read for its keys. */
-  documentSeenAt: z.number().optional(),
 }));
 
 /** A client of the authorization server. */
