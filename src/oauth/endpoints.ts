@@ -75,7 +75,7 @@ export function createEndpoints(options: SharedParts) {
   return {
     named: {
       metadata: createMetadataEndpoint(options),
-      jwks: createJwksEndpoint(signingKeys),
+      jwks: publishDocument(async () => ({ keys: await signingKeys.published() })), // RFC 7517 §5
       register: createRegisterEndpoint(options),
       token: createTokenEndpoint({
         ...options,
@@ -121,13 +121,16 @@ export function createEndpoints(options: SharedParts) {
 /** The profile of identity assertions (draft-ietf-oauth-identity-assertion-authz-grant §7.2). */
 const assertionProfile = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-const cacheControl = "public, max-age=300";
-
 /** Sent by MCP client libraries, which cannot hold a registration token, and not by ServiceNow, which can. */
 const mcpClientHeader = "mcp-protocol-version";
 
-function publicJson(body: unknown, vary?: string): Response {
-  return Response.json(body, { headers: { "cache-control": cacheControl, ...(vary === undefined ? {} : { vary }) } });
+/** A public document, with a life in caches that is shorter than the overlap of signing keys. */
+function publishDocument(documentOf: (request: Request) => unknown, vary?: string): Endpoint {
+  const headers = { "cache-control": "public, max-age=300", ...vary === undefined ? {} : { vary } };
+  return async (request) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? Response.json(await documentOf(request), { headers })
+      : wrongMethod("GET", "HEAD");
 }
 
 /** The metadata (RFC 8414 §2): exactly what exists, and no more. It serves every well-known path of the issuer alike. */
@@ -155,26 +158,9 @@ function createMetadataEndpoint(
     authorization_response_iss_parameter_supported: true, // RFC 9207 §3
   };
   const withRegistration = { ...document, registration_endpoint: `${issuer}/oauth/register` };
-  const documentFor = (request: Request): Response => {
-    switch (registration.mode) {
-      case "open":
-        return publicJson(withRegistration);
-      case "token":
-        return publicJson(request.headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
-      case "off":
-        return publicJson(document);
-    }
-  };
-  return (request) =>
-    request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD");
-}
-
-/** Builds the JWK set endpoint (RFC 7517 §5): public keys only, with a life in caches shorter than the overlap. */
-function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
-  return async (request) =>
-    request.method === "GET" || request.method === "HEAD"
-      ? publicJson({ keys: await signingKeys.published() })
-      : wrongMethod("GET", "HEAD");
+  if (registration.mode === "off") return publishDocument(() => document);
+  if (registration.mode === "open") return publishDocument(() => withRegistration);
+  return publishDocument(({ headers }) => headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
 }
 
 interface CredentialOptions extends AuthorizationServerOptions {
@@ -188,14 +174,25 @@ interface CredentialOptions extends AuthorizationServerOptions {
  * a few reads: no passphrase hash, no fetch; no credential is consumed, and the body stays readable.
  */
 function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
-  const { storage, clock, browsers, limits } = options;
+  const { storage, secrets, clock, browsers, limits, lifetimes, accessTokens } = options;
+  /** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
+  const grantIdOf = async (parameters: Parameters): Promise<string | null> => {
+    const code = (await authorizationCodes.read(storage, hashSecret(parameters.get("code") ?? "")))?.value;
+    if (code?.redeemedAt === null) return code.grantId;
+    const token = parameters.get("refresh_token") ?? parameters.get("token") ?? "";
+    const verified = await accessTokens.verify(token);
+    if (verified.ok) return verified.value.grantId;
+    const found = await findRefreshToken(storage, token);
+    const state = found && judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
+    return found !== null && (state === "current" || state === "grace") ? found.stored.value.id : null;
+  };
   return async (request) => {
     const browser = browsers.identify(request);
     if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
     if (request.method !== "POST") return null;
     const parameters = await readParameters(request.clone(), limits);
     if (!parameters.ok) return null;
-    const grantId = await grantIdOf(options, parameters.value);
+    const grantId = await grantIdOf(parameters.value);
     if (grantId !== null) return `grant ${grantId}`;
     const credentials = readCredentials(request, parameters.value);
     if (!credentials.ok || !("secret" in credentials.value)) return null;
@@ -204,24 +201,4 @@ function createCredentialKey(options: CredentialOptions): (request: Request) => 
       ? `client ${client.value.id}`
       : null;
   };
-}
-
-/** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
-async function grantIdOf(
-  { storage, secrets, clock, lifetimes, accessTokens }: CredentialOptions,
-  parameters: Parameters,
-): Promise<string | null> {
-  const code = parameters.get("code");
-  const stored = code === undefined ? null : await authorizationCodes.read(storage, hashSecret(code));
-  if (stored !== null && stored.value.redeemedAt === null) return stored.value.grantId;
-  const token = parameters.get("refresh_token") ?? parameters.get("token");
-  if (token === undefined) return null;
-  if (!token.startsWith("pcr_")) {
-    const verified = await accessTokens.verify(token);
-    return verified.ok ? verified.value.grantId : null;
-  }
-  const found = await findRefreshToken(storage, token);
-  if (found === null) return null;
-  const state = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
-  return state === "current" || state === "grace" ? found.stored.value.id : null;
 }

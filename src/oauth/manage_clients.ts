@@ -132,7 +132,7 @@ export async function approveClient(
   const unfit = scopeProblem(scope);
   if (unfit !== null) return failure({ field: "scope", message: unfit });
   return await retryOnConflict(async () => {
-    const stored = id === "" ? null : await clients.read(storage, id);
+    const stored = await clients.read(storage, id);
     if (stored === null || !isHeldClient(stored.value)) {
       return failure({ field: "id", message: "no client with this id waits for approval" });
     }
@@ -158,7 +158,7 @@ function summarise({ secretHash: _, ...summary }: Client): ClientSummary {
 
 /** Removes a client of any origin with everything it was granted; `false` when there is none. */
 export async function removeClient({ storage }: AdministrationOptions, id: string): Promise<boolean> {
-  const client = id === "" ? null : await clients.read(storage, id);
+  const client = await clients.read(storage, id);
   if (client === null) return false;
   // The client goes between two rounds: what it obtains during the first one is caught by the second.
   await deleteGrantsOf(storage, id);

@@ -58,7 +58,7 @@ export async function existingUserProblem(
   { storage }: Pick<AdministrationOptions, "storage">,
   name: string,
 ): Promise<UserProblem | null> {
-  return name === "" || await users.read(storage, name) === null ? noSuchUser(name) : null;
+  return await users.read(storage, name) === null ? noSuchUser(name) : null;
 }
 
 function takenName(name: string): UserProblem {
@@ -115,44 +115,52 @@ export async function resetUser(
 }
 
 /** Lets a user see and steer everything in the console, or no longer. Their sessions and tokens stay. */
-export function setAdministrator(
+export async function setAdministrator(
   { storage }: AdministrationOptions,
   { name, administrator }: { readonly name: string; readonly administrator: boolean },
 ): Promise<Result<UserSummary, UserProblem>> {
-  return retryOnConflict(async () => {
-    const stored = name === "" ? null : await users.read(storage, name);
-    if (stored === null) return failure(noSuchUser(name));
-    if (name === ownerId) return failure({ field: "name", message: "the owner is always an administrator" });
-    const changed = { ...stored.value, administrator };
-    const isStored = await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] });
-    return isStored ? success(summarise(changed)) : conflict;
-  });
+  const problem = await existingUserProblem({ storage }, name);
+  if (problem !== null) return failure(problem);
+  if (name === ownerId) return failure({ field: "name", message: "the owner is always an administrator" });
+  return await rewriteUser(storage, name, (user) => ({ ...user, administrator }));
 }
 
 /** Ends what acts for someone whom the company's provider does not vouch for any more. They may sign in there again. */
 export async function endAccessByProvider(options: AdministrationOptions, name: string): Promise<void> {
-  await changeUser(options, name, ({ company, ...user }) => ({
-    ...user,
-    ...company === undefined ? {} : { company: { ...company, endedAt: options.clock() } },
-  }));
+  const endedAt = options.clock();
+  await changeUser(
+    options,
+    name,
+    (user) => ({ ...user, ...user.company && { company: { ...user.company, endedAt } } }),
+  );
+}
+
+function rewriteUser(
+  storage: Storage,
+  name: string,
+  change: (user: User) => User,
+): Promise<Result<UserSummary, UserProblem>> {
+  return retryOnConflict(async () => {
+    const stored = await users.read(storage, name);
+    if (stored === null) return failure(noSuchUser(name));
+    const changed = change(stored.value);
+    const isDone = await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] });
+    return isDone ? success(summarise(changed)) : conflict;
+  });
 }
 
 /** Changes a user. The new epoch cuts off grants and tokens with that one commit; removing them afterwards is tidying, but for tokens without an epoch. */
-function changeUser(
+async function changeUser(
   { storage }: AdministrationOptions,
   name: string,
   change: (user: User) => User,
 ): Promise<Result<UserSummary, UserProblem>> {
-  return retryOnConflict(async (): Promise<Result<UserSummary, UserProblem> | typeof conflict> => {
-    const stored: Stored<User> | null = name === "" ? null : await users.read(storage, name);
-    if (stored === null) return failure(noSuchUser(name));
-    const changed = { ...change(stored.value), epoch: randomId() };
-    if (!await storage.commit({ checks: [unchanged(stored)], puts: [users.put(name, changed)] })) return conflict;
-    const index = await Array.fromAsync(subjectGrants.all(storage, name));
-    await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
-    await deleteOperatorTokensOf(storage, name);
-    return success(summarise(changed));
-  });
+  const changed = await rewriteUser(storage, name, (user) => ({ ...change(user), epoch: randomId() }));
+  if (!changed.ok) return changed;
+  const index = await Array.fromAsync(subjectGrants.all(storage, name));
+  await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
+  await deleteOperatorTokensOf(storage, name);
+  return changed;
 }
 
 function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): UserSummary {

@@ -109,7 +109,7 @@ export function summariseToken(
 
 /** Ends a token at once; `false` when there is none with that id. */
 export async function revokeOperatorToken({ storage }: AdministrationOptions, id: string): Promise<boolean> {
-  return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
+  return await storage.consume(operatorTokens.key(id)) !== null;
 }
 
 /** Ends all command-line tokens of a user. */

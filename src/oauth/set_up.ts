@@ -308,7 +308,7 @@ export async function listInvitations({ storage }: AdministrationOptions): Promi
 
 /** `false` when there is none any more. */
 export async function withdrawInvitation({ storage }: AdministrationOptions, id: string): Promise<boolean> {
-  return id !== "" && await storage.consume(invitations.key(id)) !== null;
+  return await storage.consume(invitations.key(id)) !== null;
 }
 
 /** Whether its maker is still an administrator and its user is as they were. */

@@ -137,15 +137,14 @@ const keySchema = z.lazy(() => {
 
 const jwksSchema = z.lazy(() => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) }));
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
-const looseSetSchema = z.lazy(() => z.object({ keys: z.array(z.unknown()) }));
 
 /** Whether a JWK set, given as JSON text or as a value, holds a private or symmetric key: no public place for one. */
 export function holdsSecretKey(source: unknown): boolean {
-  const parsed = looseSetSchema.safeParse(typeof source === "string" ? parseJson(source) : source);
-  return parsed.success &&
-    parsed.data.keys.some((key) =>
-      isObject(key) && (key["kty"] === "oct" || secretMembers.some((name) => Object.hasOwn(key, name)))
-    );
+  const set = typeof source === "string" ? parseJson(source) : source;
+  const keys = isObject(set) && Array.isArray(set["keys"]) ? set["keys"] : [];
+  return keys.some((key) =>
+    isObject(key) && (key["kty"] === "oct" || secretMembers.some((name) => Object.hasOwn(key, name)))
+  );
 }
 
 /** A set of public keys as it is stored. */
@@ -204,65 +203,43 @@ export async function resealSigningKeys(
 /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
 const newKeyLeadSeconds = 900;
 
-interface RotationPace {
-  /** How long a key verifies after the next one signs: the life of an access token. */
-  readonly overlapSeconds: number;
-  readonly leadSeconds?: number;
-}
-
-/** The outcome of a rotation. */
-type Rotation =
-  /** The new key is in the JWK set, and signs from then on. */
-  | {
-    readonly kind: "published";
-    readonly kid: string;
-    readonly signsFrom: number;
-    /** When the key before it verifies no more; `null` when there was none. */
-    readonly previousUntil: number | null;
-  }
-  /** Nothing was changed: another new key waits for its time already. */
-  | { readonly kind: "under_way"; readonly kid: string; readonly signsFrom: number };
-
-/** One key as lists show it. */
-interface SigningKeyState {
-  readonly kid: string;
-  readonly state: "published" | "active" | "retired";
-  readonly createdAt: number;
-  /** When a published key begins to sign, and the active one ends; `null` while nothing is planned. */
-  readonly changesAt: number | null;
-}
-
 /** Another instance's clock may be this far behind, and sign with the old key for so much longer. */
 const clockToleranceMs = 300_000;
 const maxWithdrawnKeys = 90; // one batch
 
-/** Publishes a new key, which signs when `leadSeconds` are over; a first key signs at once. One commit says it all. */
+/**
+ * Publishes a new key, which signs when `leadSeconds` are over; a first key signs at once. One commit says it all. Keys
+ * before it verify for `overlapSeconds` more: the life of an access token. `under_way`: nothing was changed, since
+ * another new key waits for its time already.
+ */
 export function rotateSigningKeys(
   options: SigningKeyOptions,
-  { overlapSeconds, leadSeconds = newKeyLeadSeconds }: RotationPace,
-): Promise<Rotation> {
+  { overlapSeconds, leadSeconds = newKeyLeadSeconds }: {
+    readonly overlapSeconds: number;
+    readonly leadSeconds?: number;
+  },
+) {
   const { storage, clock } = options;
-  return retryOnConflict(async (): Promise<Rotation | typeof conflict> => {
+  return retryOnConflict(async () => {
     const current = await currentSigningKey.read(storage, "kid");
     const now = clock();
     const next = current?.value.next;
-    if (next !== undefined && next.signsFrom > now) return { kind: "under_way", ...next };
+    if (next !== undefined && next.signsFrom > now) return { kind: "under_way" as const, ...next };
     const key = await makeSigningKey(options);
     const kid = current === null ? key.kid : signingKidAt(current.value, now);
     const signsFrom = current === null ? now : now + leadSeconds * 1_000;
-    const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMs;
+    const endsAt = signsFrom + overlapSeconds * 1_000 + clockToleranceMs;
     const previous = current === null ? null : await signingKeys.read(storage, kid);
     const rotated = await storage.commit({
       checks: [currentSigningKey.check(current, "kid")],
       puts: [
-        ...(previous === null ? [] : [signingKeys.put(kid, previous.value, previousUntil)]),
+        ...(previous === null ? [] : [signingKeys.put(kid, previous.value, endsAt)]),
         signingKeys.put(key.kid, key),
         currentSigningKey.put("kid", current === null ? { kid } : { kid, next: { kid: key.kid, signsFrom } }),
       ],
     });
-    return rotated
-      ? { kind: "published", kid: key.kid, signsFrom, previousUntil: previous === null ? null : previousUntil }
-      : conflict;
+    const previousUntil = previous === null ? null : endsAt;
+    return rotated ? { kind: "published" as const, kid: key.kid, signsFrom, previousUntil } : conflict;
   });
 }
 
@@ -287,20 +264,16 @@ export function replaceSigningKeys(
   });
 }
 
-/** The keys that there are, and in which part of their life each is. */
-export async function listSigningKeys(
-  { storage, clock }: Pick<SigningKeyOptions, "storage" | "clock">,
-): Promise<SigningKeyState[]> {
+/** The keys that there are, in which part of their life each is, and when that changes, where something is planned. */
+export async function listSigningKeys({ storage, clock }: Pick<SigningKeyOptions, "storage" | "clock">) {
   const current = await currentSigningKey.read(storage, "kid");
   if (current === null) return [];
   const active = signingKidAt(current.value, clock());
   const { next } = current.value;
   const waiting = next === undefined || next.kid === active ? null : next;
   const present = await signingKeys.list(storage, { limit: maxWithdrawnKeys });
-  return present.map(({ value: { kid, createdAt } }) => ({
-    kid,
-    createdAt,
-    state: kid === active ? "active" : kid === waiting?.kid ? "published" : "retired",
-    changesAt: kid === active || kid === waiting?.kid ? waiting?.signsFrom ?? null : null,
-  }));
+  return present.map(({ value: { kid, createdAt } }) => {
+    const state = kid === active ? "active" : kid === waiting?.kid ? "published" : "retired";
+    return { kid, createdAt, state, changesAt: state === "retired" ? null : waiting?.signsFrom ?? null };
+  });
 }
