@@ -28,18 +28,6 @@ interface ResponseTarget {
   readonly state: string | null;
 }
 
-/** Error codes of RFC 6749 §4.1.2.1, RFC 8707 §2 and OpenID Connect Core §3.1.2.6 that a client may be sent. */
-type AuthorizationError =
-  | "invalid_request"
-  | "unauthorized_client"
-  | "access_denied"
-  | "unsupported_response_type"
-  | "invalid_target"
-  | "login_required"
-  | "consent_required"
-  | "request_not_supported"
-  | "request_uri_not_supported";
-
 /** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
 function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters);
@@ -55,22 +43,13 @@ export function codeResponse(issuer: string, target: ResponseTarget, code: strin
 }
 
 /** Where the client receives errors. */
-function errorLocation(
-  issuer: string,
-  target: ResponseTarget,
-  { error, description }: { readonly error: AuthorizationError; readonly description: string },
-): string {
+function errorLocation(issuer: string, target: ResponseTarget, error: AuthorizationError, description: string): string {
   return locationOf(issuer, target, { error, error_description: description });
 }
 
-/** Redirects the browser with an error. */
-export function errorResponse(
-  issuer: string,
-  target: ResponseTarget,
-  error: AuthorizationError,
-  { description, status = 302 }: { readonly description: string; readonly status?: 302 | 303 },
-): Response {
-  return redirectResponse(status, errorLocation(issuer, target, { error, description }));
+/** Redirects the browser with the user's refusal; 303 as with a code. */
+export function deniedResponse(issuer: string, target: ResponseTarget): Response {
+  return redirectResponse(303, errorLocation(issuer, target, "access_denied", "The user denied access"));
 }
 
 // * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
@@ -92,9 +71,12 @@ const authorizationProblems = {
   foreign_resource: ["invalid_target", "The requested resource is not this server's"], // RFC 8707 §2
   // Consent is asked on every authorization.
   prompt_none: ["consent_required", "prompt=none cannot be satisfied"],
-} as const satisfies Readonly<Record<string, readonly [AuthorizationError, string]>>;
+} as const;
 
 type AuthorizationProblem = keyof typeof authorizationProblems;
+
+/** Error codes of RFC 6749 §4.1.2.1, RFC 8707 §2 and OpenID Connect Core §3.1.2.6 that a client may be sent. */
+type AuthorizationError = (typeof authorizationProblems)[AuthorizationProblem][0] | "access_denied" | "login_required";
 
 function findProblem(
   client: Client,
@@ -184,12 +166,13 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       const error = as ?? ofProblem;
       refused(error, problem);
       const description = error === "invalid_target" ? `${text}; it must be ${options.resource}` : text;
-      if (!await isStranger(options, client, target)) return errorResponse(issuer, target, error, { description });
+      const location = errorLocation(issuer, target, error, description);
+      if (!await isStranger(options, client, target)) return redirectResponse(302, location);
       return refusedRequestPage({
         clientName: client.name,
         domain: client.origin === "metadata_document" ? new URL(client.id).host : null,
         problem: description,
-        location: errorLocation(issuer, target, { error, description }),
+        location,
       });
     };
     const redirectUri = selectRedirectUri(parameters.value.get("redirect_uri"), client.redirectUris);

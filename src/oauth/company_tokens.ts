@@ -6,6 +6,7 @@
  *   the person, and an administrator for the client. No refresh token: the client brings another assertion.
  * - Logout tokens (OpenID Connect Back-Channel Logout 1.0): the provider says who signed out there.
  */
+import * as z from "zod";
 import { groupsIn, readPerson } from "./company/identity.ts";
 import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { admitPerson, userIdOf } from "./company_people.ts";
@@ -28,25 +29,36 @@ import { readForm } from "./request_body.ts";
 import { knownScopes, parseScope, usualScopes } from "./scope.ts";
 import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueGrant } from "./token.ts";
 
-type Claims = Readonly<Record<string, unknown>>;
-
-/** What an assertion says, verified. It is still to be used up. Times are milliseconds since the epoch. */
-interface IdentityAssertion {
-  readonly subject: string;
-  /** The scopes that the provider allows, as text; `null` where it does not limit them. */
-  readonly scope: string | null;
-  readonly tokenId: string;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  readonly claims: Claims;
-}
-
-/** Its id is remembered for so long; providers give five minutes. */
+/** An assertion's id is remembered for so long; providers give five minutes. */
 const maxLifetimeSeconds = 3_600;
-const maxIdCharacters = 255;
 
-function isId(value: unknown): value is string {
-  return typeof value === "string" && value !== "" && value.length <= maxIdCharacters;
+const idSchema = z.lazy(() => z.string().min(1).max(255));
+
+/** The claims that both kinds have; others are judged as they come. */
+const claimsSchema = z.lazy(() =>
+  z.looseObject({
+    iss: z.string(),
+    jti: idSchema,
+    iat: z.number(),
+    exp: z.number(),
+    sub: idSchema.optional(),
+    sid: idSchema.optional(),
+    scope: z.string().optional(),
+  })
+);
+
+type Claims = z.output<typeof claimsSchema>;
+
+/** The claims of a token of one of these types, signed by the provider. It is still to be used up. */
+async function verifyToken(
+  provider: Provider,
+  token: string,
+  types: Parameters<Provider["verify"]>[1],
+): Promise<Result<Claims, ProviderFault>> {
+  const verified = await provider.verify(token, types); // RFC 8725 §3.11
+  if (!verified.ok) return verified;
+  const parsed = claimsSchema.safeParse(verified.value.claims);
+  return parsed.success ? success(parsed.data) : failure("missing_claim");
 }
 
 /** Verifies an assertion that `clientId`, authenticated, presents here (MCP's §5.1, draft §4.4.1). */
@@ -54,12 +66,11 @@ async function verifyAssertion(
   { provider, issuer, isAcceptedResource }: AssertionOptions,
   assertion: string,
   clientId: string,
-): Promise<Result<IdentityAssertion, ProviderFault>> {
-  const verified = await provider.verify(assertion, ["oauth-id-jag+jwt"]); // RFC 8725 §3.11
+): Promise<Result<Claims & { readonly sub: string }, ProviderFault>> {
+  const verified = await verifyToken(provider, assertion, ["oauth-id-jag+jwt"]);
   if (!verified.ok) return verified;
-  const { claims } = verified.value;
-  const { sub, aud, client_id: namedClient, resource, scope, jti, iat, exp } = claims;
-  if (!isId(sub) || !isId(jti) || typeof iat !== "number" || typeof exp !== "number") return failure("missing_claim");
+  const { sub, aud, client_id: namedClient, resource, iat, exp } = verified.value;
+  if (sub === undefined) return failure("missing_claim");
   // One audience, so that no other server was meant too.
   const audiences = Array.isArray(aud) ? aud : [aud];
   if (audiences.length !== 1 || audiences[0] !== issuer) return failure("wrong_audience");
@@ -68,19 +79,17 @@ async function verifyAssertion(
   if (!resources.some((value) => typeof value === "string" && isAcceptedResource([value]))) {
     return failure("other_resource");
   }
-  if (scope !== undefined && typeof scope !== "string") return failure("malformed_token");
   // Draft §8.7.2: without a proof of the key, a bound assertion is not good. RFC 9396 §5: limits of unknown kinds count.
-  if (claims["cnf"] !== undefined || claims["authorization_details"] !== undefined) return failure("unsupported_limit");
-  if (exp - iat > maxLifetimeSeconds) return failure("lives_too_long");
-  const [issuedAt, expiresAt] = [iat * 1_000, exp * 1_000];
-  return success({ subject: sub, scope: scope ?? null, tokenId: jti, issuedAt, expiresAt, claims });
+  const { cnf, authorization_details: details } = verified.value;
+  if (cnf !== undefined || details !== undefined) return failure("unsupported_limit");
+  return exp - iat > maxLifetimeSeconds ? failure("lives_too_long") : success({ ...verified.value, sub });
 }
 
 type AssertionOptions = GrantTypeOptions & RecheckOptions;
 
 /** The grant type of identity assertions. */
 export function createAssertionGrant(options: AssertionOptions): GrantType {
-  const { storage, company, log } = options;
+  const { storage, log } = options;
   return async (client, parameters, { address }) => {
     const assertion = parameters.get("assertion");
     if (assertion === undefined) return failure("missing_assertion");
@@ -91,15 +100,15 @@ export function createAssertionGrant(options: AssertionOptions): GrantType {
       log.write("audit", "identity_assertion", { outcome: "refused", fault: reason, client: client.id, address });
       return failure(isOutage(reason) ? "provider_unavailable" : "invalid_identity_assertion");
     }
-    const use = useOnce({ issuer: company.issuer, kind: "assertion" }, verified.value);
+    const use = useOnce("assertion", verified.value);
     const account = await storage.get(use.check.key) === null ? await personOf(options, verified.value) : "replayed";
     if (account === "replayed") return failure("replayed_identity_assertion");
     if (account === null) return failure("person_not_admitted");
     // What the assertion, the request, the client, the person's groups and this installation all allow.
     const limits = [
       effectiveScopes(client.scopes),
-      ...[verified.value.scope, parameters.get("scope") ?? null]
-        .flatMap((text) => text === null ? [] : [effectiveScopes(parseScope(text))]),
+      ...[verified.value.scope, parameters.get("scope")]
+        .flatMap((text) => text === undefined ? [] : [effectiveScopes(parseScope(text))]),
       ...(account.mayGrant === null ? [] : [account.mayGrant]),
     ];
     const { scopes: offered = usualScopes } = options;
@@ -112,10 +121,11 @@ export function createAssertionGrant(options: AssertionOptions): GrantType {
 /** The person, made at first sight, whom the provider and our rules let in now; `null` for others. */
 async function personOf(
   options: AssertionOptions,
-  { subject, claims, issuedAt }: IdentityAssertion,
+  claims: Claims & { readonly sub: string },
 ): Promise<Account | null> {
   const { company, users, clock } = options;
-  const known = await users.lookUp(await userIdOf(options, subject));
+  const known = await users.lookUp(await userIdOf(options, claims.sub));
+  const issuedAt = claims.iat * 1_000;
   const { checkedAt = -Infinity, endedAt = -Infinity } = known?.company ?? {};
   if (issuedAt <= endedAt) return null; // the provider has ended their access since
   const saysGroups = groupsIn(claims, company.groupsClaim) !== undefined;
@@ -165,33 +175,21 @@ async function issue(
   });
 }
 
-/** Whom a logout token is about: a person, a session of theirs at the provider, or both. */
-interface LogoutToken {
-  readonly subject: string | null;
-  readonly session: string | null;
-  readonly tokenId: string;
-  readonly expiresAt: number;
-}
-
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout";
 
-/** Verifies a logout token for this client of the provider. It is still to be used up. */
+/** Verifies a logout token for this client of the provider: about a person, a session of theirs there, or both. */
 async function verifyLogoutToken(
   provider: Provider,
   token: string,
   clientId: string,
-): Promise<Result<LogoutToken, ProviderFault>> {
-  const verified = await provider.verify(token, ["logout+jwt", "jwt", null]); // §2.4: the type is recommended only
+): Promise<Result<Claims, ProviderFault>> {
+  const verified = await verifyToken(provider, token, ["logout+jwt", "jwt", null]); // §2.4: the type is recommended only
   if (!verified.ok) return verified;
-  const { aud, sub, sid, jti, iat, exp, events, nonce } = verified.value.claims;
+  const { aud, sub, sid, events, nonce } = verified.value;
   if (nonce !== undefined) return failure("nonce_in_logout_token"); // §2.4: so that no ID token passes for one
   if (!(Array.isArray(aud) ? aud : [aud]).includes(clientId)) return failure("wrong_audience");
   if (!isObject(events) || !isObject(events[logoutEvent])) return failure("no_logout_event");
-  if ((sub !== undefined && !isId(sub)) || (sid !== undefined && !isId(sid))) return failure("missing_claim");
-  if ((sub ?? sid) === undefined || !isId(jti) || typeof iat !== "number" || typeof exp !== "number") {
-    return failure("missing_claim");
-  }
-  return success({ subject: sub ?? null, session: sid ?? null, tokenId: jti, expiresAt: exp * 1_000 });
+  return (sub ?? sid) === undefined ? failure("missing_claim") : verified;
 }
 
 /** `POST /oauth/backchannel-logout` (§2.5): ends what acts for the person whom a logout token names. */
@@ -210,7 +208,7 @@ export function createBackchannelLogout(options: RecheckOptions): Endpoint {
       // §2.8: 400 too where the logout fails for another reason than the token
       return refuseStep(to, event, "invalid_logout_token", { fault: reason });
     }
-    const { check, put } = useOnce({ issuer: company.issuer, kind: "logout" }, verified.value);
+    const { check, put } = useOnce("logout", verified.value);
     if (!await storage.commit({ checks: [check], puts: [put] })) return refuseStep(to, event, "replayed_logout_token");
     const userId = await signedOutPerson(options, verified.value);
     if (userId !== null) {
@@ -227,12 +225,12 @@ export function createBackchannelLogout(options: RecheckOptions): Endpoint {
 }
 
 /** §2.6: by the subject, or by the session at the provider; `null` for one that is over here, which is no fault (§2.8). */
-async function signedOutPerson(options: RecheckOptions, { subject, session }: LogoutToken): Promise<string | null> {
-  if (subject !== null) {
-    const userId = await userIdOf(options, subject);
+async function signedOutPerson(options: RecheckOptions, { sub, sid = "" }: Claims): Promise<string | null> {
+  if (sub !== undefined) {
+    const userId = await userIdOf(options, sub);
     return await users.read(options.storage, userId) === null ? null : userId;
   }
-  const id = providerSessionId(options.company.issuer, session ?? "");
+  const id = providerSessionId(options.company.issuer, sid);
   return (await providerSessions.read(options.storage, id))?.value.userId ?? null;
 }
 
@@ -240,11 +238,8 @@ async function signedOutPerson(options: RecheckOptions, { subject, session }: Lo
 const usedProviderTokens = defineRecordFamily("used_provider_token", () => ({}));
 
 /** What a commit has to hold so that a token is used up by it, and by no other; of parallel ones the first wins. */
-function useOnce(
-  { issuer, kind }: { readonly issuer: string; readonly kind: "assertion" | "logout" },
-  { tokenId, expiresAt }: { readonly tokenId: string; readonly expiresAt: number },
-) {
-  const id = hashSecret(`${issuer}\n${kind}\n${tokenId}`);
-  const until = expiresAt + (clockToleranceSeconds + 1) * 1_000;
+function useOnce(kind: "assertion" | "logout", { iss, jti, exp }: Claims) {
+  const id = hashSecret(`${iss}\n${kind}\n${jti}`);
+  const until = (exp + clockToleranceSeconds + 1) * 1_000;
   return { check: usedProviderTokens.check(null, id), put: usedProviderTokens.put(id, {}, until) };
 }

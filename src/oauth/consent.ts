@@ -19,7 +19,7 @@ import {
   waitingListOf,
 } from "./records.ts";
 import type { Batch } from "../storage/mod.ts";
-import { codeResponse, errorResponse } from "./authorize.ts";
+import { codeResponse, deniedResponse } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./refusal.ts";
@@ -237,7 +237,7 @@ function codeOf({ secrets }: InteractionOptions, handle: string): string {
 function decisionResponse(options: InteractionOptions, handle: string, request: AuthorizationRequest): Response {
   return request.answered?.isAllowed
     ? codeResponse(options.issuer, request, codeOf(options, handle))
-    : errorResponse(options.issuer, request, "access_denied", { description: "The user denied access", status: 303 });
+    : deniedResponse(options.issuer, request);
 }
 
 /** The answer that the same browser got to the same decision on the same page; `null` for anything else. */

@@ -59,27 +59,16 @@ export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
 export function createPasswordHasher() {
   let running = 0;
   const waiting: (() => void)[] = [];
-  const enter = (): Promise<void> | "busy" | undefined => {
-    if (running < maxConcurrentHashes) {
-      running++;
-      return undefined;
-    }
-    if (waiting.length >= maxWaitingHashes) return "busy";
-    return new Promise((resolve) => waiting.push(resolve));
-  };
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) running--;
-    else next(); // hands its place on
-  };
   const run = async <T>(work: () => Promise<T>): Promise<T | "busy"> => {
-    const place = enter();
-    if (place === "busy") return "busy";
-    await place;
+    if (running < maxConcurrentHashes) running++;
+    else if (waiting.length >= maxWaitingHashes) return "busy";
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await work();
     } finally {
-      leave();
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next(); // hands its place on
     }
   };
   return {
@@ -188,14 +177,9 @@ const commonWords = new Set(
     "sysadmin system temp test tester testing thomas three tigger trustno1 trustno two user welcome whatever william winter " +
     "word world yankees you zaq").split(" "),
 );
-const famousPhrases = new Set([
-  "iloveyousomuch",
-  "nevergonnagiveyouup",
-  "opensesame",
-  "thequickbrownfox",
-  "thisismypassword",
-  "tobeornottobe",
-]);
+const famousPhrases = new Set(
+  "iloveyousomuch nevergonnagiveyouup opensesame thequickbrownfox thisismypassword tobeornottobe".split(" "),
+);
 const runs = [
   "abcdefghijklmnopqrstuvwxyz",
   "qwertyuiopasdfghjklzxcvbnm",
@@ -206,17 +190,8 @@ const runs = [
   "0123456789",
   "1234567890",
 ].flatMap((run) => [run, [...run].reverse().join("")]).map((run) => run.repeat(3));
-const lookalikes: Readonly<Record<string, string>> = {
-  "0": "o",
-  "1": "i",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-  "@": "a",
-  "$": "s",
-  "!": "i",
-};
+/** Signs, and the letters that they stand for. */
+const [signs, letters] = ["013457@$!", "oieastasi"];
 const minDistinctCharacters = 5;
 /** Longer passphrases are judged by their beginning, which bounds the work. */
 const maxJudgedCharacters = 128;
@@ -233,9 +208,12 @@ function isCommonPassphrase(passphrase: string): boolean {
   const isMostlyCompact = compact.length * 2 > text.length;
   if (isMostlyCompact && (runs.some((run) => run.includes(compact)) || isRepetition(compact))) return true;
   // Digits and signs around and between the words count for nothing; lookalikes of letters count as these.
-  return [text, text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "").replace(/[013457@$!]/g, (sign) => lookalikes[sign] ?? "")]
+  return [
+    text,
+    text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "").replace(/[013457@$!]/g, (sign) => letters[signs.indexOf(sign)] ?? ""),
+  ]
     .map((spelling) => spelling.replace(/[^\p{L}]/gu, ""))
-    .some((letters) => letters !== "" && (famousPhrases.has(letters) || consistsOfCommonWords(letters)));
+    .some((text) => text !== "" && (famousPhrases.has(text) || consistsOfCommonWords(text)));
 }
 
 /** One piece twice or more, the last time perhaps in part: `passwordpassword`, `abcabcab`. */

@@ -8,7 +8,6 @@ import { addressKey } from "../lib/network.ts";
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./refusal.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
-import type { Account } from "./manage_users.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   type AccountPage,
@@ -117,66 +116,48 @@ export function tooManyAttempts(retryAfterSeconds: number): string {
   }, then try again.`;
 }
 
-/** An attempt, from a browser at an address. */
-interface Attempt {
-  readonly browser: Browser;
-  readonly userName: string;
-  readonly passphrase: string;
-  readonly address: string;
-}
-
-/** How an attempt went. `user` is fit for the log: an unknown name is hidden in it. */
-type PassphraseOutcome =
-  | { readonly ok: true; readonly user: string; readonly account: Account }
-  | {
-    readonly ok: false;
-    readonly user: string;
-    readonly reason:
-      | "too_many_attempts"
-      | "busy"
-      | "unknown_user"
-      | "disabled_user"
-      | "wrong_passphrase"
-      | "no_argon2id";
-    /** Not judged: the caller has to wait. `null` for a wrong name or passphrase. */
-    readonly retryAfterSeconds: number | null;
-  };
-
 const busySeconds = 2;
 
-/** Checks a passphrase: behind the throttle, and without telling which names exist. */
-export async function verifyPassphrase(options: SignInOptions, attempt: Attempt): Promise<PassphraseOutcome> {
+/**
+ * Checks a passphrase: behind the throttle, and without telling which names exist. `user` is fit for the log: an unknown
+ * name is hidden in it. `retryAfterSeconds`: it was not judged, and the caller has to wait; `null` for a wrong name or
+ * passphrase.
+ */
+export async function verifyPassphrase(
+  options: SignInOptions,
+  { browser, userName, passphrase, address }: {
+    readonly browser: Browser;
+    readonly userName: string;
+    readonly passphrase: string;
+    readonly address: string;
+  },
+) {
   const { users, browsers, secrets, passwords, throttle } = options;
-  const { browser, userName, passphrase, address } = attempt;
   const account = await users.find(userName);
   const user = account === null ? hiddenText(secrets, userName) : account.id;
+  const refuse = (reason: string, retryAfterSeconds: number | null = null) =>
+    ({ ok: false, user, reason, retryAfterSeconds }) as const;
   const known = await browsers.isKnown(browser, userName);
   const throttleKey = known ? `browser ${browser.hash}` : addressKey(address);
   const admission = await throttle.begin(throttleKey, known);
-  if (!admission.ok) {
-    return { ok: false, user, reason: "too_many_attempts", retryAfterSeconds: admission.retryAfterSeconds };
-  }
+  if (!admission.ok) return refuse("too_many_attempts", admission.retryAfterSeconds);
   // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be
   // told apart.
   const hash = account?.passwordHash ?? noPassphrase;
   const isVerifiable = hash !== noPassphrase && await canVerify(hash);
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
-  if (verified === "busy") return { ok: false, user, reason: "busy", retryAfterSeconds: busySeconds };
+  if (verified === "busy") return refuse("busy", busySeconds);
   if (account === null || !isVerifiable || !verified) {
     const isDisabled = await users.whyOut(userName) === "disabled_user"; // for every refusal, so that none takes longer
-    const reason = account === null
-      ? isDisabled ? "disabled_user" : "unknown_user"
-      : isVerifiable || hash === noPassphrase
-      ? "wrong_passphrase"
-      : "no_argon2id";
-    return { ok: false, user, reason, retryAfterSeconds: null };
+    if (account === null) return refuse(isDisabled ? "disabled_user" : "unknown_user");
+    return refuse(isVerifiable || hash === noPassphrase ? "wrong_passphrase" : "no_argon2id");
   }
   await throttle.succeed(throttleKey, known);
   if (await isOutdatedHash(account.passwordHash)) {
     const renewed = await passwords.hash(passphrase);
     if (renewed !== "busy") await users.keepHash(account, renewed);
   }
-  return { ok: true, user, account };
+  return { ok: true, user, account } as const;
 }
 
 let decoy: Promise<string> | undefined;
