@@ -13,7 +13,7 @@ import { createSigningKeys } from "./signing_keys.ts";
 
 const loadCompanyCode = async () => ({
   ...await import("./company/provider.ts"),
-  ...await import("./company_recheck.ts"),
+  ...await import("./company_people.ts"),
 });
 
 /** A route, and its rate limit by address. */

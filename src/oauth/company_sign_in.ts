@@ -11,8 +11,7 @@ import { hashSecret, randomSecret } from "../lib/secrets.ts";
 import type { Browser } from "./browser_sessions.ts";
 import { type CompanyPerson, redeemCode } from "./company/identity.ts";
 import { outages, type ProviderProblem, reasonOf, type TokenFault } from "./company/provider.ts";
-import { admitPerson, linkPerson, unlinkOwner } from "./company_people.ts";
-import { type RecheckOptions, rememberSignIn } from "./company_recheck.ts";
+import { admitPerson, linkPerson, type RecheckOptions, rememberSignIn, unlinkOwner } from "./company_people.ts";
 import { createAssertionGrant, createBackchannelLogout } from "./company_tokens.ts";
 import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
 import {

@@ -9,14 +9,15 @@
 import * as z from "zod";
 import { groupsIn, readPerson } from "./company/identity.ts";
 import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
-import { admitPerson, userIdOf } from "./company_people.ts";
 import {
+  admitPerson,
   endPerson,
   isRecheckDue,
   providerSessionId,
   providerSessions,
   type RecheckOptions,
-} from "./company_recheck.ts";
+  userIdOf,
+} from "./company_people.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { isObject } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";

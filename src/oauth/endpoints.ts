@@ -1,6 +1,6 @@
 /** The authorization server's endpoints, and the functions that the console uses. */
 import { assertionGrantType } from "./company/settings.ts";
-import type { RecheckOptions } from "./company_recheck.ts";
+import type { RecheckOptions } from "./company_people.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";
