@@ -42,7 +42,7 @@ async function approveForAnHour(before: readonly Rule[]) {
   const log = { write: (_level: string, _event: string, fields?: LogFields) => void lines.push(fields), flush() {} };
   const rules = createRuleStore({ storage, clock, log });
   assert.ok(await rules.change(() => before, ada));
-  await putHeldCall(storage, waiting, { version: null });
+  await putHeldCall(storage, waiting, null);
   const decisions = createDecisions({ storage, clock, log, rules });
   const decision = { id: "call", effectDigest: "digest", approves: true, extent: "hour", word: "" } as const;
   assert.equal(await decisions.decide(decision, ada), "decided");

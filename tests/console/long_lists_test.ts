@@ -88,7 +88,7 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
       expiresAt: clock() + heldMs,
       state: "waiting" as const,
     };
-    assert.ok(await putHeldCall(storage, call, { version: null }));
+    assert.ok(await putHeldCall(storage, call, null));
   }
   const visitor = {
     userId: "owner",

@@ -84,22 +84,10 @@ export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall
   return calls.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
-/**
- * Stores a call unless it was changed since it was read (`version`; `null` for one that is not there yet), in the place
- * of another one where that is still as it was read.
- */
-export async function putHeldCall(
-  storage: Storage,
-  call: HeldCall,
-  { version, displaced = null }: { readonly version: string | null; readonly displaced?: StoredHeldCall | null },
-): Promise<boolean> {
+/** Stores a call unless it was changed since it was read (`version`; `null` for one that is not there yet). */
+export async function putHeldCall(storage: Storage, call: HeldCall, version: string | null): Promise<boolean> {
   const key = heldCallKey(call.id);
-  const others = displaced === null ? [] : [{ key: heldCallKey(displaced.call.id), version: displaced.version }];
-  return await storage.commit({
-    checks: [{ key, version }, ...others],
-    puts: [{ key, value: call, expiresAt: call.expiresAt }],
-    deletes: others.map((other) => other.key),
-  });
+  return await storage.commit({ checks: [{ key, version }], puts: [{ key, value: call, expiresAt: call.expiresAt }] });
 }
 
 /** Takes an approved call out, so that it runs once however many ask. */
@@ -108,43 +96,15 @@ export async function takeHeldCall(storage: Storage, { call, version }: StoredHe
   return await storage.commit({ checks: [{ key, version }], deletes: [key] });
 }
 
-/** Calls of one person that wait. */
+/** Calls of one person, and of one of their clients, that wait: none keeps all others from asking. */
 const maxOfPerson = 50;
+const maxOfClient = 25;
 
-type Asker = Pick<JudgedCall, "person" | "clientId">;
-
-/**
- * Where a new call goes: to a free place, to the place of another one, or nowhere. Where all are taken, the person with
- * the most gives way, and of a person the client with the most, but never below what the newcomer then has. The newest
- * call goes: the oldest may be in front of a person. What was decided stays.
- */
-export function placeFor(asker: Asker, held: readonly HeldCall[]): "free" | "none" | HeldCall {
-  const own = held.filter(({ person }) => person === asker.person);
-  if (own.length >= maxOfPerson) return displacedOf(own, asker);
-  if (held.length < maxHeldCalls) return "free";
-  const [most = []] = bySize(held, ({ person }) => person);
-  if (most[0]?.person === asker.person) return displacedOf(own, asker);
-  return most.length > own.length + 1 ? newestWaiting(bySize(most, ({ clientId }) => clientId)) : "none";
-}
-
-/** Among a person's own clients. */
-function displacedOf(own: readonly HeldCall[], { clientId }: Asker): "none" | HeldCall {
-  const ofClient = own.filter((call) => call.clientId === clientId).length;
-  const larger = bySize(own, (call) => call.clientId).filter((calls) => calls.length > ofClient + 1);
-  return newestWaiting(larger);
-}
-
-function newestWaiting(groups: readonly (readonly HeldCall[])[]): "none" | HeldCall {
-  for (const group of groups) {
-    const newest = group.filter(({ state }) => state === "waiting").sort((a, b) => b.createdAt - a.createdAt)[0];
-    if (newest !== undefined) return newest;
-  }
-  return "none";
-}
-
-/** The groups, the largest first. */
-function bySize(calls: readonly HeldCall[], keyOf: (call: HeldCall) => string): HeldCall[][] {
-  return [...Map.groupBy(calls, keyOf).values()].sort((a, b) => b.length - a.length);
+/** Whether a further call may wait. */
+export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clientId">, held: readonly HeldCall[]) {
+  const own = held.filter((call) => call.person === person);
+  return held.length < maxHeldCalls && own.length < maxOfPerson &&
+    own.filter((call) => call.clientId === clientId).length < maxOfClient;
 }
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
@@ -209,7 +169,7 @@ export function createDecisions(
           word: word.slice(0, maxWordCharacters).toWellFormed(),
           expiresAt: now + heldMs,
         };
-        if (!await putHeldCall(storage, call, found)) continue;
+        if (!await putHeldCall(storage, call, found.version)) continue;
         const lasts = approves && extent !== "once" &&
           await rules.change((all) => withPass(all, call, extent, now), decider);
         log.write("audit", "held_call", {

@@ -3,12 +3,12 @@
  * No answer of a client approves anything.
  */
 import {
+  hasPlace,
   type HeldCall,
   heldCallId,
   heldCallKey,
   heldMs,
   listHeldCalls,
-  placeFor,
   putHeldCall,
   readHeldCall,
   type StoredHeldCall,
@@ -125,13 +125,13 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   const { log, storage, pageUrl } = options;
   const id = heldCallId(call, input);
   // before anything is looked at: even when the answer comes must say nothing of what is there
-  if (!await hasPlace(storage, id, call)) return notHeld("too_many");
+  const mayWait = await readHeldCall(storage, id) !== null || hasPlace(call, await listHeldCalls(storage));
+  if (!mayWait) return notHeld("too_many");
   const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
   asking.catch(() => {}); // where the caller goes before it is known
   const decided = await waitForDecision({ id, tool: tool.name, asking }, context, options);
   if (typeof decided === "string") return notHeld(decided);
   if (decided === null) return waits(pageUrl, id);
-  const { person, clientId } = decided.call;
   if (decided.call.state === "denied") {
     return { ok: false, code: "denied_by_person", message: deniedWords(decided.call) };
   }
@@ -147,8 +147,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl, id);
   }
-  const fields = { held: id, tool: tool.name, user: person, client: clientId };
-  log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
+  log.write("audit", "held_call", { ...auditFields(decided.call), outcome: "runs", by: decided.call.decidedBy });
   return await tool.run(input, withoutQuestions(context));
 }
 
@@ -319,22 +318,13 @@ export async function ask(asked: AskedCall, options: AskOptions): Promise<Stored
     const found = await readHeldCall(storage, call.id);
     if (found?.call.state === "denied") return found;
     if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
-    const place = found === null ? placeFor(judged, await listHeldCalls(storage)) : "free";
-    if (place === "none") return "too_many";
-    const displaced = place === "free" ? null : await readHeldCall(storage, place.id);
-    if (displaced?.call.state === "approved") continue; // meanwhile
-    if (!await putHeldCall(storage, call, { version: found?.version ?? null, displaced })) continue;
-    note(log, found === null ? "waits" : "changed", call);
-    if (displaced !== null) note(log, "displaced", displaced.call);
+    if (found === null && !hasPlace(judged, await listHeldCalls(storage))) return "too_many";
+    if (!await putHeldCall(storage, call, found?.version ?? null)) continue;
+    log.write("audit", "held_call", { ...auditFields(call), outcome: found === null ? "waits" : "changed" });
     const stored = await readHeldCall(storage, call.id);
     if (stored !== null) return stored;
   }
   return "busy";
-}
-
-/** Whether the call waits already, or may begin to. */
-async function hasPlace(storage: Storage, id: string, judged: JudgedCall): Promise<boolean> {
-  return await readHeldCall(storage, id) !== null || placeFor(judged, await listHeldCalls(storage)) !== "none";
 }
 
 /** Whether the rule wants an administrator where the call was asked of the person. */
@@ -382,9 +372,8 @@ function cutMiddle(text: string, maxCharacters: number): string {
   return `${whole.slice(0, half)}\n[${left} characters are not shown here]\n${whole.slice(-half)}`.toWellFormed();
 }
 
-function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCall): void {
-  const { id, tool, person, clientId } = call;
-  log.write("audit", "held_call", { outcome, held: id, tool, user: person, client: clientId });
+function auditFields({ id, tool, person, clientId }: HeldCall) {
+  return { held: id, tool, user: person, client: clientId };
 }
 
 const denied: ToolOutcome = {
