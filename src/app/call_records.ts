@@ -1,7 +1,6 @@
 /** Records of calls: the log with its stored audit, the running calls, and how clients connect. */
 import type { AuditSettings } from "../audit/mod_settings.ts";
 import {
-  type AuditLine,
   type AuditParts,
   createAuditRecorder,
   limitStrangers,
@@ -39,7 +38,6 @@ export async function openCallRecords(
   const audit = startStoredAudit(config.audit, {
     ...parts,
     createId,
-    onRequest: (line) => live.noteEnd(line),
   });
   const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
   const steps = openStepLog({ ...parts, log: summarised, createId });
@@ -90,13 +88,11 @@ function startStoredAudit(
   parts: AuditParts & {
     readonly timers: Timers;
     readonly createId: () => string;
-    /** Is given the lines of requests too, stored or not. */
-    readonly onRequest: (line: AuditLine) => void;
     /** The time by which what is too old may be removed, where the wall clock can be trusted. */
     readonly steadyNow: () => number | null;
   },
 ): { readonly log: Log; readonly recordRequest: TakeAudit; readonly close: () => Promise<void> } {
-  const { log, clock, timers, steadyNow, onRequest } = parts;
+  const { log, clock, timers, steadyNow } = parts;
   let trimming: Promise<unknown> | null = null;
   let written = 0;
   const trim = (): void => {
@@ -110,15 +106,7 @@ function startStoredAudit(
     stopTrimming();
     await trimming;
   };
-  // Callers without a token are in the log alone: strangers do not fill the storage.
-  const takeRequest = (record: (line: AuditLine) => void): TakeAudit => (entry, params) => {
-    if (entry.subject === null) return;
-    const line = lineOfRequest(entry, params);
-    record(line);
-    onRequest(line);
-  };
-  if (settings.maxBytes === 0) return { log, recordRequest: takeRequest(() => {}), close: stop };
-
+  if (settings.maxBytes === 0) return { log, recordRequest() {}, close: stop };
   const recorder = createAuditRecorder({
     ...parts,
     holder: parts.createId(),
@@ -136,7 +124,10 @@ function startStoredAudit(
       },
       flush: () => log.flush(),
     },
-    recordRequest: takeRequest(recorder.record),
+    // Callers without a token are in the log alone: strangers do not fill the storage.
+    recordRequest: (entry, params) => {
+      if (entry.subject !== null) recorder.record(lineOfRequest(entry, params));
+    },
     async close() {
       await stop();
       await recorder.close();

@@ -9,16 +9,12 @@ import { readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
 import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
-import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
-import { hasNames } from "./config/directories.ts";
-import { identityOf } from "./workspaces.ts";
 import { examineNotices, upkeepFacts } from "./notices.ts";
-import { createToolListCost } from "./protocol_server.ts";
 
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
@@ -104,10 +100,8 @@ export interface ConsoleParts extends Parts {
   readonly steps: StepLog;
 }
 
-const loadExamination = loadOnce(() => import("./doctor.ts")); // hardly ever needed
-
 export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof openConsole>> {
-  const { serverUrl: issuer, authorizationServer, storage, clock, tools, takeOutDirectory } = parts;
+  const { serverUrl: issuer, authorizationServer, storage, clock } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);
   return openConsole({
@@ -121,21 +115,12 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     health: createConsoleHealth(config, parts),
     search: (filter, options) => searchAudit(storage, filter, options),
     callsOfDay: () => readCallsOfDay(storage, clock()),
-    toolListTokens: createToolListCost(tools),
     servicenow: parts.servicenow && { ...parts.servicenow.signIn, linkPath: `${basePathOf(issuer)}/servicenow/link` },
     companyLink: config.authorizationServer.company && `${basePathOf(issuer)}/oauth/company/link`,
     attempts: async (person, now) =>
       await reportAttempts(await parts.steps.read(), { now, person, nameOfClient: readName }),
-    async examine() {
-      const { examineArrival } = await loadExamination();
-      return await examineArrival(config, { serverUrl: issuer, storage });
-    },
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
     isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
     settings: config.inForce,
-    directories: !hasNames(config.workspace) || takeOutDirectory === undefined ? null : {
-      listed: () => config.workspace.directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),
-      takeOut: takeOutDirectory,
-    },
   });
 }

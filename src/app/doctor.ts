@@ -6,7 +6,7 @@ import { checksOf, examineDataDirectory, examineDisks, examineWorkspace, isFull 
 import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
-import { portOf, withoutBrackets } from "../lib/network.ts";
+import { withoutBrackets } from "../lib/network.ts";
 import { examineMetadata, examineNamedPort, examinePublicAddress } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
@@ -14,10 +14,9 @@ import { confinementWords, examineInstallation } from "./installation.ts";
 import { systemClock } from "../lib/time.ts";
 import { createModelClient } from "../llm/mod.ts";
 import { offerOf } from "../llm/mod_settings.ts";
-import type { Storage } from "../storage/mod.ts";
 import { listeningOn, portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
-import { hostAndPort, listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
+import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
@@ -52,19 +51,10 @@ export async function* examine(config: Config): AsyncGenerator<Check> {
   yield* examineWay(config, { serverUrl, isRunning });
 }
 
-interface Way {
-  readonly serverUrl: string;
-  readonly isRunning: boolean;
-  /** Where the caller has it open. */
-  readonly storage?: Storage;
-  /** Whether the address itself may be asked. */
-  readonly mayAsk?: boolean;
-}
-
 /** The way between clients and a running server: proxy, certificate, address, documents. */
 async function* examineWay(
   config: Config,
-  { serverUrl, isRunning, storage, mayAsk = true }: Way,
+  { serverUrl, isRunning }: { readonly serverUrl: string; readonly isRunning: boolean },
 ): AsyncGenerator<Check> {
   const { publicDomain, tls } = config.http;
   if (missesTrustProxy(config)) {
@@ -75,9 +65,8 @@ async function* examineWay(
   yield* examineRegistration(config);
   const certificate = publicDomain === undefined
     ? examineCertificate(tls, { serverUrl, clock: systemClock })
-    : examineStoredCertificate(config, publicDomain, storage);
+    : examineStoredCertificate(config, publicDomain);
   const isCertified = yield* looking("certificate", certificate, true);
-  if (!mayAsk) return;
   const isReachable = yield* looking("public address", examinePublicAddress(serverUrl, { isCertified }), true);
   if (publicDomain !== undefined && isRunning) {
     yield* looking("public address", examineNamedPort(publicDomain), undefined);
@@ -87,20 +76,6 @@ async function* examineWay(
   } else if (isReachable) {
     yield* looking("metadata", examineMetadata(serverUrl), undefined);
   }
-}
-
-/** The same, made by the server of itself. Where the wall keeps it from asking, a note says so. */
-export async function examineArrival(
-  config: Config,
-  { serverUrl, storage }: { readonly serverUrl: string; readonly storage: Storage },
-): Promise<readonly Check[]> {
-  const url = new URL(serverUrl);
-  const host = hostAndPort(url.hostname, portOf(url));
-  const mayAsk = Deno.permissions.querySync({ name: "net", host }).state === "granted";
-  const checks = await Array.fromAsync(examineWay(config, { serverUrl, isRunning: true, storage, mayAsk }));
-  if (mayAsk) return checks;
-  const text = `the server's own permissions forbid asking ${serverUrl}`;
-  return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
 }
 
 /** PORT, and HTTP_PORT of a public server. Says at its end whether a server of ours runs at the first. */

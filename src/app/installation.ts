@@ -42,8 +42,6 @@ export interface Parts extends Installation {
   readonly telemetry: Telemetry;
   readonly bounds: Bounds;
   readonly kernel?: KernelAccess | undefined;
-  /** Takes a directory that was added out of the workspace, and starts the server anew; absent where none can be. */
-  readonly takeOutDirectory?: (name: string) => void;
   /** Tools in addition to the configuration's; see docs/tools.md. */
   readonly extraTools: readonly Tool[];
 }

@@ -19,7 +19,6 @@ import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import type { Parts } from "./installation.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
 import { version } from "../lib/version.ts";
-import { effectiveScopes } from "../lib/scopes.ts";
 
 // Instructions for the client's model at the handshake, by what its token may do.
 
@@ -125,23 +124,4 @@ export function createProtocolServer(config: Config, parts: ProtocolServerParts)
     structuredResults: ["auto", "guide"].includes(config.mcp.compatibility) ? "auto" : "always",
     limits: bounds.mcp,
   });
-}
-
-// The cost of a client's tool list to its model, for the console: a close estimate.
-
-/** Characters of such a list to a token of today's models, measured by `deno task bench tokens`. */
-const charactersPerToken = 4.3;
-
-/** Estimates the tokens of `tools/list` for a token with these scopes. The schemas are made at the first use. */
-export function createToolListCost(tools: readonly Tool[]): (scopes: readonly string[]) => number {
-  let entries: readonly { readonly scopes: readonly string[]; readonly characters: number }[] | null = null;
-  return (scopes) => {
-    entries ??= createToolRegistry(tools).all().map(({ tool: { name, description, scopes }, inputSchema }) => ({
-      scopes,
-      characters: JSON.stringify({ name, description, inputSchema }).length,
-    }));
-    const held = effectiveScopes(scopes);
-    const listed = entries.filter((entry) => entry.scopes.every((scope) => held.has(scope)));
-    return Math.round(listed.reduce((sum, { characters }) => sum + characters, 0) / charactersPerToken);
-  };
 }

@@ -73,8 +73,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may use some
         log = stderrLog(config.server, writeLog);
-        const takeOutDirectory = (name: string): void => scope.postMessage({ kind: "take_out", name });
-        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort, takeOutDirectory };
+        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort };
         running = start(config, options, (message) => scope.postMessage(message));
         return;
       }

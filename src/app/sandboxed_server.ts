@@ -5,7 +5,7 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
-import { hasNames, readAdded, writeAdded } from "./config/directories.ts";
+import { hasNames } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { createProviderGateway } from "./provider_gateway.ts";
 import type { Answers, Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
@@ -90,12 +90,6 @@ export function startSandboxedServer(
           .then(answerTo(data.id));
       case "ask_provider":
         return void askProvider?.(data.question).then(answerTo(data.id));
-      case "take_out": {
-        const { dataDir } = config.storage;
-        const added = readAdded(dataDir);
-        if (isChangeable && added.ok) writeAdded(dataDir, added.value.filter(({ name }) => name !== data.name));
-        return;
-      }
       case "log":
         return void Promise.resolve(writeLog(data.lines)).then((isWritten) => answerTo(data.id)(isWritten ?? true));
       case "connected":

@@ -57,8 +57,6 @@ export type FromWorker =
   /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
   | (Question & { readonly id: number })
-  /** A person takes out a directory that was added to the workspace. */
-  | { readonly kind: "take_out"; readonly name: string }
   /** The first client that connected, as it calls itself. */
   | { readonly kind: "connected"; readonly name: string }
   | Ready

@@ -10,7 +10,7 @@
  */
 
 export { type AuditParts, readCallsOfDay, trimAudit } from "./chain.ts";
-export { type AuditLine, callEvent, emptyLine, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
+export { callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { LimitName, Metrics } from "./metrics.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";

@@ -12,6 +12,7 @@ import { quietCaller } from "../fixtures/quiet_context.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { principalOf } from "../workspace/call_tool.ts";
+import { noPart } from "../console/harness.ts";
 
 const order = "Developer Laptop for Petra Wolf, CHF 2,400";
 const orderTool = (more: Partial<Tool> = {}): Tool => ({
@@ -61,7 +62,8 @@ async function hold(tool: Tool) {
   const decisions = createDecisions({ storage, clock: Date.now, log, rules });
   while ((await decisions.waiting(ada)).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   const visit = { visitor: { ...ada, csrf: "c" }, query: new URLSearchParams(), now: Date.now(), href: () => "/" };
-  const page = (await decisionsSection(decisions).show(visit as unknown as Visit)).markup;
+  const parts = await decisionsSection(decisions, noPart).live?.(visit as unknown as Visit);
+  const page = parts?.["waiting"]?.markup ?? assert.fail();
   leaves.abort();
   const told = JSON.stringify(await answer);
   rules.close();

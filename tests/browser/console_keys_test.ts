@@ -30,12 +30,14 @@ chromiumTest(
     await page.getByLabel("Message to the agent (optional)").first().pressSequentially("add");
     assert.equal(await page.getByRole("article").count(), 2);
     await page.getByRole("heading", { level: 1 }).click();
-    await page.keyboard.press("j");
+    for (const key of ["j", "j", "d"]) await page.keyboard.press(key); // WCAG 2.1.4: none acts outside of a call
+    assert.equal(await page.getByRole("article").count(), 2);
+    await page.getByRole("article").first().focus();
     await page.keyboard.press("j");
     await page.keyboard.press("d");
     await page.getByText("Denied: file_write on b.txt").waitFor();
     assert.ok((await b.waiting).isError);
-    await page.keyboard.press("k");
+    await page.getByRole("article").first().focus();
     await page.keyboard.press("a");
     await page.getByText("Approved: file_write on a.txt").waitFor();
     assert.equal((await a.waiting).isError, false);

@@ -40,7 +40,7 @@ chromiumTest(
     await Promise.all(
       [
         { path: "connections", rows: "#grants tbody tr", next: "Used before these", size: 100, total: loadedGrants },
-        { path: "decisions", rows: "article", next: "Asked after these", size: 20, total: loadedHeldCalls },
+        { path: "decisions", rows: "article", next: "Asked after these", size: 10, total: loadedHeldCalls },
         { path: "rules", rows: ".rules > li", next: "none", size: loadedRules, total: loadedRules },
         { path: "activity?tool=file_edit", rows: "#ended tbody tr", next: "Older lines", size: 100, total: Infinity },
       ].map(async (list) => {

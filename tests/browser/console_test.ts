@@ -107,7 +107,7 @@ consoleTest(
       await first.goto(path);
       for (const each of await linksOf(first)) paths.add(each);
     }
-    for (const name of ["why", "servicenow", "people", "rules"]) {
+    for (const name of ["why", "people", "rules"]) {
       assert.ok(paths.has(`${server.url}/console/${name}`), name);
     }
     await registerHostileClient(server);

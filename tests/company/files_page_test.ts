@@ -1,8 +1,8 @@
 /** The console's Files is no way around what someone's groups let them allow. */
 import assert from "node:assert/strict";
-import { changeSection } from "../../src/console/pages/activity.ts";
-import { createChanges } from "../../src/console/pages/changes.ts";
+import { changeSection, createChanges } from "../../src/console/pages/changes.ts";
 import { filesSection } from "../../src/console/pages/files.ts";
+import { createOwnFiles } from "../../src/console/pages/own_files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { parseGroups } from "../../src/oauth/company/settings.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
@@ -42,7 +42,7 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       isUser: () => Promise.resolve(true),
     } as unknown as ConsoleSources;
     const changes = createChanges(sources);
-    const section = filesSection(sources, { changes, namesOf: () => Promise.resolve(new Map()) });
+    const section = filesSection(createOwnFiles(sources), changes, () => Promise.resolve(new Map()));
     await using harness = await startConsole([section, changeSection(changes, () => Promise.resolve(null))], {
       time,
       company,

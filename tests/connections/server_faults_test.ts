@@ -251,20 +251,6 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
   }
 });
 
-Deno.test("connections: the server tests itself behind its own wall, and is no client of its own", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: open });
-  const owner = createPerson(server.url);
-  await setUpOwner(owner, server);
-  const page = await openSignedIn(owner, `${server.url}/console/why`);
-  const tested = await owner.submit(page, {}, 'value="test"');
-  assert.equal(tested.status, 200, tested.html);
-  assert.match(tested.html, /<td[^>]*>metadata<\/td><td[^>]*>OK<\/td>/);
-  assert.doesNotMatch(tested.html, /cannot be examined|Does not work/);
-  const { html } = await owner.open(`${server.url}/console/why`);
-  assert.match(html, /No client has tried to connect/);
-});
-
 Deno.test({
   ...skippedUnless(
     ownMounts !== null,

@@ -12,7 +12,7 @@ Deno.test("changes of rules, undone changes and what is done to people name thei
   await desk.rule({ tool: "file_write", place: "secret", verdict: "deny" });
   await owner.submit(await desk.page("people"), { user: "ada" }, 'value="invite"');
   const lines = async (): Promise<readonly Record<string, unknown>[]> => {
-    const { html } = await openSignedIn(owner, `${server.url}/console/audit?download=audit`);
+    const { html } = await openSignedIn(owner, `${server.url}/console/activity?download=audit`);
     return html.split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
   };
   const lineOf = (event: string): Promise<Record<string, unknown>> =>
@@ -23,7 +23,7 @@ Deno.test("changes of rules, undone changes and what is done to people name thei
 
   const link = await until(
     "the change has its line",
-    async () => /href="(\/console\/change\?[^"]+)"/.exec((await desk.page("audit")).html)?.[1] ?? null,
+    async () => /href="(\/console\/change\?[^"]+)"/.exec((await desk.page("activity")).html)?.[1] ?? null,
   );
   const change = await owner.open(new URL(decodeEntities(link), server.url));
   assert.match((await owner.submit(change, {}, 'value="undo"')).html, /Undid file_write/);

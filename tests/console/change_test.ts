@@ -26,7 +26,7 @@ Deno.test("a change is shown from its line in the audit, and undone there, by it
   await call("file_edit", { path: "a <b>.txt", edits: [{ old_text: "one", new_text: "two" }] });
 
   const link = await until("the change has its line", async () => {
-    const { html } = await openSignedIn(owner, `${server.url}/console/audit`);
+    const { html } = await openSignedIn(owner, `${server.url}/console/activity`);
     return /href="(\/console\/change\?[^"]+)"/.exec(html)?.[1] ?? null;
   });
   const page = await owner.open(new URL(decodeEntities(link), server.url));
@@ -57,7 +57,7 @@ Deno.test("a change is the difference of the whole file, shown and undone by wha
   const { place, owner, server, call } = desk;
   const links = async (count: number): Promise<readonly string[]> =>
     await until("the changes have their lines", async () => {
-      const { html } = await desk.page("audit");
+      const { html } = await desk.page("activity");
       const found = Array.from(html.matchAll(/href="(\/console\/change\?[^"]+)"/g), ([, link = ""]) => link);
       return found.length >= count ? found.map(decodeEntities) : null;
     });
@@ -69,7 +69,7 @@ Deno.test("a change is the difference of the whole file, shown and undone by wha
   const [edit] = await links(1);
   const hunks = ({ html }: { html: string }) => Array.from(html.matchAll(/@@ [^@]* @@/g), ([hunk]) => hunk);
   assert.deepEqual(hunks(await open(edit)), ["@@ -2 +2 @@", "@@ -22 +22 @@", "@@ -42 +42 @@"]);
-  assert.match((await desk.page("audit")).html, />big\.txt<\/a>/);
+  assert.match((await desk.page("activity")).html, />big\.txt<\/a>/);
 
   await Deno.writeTextFile(`${place.workspaceDir}/big.txt`, `${lines.join("")}more\n`);
   const changed = await open(edit);

@@ -5,6 +5,7 @@ import { connectionsSection } from "../../src/console/pages/connections.ts";
 import { overviewSection } from "../../src/console/pages/overview.ts";
 import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
+import { type Html, html } from "../../src/lib/page.ts";
 import type { ConsoleSources, Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
@@ -19,6 +20,9 @@ import {
   startHarness,
   type TestBrowser,
 } from "../authorization_server/harness.ts";
+
+/** A part of a page where there is nothing to show. */
+export const noPart = (): Promise<Html> => Promise.resolve(html``);
 
 /** The harness of the authorization server, with the console mounted. */
 export interface ConsoleHarness extends Harness {
@@ -41,7 +45,6 @@ export async function startConsole(
     search: () => Promise.resolve({ lines: [], cursor: null }),
     callsOfDay: () => Promise.resolve([]),
     health: () => Promise.resolve([{ name: "Storage", state: "well", text: "Fine." }]),
-    toolListTokens: ({ length }: readonly string[]) => length * 100,
     servicenow: null,
     companyLink: null,
   } as unknown as ConsoleSources;
@@ -53,17 +56,10 @@ export async function startConsole(
     warnings: () => warnings,
     waiting: () => Promise.resolve(0),
     sections: [
-      overviewSection(sources, { connected: nothing, today: nothing }, {
-        id: "changes",
-        show: () => Promise.resolve(null),
-      }),
+      overviewSection(sources, { connected: nothing, today: nothing }, noPart),
       connectionsSection(sources, () => Promise.resolve(new Map())),
       peopleSection({ administration, signInIsElsewhere: false }),
-      settingsSection({
-        settings: [{ heading: "Address", name: "PORT", value: "3000", source: "default" }],
-        directories: null,
-        log: { write: () => {}, flush: () => {} },
-      }),
+      settingsSection({ settings: [{ heading: "Address", name: "PORT", value: "3000", source: "default" }] }),
       ...more,
     ],
   });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Decisions, HeldCall } from "../../src/console/approvals/decisions.ts";
 import { decisionsSection } from "../../src/console/pages/decisions.ts";
-import { act, signInTo, startConsole } from "./harness.ts";
+import { act, noPart, signInTo, startConsole } from "./harness.ts";
 
 const call: HeldCall = {
   ...{ id: "c", person: "owner", clientId: "x", clientName: "X", grantId: "g", tool: "file_write", places: [] },
@@ -26,7 +26,7 @@ Deno.test("an approval that lasts asks for the passphrase again, one of this cal
       return Promise.resolve("decided");
     },
   };
-  await using harness = await startConsole([decisionsSection(decisions)]);
+  await using harness = await startConsole([decisionsSection(decisions, noPart)]);
   const owner = await signInTo(harness);
   harness.time.now += 6 * 60_000;
   const fields = { act: "decide", call: "c", effect: "d" };

@@ -6,7 +6,7 @@ import { until } from "../fixtures/until.ts";
 import { callTool, createToken, type Desk, fileIn, startDesk } from "./desk.ts";
 
 const secretOfAda = `${ownerPassphrase} of ada`;
-const forAll = ["", "live", "connections", "why", "decisions", "audit", "change"];
+const forAll = ["", "activity", "connections", "why", "decisions", "change"];
 const forAdministrators = ["rules", "people", "settings"];
 
 async function inviteAda(desk: Desk, cookies: Map<string, string>): Promise<Person> {
@@ -38,7 +38,7 @@ Deno.test("pages, streams and downloads of a person have their own things, whate
   const own = adaCalls("file_delete", { path: "adas.txt" });
   const all = await until("both calls wait and all is stored", async () => {
     const page = await desk.page("decisions");
-    const audit = await desk.page("audit");
+    const audit = await desk.page("activity");
     const isThere = (html: string, words: string) => html.includes(`owned${words}`) && html.includes(`adas${words}`);
     return isThere(page.html, ".txt") && isThere(audit.html, "-missing.txt") ? { page, audit } : null;
   });
@@ -47,7 +47,7 @@ Deno.test("pages, streams and downloads of a person have their own things, whate
   const heldId = held?.[1] ?? held?.[2] ?? assert.fail(all.page.html);
   const effect = new RegExp(`${heldId}"><input[^>]*name="effect" value="([0-9a-f]+)"`).exec(all.page.html)?.[1] ?? "";
   const change = /change\?id=([^&"]+)&amp;person=owner"/.exec(all.audit.html)?.[1] ?? assert.fail(all.audit.html);
-  const running = /name="call" value="([^"]+)"/.exec((await desk.page("live")).html)?.[1] ?? "";
+  const running = /name="call" value="([^"]+)"/.exec((await desk.page("activity")).html)?.[1] ?? "";
   const tokens = (await desk.page("connections?person=owner")).html;
   const tokenId = /name="token" value="([0-9a-f]{32})"/.exec(tokens)?.[1] ?? assert.fail(tokens);
 
@@ -89,9 +89,9 @@ Deno.test("pages, streams and downloads of a person have their own things, whate
     const [section, fields] of [
       ["decisions", { act: "decide", call: heldId, effect, decision: "approve" }],
       ["decisions", { act: "decide", call: heldId, effect, decision: "deny" }],
-      ["live", { act: "cancel", call: running }],
-      ["live", { act: "pause", client: "portcullis-cli" }],
-      ["live", { act: "stop" }],
+      ["activity", { act: "cancel", call: running }],
+      ["activity", { act: "pause", client: "portcullis-cli" }],
+      ["activity", { act: "stop" }],
       ["connections", { act: "end", token: tokenId }],
       ["connections", { act: "end", grant: tokenId }],
       ["change", { act: "undo", id: change, person: "owner" }],

@@ -17,10 +17,10 @@ Deno.test("what is stopped gets and puts no file by a link, until calls run agai
     for (const answer of answers) await answer.body?.cancel();
     return answers.map(({ status }) => status);
   };
-  await desk.owner.submit(await desk.page("live"), {}, 'value="stop"');
+  await desk.owner.submit(await desk.page("activity"), {}, 'value="stop"');
   assert.deepEqual(await transfer(), [403, 403]);
   assert.equal(await isThere(desk, "b.txt"), false);
-  await desk.owner.submit(await desk.page("live"), {}, 'value="start"');
+  await desk.owner.submit(await desk.page("activity"), {}, 'value="start"');
   assert.deepEqual(await transfer(), [200, 201]);
 });
 
@@ -30,7 +30,7 @@ Deno.test("a transfer that runs ends when everything is stopped", async () => {
   const reader = (await fetch(await linkOf(desk, "file_read", "large"))).body?.getReader();
   assert.ok(reader);
   await reader.read();
-  await desk.owner.submit(await desk.page("live"), {}, 'value="stop"');
+  await desk.owner.submit(await desk.page("activity"), {}, 'value="stop"');
   await assert.rejects(async () => {
     while (!(await reader.read()).done);
   });
@@ -81,7 +81,7 @@ Deno.test("a running upload ends when a rule against it is made, or everything i
     const putting = fetch(url, { method: "PUT", body });
     await until("it runs", () => desk.server.stderr().split('"transfer_started"').length === (end === "rule" ? 2 : 3));
     if (end === "rule") await desk.rule({ place: "rule.bin", verdict: "deny" });
-    else await desk.owner.submit(await desk.page("live"), {}, 'value="stop"');
+    else await desk.owner.submit(await desk.page("activity"), {}, 'value="stop"');
     goOn.resolve();
     const response = await putting;
     assert.equal(response.status, 403, await response.text());
@@ -96,7 +96,7 @@ Deno.test("an upload by link is undone from its line of the audit", async () => 
   const response = await fetch(url, { method: "PUT", body: "new\n" });
   assert.equal(response.status, 200, await response.text());
   const link = await until("the audit has it", async () => {
-    const { html } = await desk.page("audit?text=transfer_ended");
+    const { html } = await desk.page("activity");
     return /href="([^"]*change[^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
   });
   const change = await desk.owner.open(new URL(link, desk.server.url));

@@ -137,24 +137,26 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
 
   async "calls that ended on one are on the Live page and in the audit of the other"({ a, b }) {
     await a.call("file_read", { filename: "only-on-a.txt" });
-    await pageWith(b, "live", /only-on-a\.txt/);
-    for (const look of [1, 2, 3]) assert.match((await b.page("live")).html, /only-on-a\.txt/, `still, look ${look}`);
-    await pageWith(b, "audit", /only-on-a\.txt/);
+    await pageWith(b, "activity", /only-on-a\.txt/);
+    for (const look of [1, 2, 3]) {
+      assert.match((await b.page("activity")).html, /only-on-a\.txt/, `still, look ${look}`);
+    }
+    await pageWith(b, "activity", /only-on-a\.txt/);
     await pageWith(b, "", /Calls by hour/);
     await pageWith(b, "", /Clients that called a tool in the last five minutes/);
   },
 
   async "a client that is paused on one, and a stop of everything, are refused by the other"({ a, b }) {
     const script = `<form method="post" action="/console/activity">${await csrfOf(b)}</form>`;
-    const live = { ...await b.page("live"), html: script };
+    const live = { ...await b.page("activity"), html: script };
     await b.owner.submit(live, { act: "pause", client: "portcullis-cli" });
     await until("the other refuses", async () => /paused/.test(await a.call("file_list", {})));
-    await a.owner.submit(await pageWith(a, "live", /value="resume"/), {}, 'value="resume"');
+    await a.owner.submit(await pageWith(a, "activity", /value="resume"/), {}, 'value="resume"');
     await until("the first lets it on", async () => /"isError":false/.test(await b.call("file_list", {})));
-    await a.owner.submit(await a.page("live"), {}, 'value="stop"');
+    await a.owner.submit(await a.page("activity"), {}, 'value="stop"');
     await until("the other refuses", async () => /stopped all calls/.test(await b.call("file_list", {})));
     assert.match((await b.page("settings")).html, /All calls are stopped/);
-    await b.owner.submit(await b.page("live"), {}, 'value="start"');
+    await b.owner.submit(await b.page("activity"), {}, 'value="start"');
     await until("the first lets them on", async () => /"isError":false/.test(await a.call("file_list", {})));
   },
 
@@ -206,7 +208,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
 };
 
 async function csrfOf({ page }: Instance): Promise<string> {
-  return /<input type="hidden" name="csrf"[^>]*>/.exec((await page("live")).html)?.[0] ?? assert.fail("no form");
+  return /<input type="hidden" name="csrf"[^>]*>/.exec((await page("activity")).html)?.[0] ?? assert.fail("no form");
 }
 
 async function testPair(

@@ -39,10 +39,10 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
 
   async "calls are counted, shown live, and kept in the audit, which is exported"({ call, pageWith, owner, url }) {
     assert.match(await call("file_write", { filename: "seen.txt", content: "one\n" }), /"isError":false/);
-    await pageWith("live", /seen\.txt/);
-    await pageWith("audit", /seen\.txt/);
+    await pageWith("activity", /seen\.txt/);
+    await pageWith("activity", /seen\.txt/);
     await pageWith("", /Calls by hour/);
-    const exported = await owner.open(`${url}/console/audit?download=audit`);
+    const exported = await owner.open(`${url}/console/activity?download=audit`);
     const lines = exported.html.trim().split("\n").map((line) => JSON.parse(line));
     assert.ok(lines.some(({ target }) => target?.includes("seen.txt")), exported.html);
   },
@@ -74,7 +74,7 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   },
 
   async "a change is undone from its line in the audit"({ owner, url, pageWith, call }) {
-    const { html } = await pageWith("audit?tool=file_edit", /href="\/console\/change\?[^"]+"/);
+    const { html } = await pageWith("activity?tool=file_edit", /href="\/console\/change\?[^"]+"/);
     const [, link = ""] = /href="(\/console\/change\?[^"]+)"/.exec(html) ?? [];
     const shown = await owner.open(new URL(decodeEntities(link), url));
     const undone = await owner.submit(shown, {}, 'value="undo"');
@@ -83,10 +83,10 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
   },
 
   async "everything is stopped, and runs again"({ owner, page, call }) {
-    await owner.submit(await page("live"), {}, 'value="stop"');
+    await owner.submit(await page("activity"), {}, 'value="stop"');
     assert.match(await call("file_list", {}), /stopped all calls/);
     assert.match((await page("settings")).html, /All calls are stopped/);
-    await owner.submit(await page("live"), {}, 'value="start"');
+    await owner.submit(await page("activity"), {}, 'value="start"');
     assert.match(await call("file_list", {}), /"isError":false/);
   },
 
@@ -129,13 +129,13 @@ Deno.test("Deno Deploy: the console's pages answer and act, and what they did ou
       JSON.stringify(await (await postMcp(url, toolCall(tool, input), { token })).json());
     const desk: Desk = { url, owner, masterKey, page, pageWith, call };
     for (const [name, run] of Object.entries(steps)) await test.step(name, () => run(desk));
-    await owner.submit(await page("live"), {}, 'value="stop"');
+    await owner.submit(await page("activity"), {}, 'value="stop"');
     assert.equal((await server.stop("SIGINT")).code, 0);
   }
   await using _server = await startDeployInstance(app);
   await test.step("switches, audit and people are there after the instance", async () => {
-    assert.match((await page("live")).html, /Stopped by owner/);
-    assert.match((await page("audit")).html, /seen\.txt/);
+    assert.match((await page("activity")).html, /Stopped by owner/);
+    assert.match((await page("activity")).html, /seen\.txt/);
     assert.match((await page("people")).html, /ada/);
   });
   await test.step("a connection is ended", async () => {

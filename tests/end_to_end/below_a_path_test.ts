@@ -126,7 +126,16 @@ for (const [program, start, kinds] of proxies) {
         assert.equal(await (await fetch(link)).text(), "below");
         await client.close();
 
-        const places = ["", "/", "/mcp", "/setup?ready", "/oauth/grants", "/console", "/console/audit", "/console/why"];
+        const places = [
+          "",
+          "/",
+          "/mcp",
+          "/setup?ready",
+          "/oauth/grants",
+          "/console",
+          "/console/activity",
+          "/console/why",
+        ];
         for (const path of [...places, "/oauth/consent?request=x", "/not-there", "/setup?code=x"]) {
           const page = await openSignedIn(owner, `${serverUrl}${path}`);
           assert.match(page.headers.get("content-type") ?? "", /html/, path);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { argumentsInShort, openLive } from "../../src/console/live/live.ts";
-import { lineOfRequest } from "../../src/audit/line.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
@@ -39,7 +38,6 @@ async function startInstance(storage: Storage, log: Log = { write: () => {}, flu
     storage,
     tools: createToolRegistry([...harnessTools(), linger]),
     callWatch: live.callWatch,
-    audit: (entry, params) => live.noteEnd(lineOfRequest(entry, params)),
   });
   return { live, mcp };
 }
@@ -54,7 +52,7 @@ Deno.test("a call that runs is seen with its arguments cut short, and has ended 
   const { live, mcp } = await startInstance(createMemoryStorage());
   const answer = mcp.post(slow);
   const [call = assert.fail()] = await until("the call", async () => {
-    const { calls } = await live.view();
+    const calls = await live.view();
     return calls.length === 1 && calls;
   });
   assert.deepEqual([call.person, call.client, call.tool, call.target], ["user-1", "client-1", "linger", "notes/a.md"]);
@@ -64,9 +62,7 @@ Deno.test("a call that runs is seen with its arguments cut short, and has ended 
     isError: true,
     text: "An administrator of this server stopped this call. Do not repeat it; tell your user.",
   });
-  const { calls, ended } = await live.view();
-  assert.deepEqual(calls, []);
-  assert.deepEqual([ended[0]?.tool, ended[0]?.outcome], ["linger", "stopped"]);
+  assert.deepEqual(await live.view(), []);
   assert.equal(await live.cancel(call.id, "owner"), false);
   live.close();
 });
@@ -76,12 +72,11 @@ Deno.test("the calls of another instance are seen, and cancelled there", async (
   const [first, second] = [await startInstance(storage), await startInstance(storage)];
   const answer = first.mcp.post(slow);
   const [call = assert.fail()] = await until("the call", async () => {
-    const { calls } = await second.live.view();
+    const calls = await second.live.view();
     return calls.length === 1 && calls;
   });
   assert.equal(await second.live.cancel(call.id, "owner"), true);
   assert.equal((await textOf(await answer)).isError, true);
-  assert.equal((await second.live.view()).ended[0]?.outcome, "stopped");
   first.live.close();
   second.live.close();
 });
@@ -90,7 +85,7 @@ Deno.test("the switch stops every call on every instance, those that run too, ov
   const storage = createMemoryStorage();
   const [first, second] = [await startInstance(storage), await startInstance(storage)];
   const running = first.mcp.post(slow);
-  await until("the call", async () => (await first.live.view()).calls.length === 1);
+  await until("the call", async () => (await first.live.view()).length === 1);
   await second.live.stopAll("owner");
   assert.equal((await textOf(await running)).isError, true);
   const stopped = "An administrator of this server has stopped all calls. Do not repeat the call; tell your user.";

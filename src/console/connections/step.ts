@@ -33,7 +33,7 @@ export const stepKinds = [
 
 export type StepKind = typeof stepKinds[number];
 
-const optionalText = () => z.string().max(200).nullable();
+const optionalText = () => z.string().nullable().default(null);
 
 const stepSchema = z.lazy(() =>
   z.object({
@@ -51,7 +51,7 @@ const stepSchema = z.lazy(() =>
     /** The client's id. */
     client: optionalText(),
     /** The grant, or the token of the command line: two that share a client's id differ in it. */
-    grant: optionalText().default(null),
+    grant: optionalText(),
     /** What it calls itself when it registers, and at `initialize`. */
     name: optionalText(),
     person: optionalText(),
@@ -71,35 +71,21 @@ const stepSchema = z.lazy(() =>
   })
 );
 
-export type Step = z.infer<typeof stepSchema>;
+export type Step = z.output<typeof stepSchema>;
 
 /** What a step is made of; everything else is absent. */
-export type NewStep = Pick<Step, "kind" | "outcome"> & Partial<Omit<Step, "time" | "last" | "count">>;
+export type NewStep = Omit<z.input<typeof stepSchema>, "time" | "last" | "count">;
 
 /** A step that was made now, once. */
 export function makeStep(time: number, given: NewStep): Step {
-  return { ...absent, ...given, time, last: time, count: 1 };
+  return stepSchema.parse({ ...given, time, last: time, count: 1 });
 }
 
-const absent = {
-  reason: null,
-  address: null,
-  agent: null,
-  client: null,
-  grant: null,
-  name: null,
-  person: null,
-  path: null,
-  host: null,
-  sign: null,
-} as const;
+const saying = ["kind", "outcome", "reason", "address", "agent", "client", "path", "host", "sign", "grant"] as const;
 
 /** Whether a step says nothing that another does not say. */
 function isRepeat(step: Step, of: Step): boolean {
-  return step.kind === of.kind && step.outcome === of.outcome && step.reason === of.reason &&
-    step.address === of.address && step.agent === of.agent && step.client === of.client && step.path === of.path &&
-    step.host === of.host && step.sign === of.sign && step.grant === of.grant &&
-    (step.kind !== "registration" || step.name === of.name);
+  return saying.every((name) => step[name] === of[name]) && (step.kind !== "registration" || step.name === of.name);
 }
 
 /** The network that a step came from; calls have none. */
@@ -169,7 +155,6 @@ export function openStepLog(
   let ratesFrom = -Infinity;
   let stopTimer: (() => void) | undefined;
   const unsaved = new Set<Segment>();
-  let expired: StorageKey[] = [];
   let isFailing = false;
   let isClosed = false;
 
@@ -190,11 +175,8 @@ export function openStepLog(
     const order = String(latest - Math.floor(now)).padStart(15, "0");
     const segment = { key: [family, order, `${instance}-${segments.length}`] as const, startedAt: now, steps: [] };
     segments.push(segment);
-    while (segments.length > maxOwnSegments) {
-      const oldest = segments.shift();
-      if (oldest === undefined) break;
-      unsaved.delete(oldest);
-      expired.push(oldest.key);
+    for (const { key } of segments.splice(0, segments.length - maxOwnSegments)) {
+      storage.commit({ deletes: [key] }).catch(() => {}); // it expires
     }
     return segment;
   };
@@ -204,20 +186,16 @@ export function openStepLog(
   const store = joinNext(async (): Promise<void> => {
     stopTimer?.();
     stopTimer = undefined;
-    const chosen = [...unsaved];
-    const deletes = expired;
+    const chosen = [...unsaved].filter((segment) => segments.includes(segment));
     unsaved.clear();
-    expired = [];
     try {
       // One by one: an entry has a largest size, and a batch too.
       for (const { key, steps, startedAt } of chosen) {
         await storage.commit({ puts: [{ key, value: { steps }, expiresAt: startedAt + keptMs }] });
       }
-      if (deletes.length > 0) await storage.commit({ deletes });
       isFailing = false;
     } catch (error) {
-      for (const segment of chosen) if (segments.includes(segment)) unsaved.add(segment);
-      expired = [...deletes, ...expired].slice(-maxOwnSegments);
+      for (const segment of chosen) unsaved.add(segment);
       if (!isFailing) log.write("warn", "connection_steps_not_stored", { error: String(error) });
       isFailing = true;
       storeSoon();

@@ -1,6 +1,6 @@
 /** The running calls of every instance, as the console shows and stops them. */
 import * as z from "zod";
-import { type AuditLine, touchedBy } from "../../audit/mod.ts";
+import { touchedBy } from "../../audit/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { CallWatch, WatchedCall } from "../../mcp/mod.ts";
@@ -33,21 +33,17 @@ export async function openLive(options: LiveOptions) {
   );
   const report = (cancel: string | null): InstanceReport => {
     const cancelled = cancel !== null && table.cancel(cancel);
-    return { instance, calls: table.list(), ended: table.ended(), cancelled };
+    return { instance, calls: table.list(), cancelled };
   };
   const others = hasOthers ? createOtherInstances(options, instance, report) : null;
   await switches.load();
   return {
     /** For the protocol server. */
     callWatch: { refusal: switches.refusal, enter: table.enter } satisfies CallWatch,
-    noteEnd: table.noteEnd,
-    /** The calls of all instances that answered: those that run, the oldest first, and those that ended, the newest first. */
-    async view() {
+    /** The calls that run on all instances that answered, the oldest first. */
+    async view(): Promise<readonly LiveCall[]> {
       const reports = [report(null), ...await others?.ask(null) ?? []];
-      return {
-        calls: reports.flatMap(({ calls }) => calls).sort((a, b) => a.since - b.since),
-        ended: reports.flatMap(({ ended }) => ended).sort((a, b) => b.time - a.time),
-      };
+      return reports.flatMap(({ calls }) => calls).sort((a, b) => a.since - b.since);
     },
     /** Cancels a call on the instance where it runs; `false` when it has ended. */
     async cancel(id: string, by: string): Promise<boolean> {
@@ -70,22 +66,6 @@ export async function openLive(options: LiveOptions) {
   };
 }
 
-const optionalText = z.lazy(() => z.string().nullable());
-
-const endedCall = z.lazy(() =>
-  z.object({
-    time: z.number(),
-    person: optionalText,
-    client: optionalText,
-    tool: optionalText,
-    target: optionalText,
-    outcome: optionalText,
-    code: optionalText,
-    change: optionalText,
-    durationMs: z.number().nullable(),
-  })
-);
-
 const instanceReport = z.lazy(() =>
   z.object({
     instance: z.string(),
@@ -96,13 +76,12 @@ const instanceReport = z.lazy(() =>
       client: z.string(),
       /** The tool; for other requests the method. */
       tool: z.string(),
-      target: optionalText,
+      target: z.string().nullable(),
       /** As JSON, cut short. */
       arguments: z.string(),
       /** Milliseconds since the epoch. */
       since: z.number(),
     })).readonly(),
-    ended: z.array(endedCall).readonly(),
     /** Whether it cancelled the call that the question named. */
     cancelled: z.boolean(),
   })
@@ -110,23 +89,19 @@ const instanceReport = z.lazy(() =>
 
 type InstanceReport = z.infer<typeof instanceReport>;
 type LiveCall = Readonly<InstanceReport["calls"][number]>;
-type EndedCall = Readonly<z.infer<typeof endedCall>>;
 
 const maxListed = 200;
-const maxEnded = 100;
 const maxTextCharacters = 60;
 const maxArgumentCharacters = 300;
 const maxArguments = 12;
 
-/** The calls that run in this process, and those that have just ended: bounded, and not stored. */
+/** The calls that run in this process. */
 function createCallTable(instance: string, clock: Clock) {
   const running = new Map<
     string,
     { readonly call: WatchedCall; readonly since: number; readonly cancel: () => void }
   >();
-  const ended: AuditLine[] = [];
   let entered = 0;
-  let nextEnd = 0;
   return {
     /** The oldest first. */
     list: (): readonly LiveCall[] =>
@@ -142,17 +117,10 @@ function createCallTable(instance: string, clock: Clock) {
           since,
         };
       }),
-    /** The newest first. */
-    ended: (): readonly EndedCall[] =>
-      [...ended.slice(nextEnd), ...ended.slice(0, nextEnd)].reverse().map((line) => endedCall.parse(line)),
     enter(call: WatchedCall, cancel: () => void): () => void {
       const id = `${instance}-${++entered}`;
       running.set(id, { call, since: clock(), cancel });
       return () => running.delete(id);
-    },
-    noteEnd(line: AuditLine): void {
-      ended[nextEnd] = line;
-      nextEnd = (nextEnd + 1) % maxEnded;
     },
     /** `false` when no call of this process has the id. */
     cancel(id: string): boolean {
@@ -233,9 +201,12 @@ export function createCallSwitches(
   const change = async (
     event: string,
     fields: { readonly user: string; readonly client?: string },
-    next: (before: SwitchState) => SwitchState,
+    next: (before: SwitchState) => Partial<SwitchState>,
   ): Promise<void> => {
-    const changed = await changeEntry(storage, key, (value) => next(parse(value)));
+    const changed = await changeEntry(storage, key, (value) => {
+      const before = parse(value);
+      return { ...before, ...next(before) };
+    });
     if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
     log.write("audit", event, fields);
   };
@@ -252,21 +223,14 @@ export function createCallSwitches(
       return pausedClients.has(clientId) ? pausedWords : null;
     },
     stopAll: (by: string) =>
-      change("calls_stopped", { user: by }, ({ stopped, paused }) => ({
-        stopped: stopped ?? { at: clock(), by },
-        paused,
-      })),
-    resumeAll: (by: string) => change("calls_resumed", { user: by }, ({ paused }) => ({ stopped: null, paused })),
+      change("calls_stopped", { user: by }, ({ stopped }) => ({ stopped: stopped ?? { at: clock(), by } })),
+    resumeAll: (by: string) => change("calls_resumed", { user: by }, () => ({ stopped: null })),
     pauseClient: (client: string, by: string) =>
-      change("client_paused", { user: by, client }, ({ stopped, paused }) => ({
-        stopped,
+      change("client_paused", { user: by, client }, ({ paused }) => ({
         paused: [...without(paused, client), { client, at: clock(), by }].slice(-maxPausedClients),
       })),
     resumeClient: (client: string, by: string) =>
-      change("client_resumed", { user: by, client }, ({ stopped, paused }) => ({
-        stopped,
-        paused: without(paused, client),
-      })),
+      change("client_resumed", { user: by, client }, ({ paused }) => ({ paused: without(paused, client) })),
     close: () => watch.stop(),
   };
 }

@@ -1,18 +1,15 @@
 /**
- * Activity: calls that run, then what was done, by whom and with which outcome. Searched page by page, and exported as
- * JSON Lines.
+ * Activity: calls that run, with what stops them, then what was done, by whom and with which outcome. Searched page by
+ * page, and exported as JSON Lines.
  */
-import { type AuditFilter, callEvent, emptyLine, type FoundLine, type FoundPage } from "../../audit/mod.ts";
+import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
-import type { Visitor } from "../../oauth/mod.ts";
-import { type Changes, missingScope, whoseOf } from "./changes.ts";
 import {
+  type Act,
   ago,
   choiceField,
   type ConsoleSources,
   dataTable,
-  differenceBlock,
-  doneOr,
   duration,
   exactly,
   outcomeBadge,
@@ -24,7 +21,6 @@ import {
   type Visit,
 } from "./section.ts";
 import { actButton } from "./frame.ts";
-import { createRunning, type EndedCall } from "./running.ts";
 
 const linesOfPage = 100;
 const linesOfExportPage = 500;
@@ -36,57 +32,162 @@ const periods: readonly (readonly [value: string, words: string, ms: number])[] 
   ["1d", "The last day", 24 * hour],
   ["7d", "The last week", 168 * hour],
 ];
-const outcomes = ["ok", "refused", "failed", "cancelled"];
-/** A call that ended is stored by then. */
-const settledMs = 30_000;
+const outcomes = [
+  ["", "Any"],
+  ...["ok", "refused", "failed", "cancelled"].map((each) => [each, each] as const),
+] as const;
 const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
+
+const stoppedShown = 5;
+
+type RunningCalls = Awaited<ReturnType<ConsoleSources["live"]["view"]>>;
+type NameOf = (clientId: string) => string;
 
 /** What the clients of a page are called, by id. */
 type NamesOf = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
-/** Calls that run, and below them what was done. Everyone but administrators finds their own. */
+/** Calls that run, and below them what was done. Everyone but administrators sees and cancels their own. */
 export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Section {
-  const { search } = sources;
-  const running = createRunning(sources);
-  const look = async (visit: Visit) => {
-    const [{ parts, ended }, page] = await Promise.all([
-      running.look(visit),
-      search(filterOf(visit), { limit: linesOfPage, cursor: visit.query.get("cursor") ?? undefined }),
-    ]);
-    const isNewest = Object.keys(given(visit)).length === 0 && !visit.query.has("cursor");
-    const lines = isNewest ? withNewest(page.lines, ended, visit.now) : page.lines;
-    const names = await namesOf([...new Set(lines.flatMap(({ client }) => client ?? []))]);
-    return { parts: { ...parts, ended: linesPart({ ...page, lines }, names, visit) }, names };
-  };
+  const { search, live, administration } = sources;
+  const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
+  const switching = (
+    done: string,
+    change: (by: string, form: URLSearchParams) => Promise<void>,
+    confirm: string | null = null,
+  ): Act => ({
+    done,
+    forAdministrators: true,
+    confirm: () => confirm,
+    async run({ visitor, form }) {
+      await change(visitor.userId, form);
+      return "done";
+    },
+  });
   return {
     name: "activity",
     title: "Activity",
-    formerly: ["live", "audit"],
-    headerPart: running.stopButton,
-    live: async (visit) => (await look(visit)).parts,
-    async show(visit) {
-      const { parts: { ended, ...parts }, names } = await look(visit);
-      const { running: now, ...above } = parts;
+    headerPart: (visit) =>
+      visit.visitor.isAdministrator && live.switches.stopped === null
+        ? actButton(visit, "activity", "stop", "Stop", { kind: "danger", name: "Stop everything" })
+        : null,
+    async live(visit) {
+      const { isAdministrator, userId } = visit.visitor;
+      const cursor = visit.query.get("cursor") ?? undefined;
+      const [calls, page] = await Promise.all([
+        live.view(),
+        search(filterOf(visit), { limit: linesOfPage, cursor }),
+      ]);
+      const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
+      const seen = calls.filter(({ person }) => isAdministrator || person === userId);
+      return {
+        switches: isAdministrator ? switchesPart(live, visit, nameOf) : html``,
+        running: runningTable(seen, visit, nameOf),
+        ended: linesPart(page, names, visit),
+      };
+    },
+    async show(visit, { switches, running, ended }) {
+      const { isAdministrator, userId } = visit.visitor;
+      const { grants } = await administration.access(isAdministrator ? null : userId);
+      const chosen = given(visit)["client"] ?? "";
+      const clients = new Map([
+        ["", "Any"],
+        ...grants.map(({ clientId, clientName }) => [clientId, clientName] as const),
+      ]);
+      if (!clients.has(chosen)) clients.set(chosen, nameOf(chosen));
       return html`
-        ${Object.entries(above).map(([id, part]) => html`<div id="${id}">${part}</div>`)}
-        <h2>Running now</h2><div id="running">${now}</div>
-        <h2>Recent</h2>${filterForm(visit, names)}<div id="ended" class="entries">${ended}</div>
+        ${switches}
+        <h2>Running now</h2>${running}
+        <h2>Recent</h2>${filterForm(visit, [...clients])}<div class="entries">${ended}</div>
       `;
     },
     download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),
-    acts: running.acts,
+    acts: {
+      cancel: {
+        done: "The call was cancelled.",
+        async run({ visitor, form }) {
+          const id = form.get("call") ?? "";
+          const call = (await live.view()).find((each) => each.id === id);
+          const mayCancel = call !== undefined && (visitor.isAdministrator || call.person === visitor.userId);
+          return mayCancel && await live.cancel(id, visitor.userId)
+            ? "done"
+            : { problem: "This call has ended already." };
+        },
+      },
+      pause: switching(
+        "The client is paused.",
+        (by, form) => live.pauseClient((form.get("client") ?? "").slice(0, 2_000), by),
+      ),
+      resume: switching(
+        "The client may call again.",
+        (by, form) => live.resumeClient(form.get("client") ?? "", by),
+        "let a client call again",
+      ),
+      stop: {
+        done: "All calls are stopped.",
+        forAdministrators: true,
+        confirm: () => "stop all calls of everyone",
+        async run({ visitor }) {
+          const calls = await live.view();
+          await live.stopAll(visitor.userId);
+          const named = calls.slice(0, stoppedShown).map(({ tool, client }) => `${tool} of ${nameOf(client)}`);
+          const more = calls.length > stoppedShown ? ` and ${calls.length - stoppedShown} more` : "";
+          const what = calls.length === 0 ? "None was running" : `Running were ${named.join(", ")}${more}`;
+          return { done: `All calls are stopped. ${what}.` };
+        },
+      },
+      start: switching("Calls run again.", (by) => live.resumeAll(by), "let calls run again"),
+    },
   };
 }
 
-/** With calls that ended so lately that they are not stored yet. */
-function withNewest(stored: readonly FoundLine[], ended: readonly EndedCall[], now: number): readonly FoundLine[] {
-  const keyOf = ({ time, tool, client }: EndedCall): string => JSON.stringify([time, tool, client]);
-  const known = new Set(stored.map(keyOf));
-  const fresh = ended.filter((call) => call.time > now - settledMs && !known.has(keyOf(call)));
-  return [
-    ...fresh.map((call) => ({ ...emptyLine, event: callEvent, ...call, instance: "", batch: 0 })),
-    ...stored,
-  ].toSorted((one, other) => other.time - one.time);
+function switchesPart({ switches: { stopped, paused } }: ConsoleSources["live"], visit: Visit, nameOf: NameOf): Html {
+  const all = stopped !== null &&
+    html`<p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a
+        restart.</p>${actButton(visit, "activity", "start", "Let calls run again", { kind: "plain" })}`;
+  const clients = paused.map(({ client, by, at }) =>
+    html`<li>${nameOf(client)}, paused by ${by} ${ago(at, visit.now)} ${
+      actButton(visit, "activity", "resume", "Let it call again", {
+        values: { client },
+        kind: "plain",
+        name: `Let it call again ${nameOf(client)}`,
+      })
+    }</li>`
+  );
+  return html`${all}${
+    clients.length > 0 && html`
+      <h2>Paused clients</h2>
+      <ul class="plain">${clients}</ul>
+    `
+  }`;
+}
+
+function runningTable(calls: RunningCalls, visit: Visit, nameOf: NameOf): Html {
+  return dataTable({
+    caption: "Running calls, oldest first",
+    columns: ["Client", personColumn(visit), "Tool", "Arguments", "Started", "Actions"],
+    rows: calls.map(({ id, client, person, tool, arguments: given, since }) => [
+      nameOf(client),
+      person,
+      html`<strong>${tool}</strong>`,
+      html`<code>${given}</code>`,
+      ago(since, visit.now),
+      html`<div class="row">${
+        actButton(visit, "activity", "cancel", "Cancel", {
+          values: { call: id },
+          kind: "danger",
+          name: `Cancel ${tool}`,
+        })
+      }${
+        visit.visitor.isAdministrator &&
+        actButton(visit, "activity", "pause", "Pause the client", {
+          values: { client },
+          kind: "danger",
+          name: `Pause the client ${nameOf(client)}`,
+        })
+      }</div>`,
+    ]),
+    whenEmpty: "Nothing is running.",
+  });
 }
 
 /** The filter's fields that the address gives, for links that keep them. */
@@ -112,24 +213,17 @@ function filterOf(visit: Visit): AuditFilter {
   };
 }
 
-function filterForm(visit: Visit, names: ReadonlyMap<string, string>): Html {
+function filterForm(visit: Visit, clients: readonly (readonly [id: string, name: string])[]): Html {
   const now = given(visit);
   const field = (name: (typeof filterNames)[number], label: string): Html =>
     textField(name, label, now[name] ?? "", maxFilterCharacters);
-  const chosen = now["client"];
-  const clients = new Map(chosen === undefined ? names : [[chosen, names.get(chosen) ?? chosen], ...names]);
   return html`
     <form method="get" action="${visit.href("activity")}" class="row" role="search">
       ${visit.visitor.seesOthers && field("person", "Person")}
-      ${choiceField("client", "Client", [["", "Any"], ...clients], chosen)}
+      ${choiceField("client", "Client", clients, now["client"])}
       ${field("tool", "Tool")}
       ${field("target", "File or record")}
-      ${choiceField(
-        "outcome",
-        "Outcome",
-        [["", "Any"], ...outcomes.map((each) => [each, each] as const)],
-        now["outcome"],
-      )}
+      ${choiceField("outcome", "Outcome", outcomes, now["outcome"])}
       ${choiceField("since", "When", periods.map(([value, words]) => [value, words] as const), now["since"])}
       <button type="submit" class="small">Search</button>
       <a class="button" href="${visit.href("activity", { ...now, download: "audit" })}"
@@ -140,12 +234,12 @@ function filterForm(visit: Visit, names: ReadonlyMap<string, string>): Html {
 
 function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
   const ids = new Set<string>();
-  const rows = lines.map((line) => {
+  const rows = lines.map((line, index) => {
     let id = `line-${line.time}-${line.requestId ?? ""}`;
     while (ids.has(id)) id += "-";
     ids.add(id);
     return [
-      timeCell(line, id, visit.now),
+      timeCell(line, id, ago(line.time, visit.now, lines[index - 1]?.time)),
       filterLink("person", line.person, visit),
       filterLink("client", line.client, visit, names.get(line.client ?? "")),
       line.tool ?? plainName(line.event),
@@ -166,10 +260,10 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
 }
 
 /** When, and in it what finds the call in the log and in traces. */
-function timeCell({ time, requestId, grant, address }: FoundLine, id: string, now: number): Html {
+function timeCell({ time, requestId, grant, address }: FoundLine, id: string, when: Html): Html {
   const facts = [["At", exactly(time)], ["Request", requestId], ["Connection", grant], ["From", address]] as const;
   const shown = facts.filter(([, value]) => value !== null);
-  return html`<details id="${id}"><summary>${ago(time, now)}</summary>${
+  return html`<details id="${id}"><summary>${when}</summary>${
     shown.map(([name, value]) => html`<span class="fact">${name} <code>${value}</code></span>`)
   }</details>`;
 }
@@ -197,19 +291,19 @@ function isHidden(value: string | null): boolean {
 }
 
 /** The lines as they are found: an export of millions is never in memory. */
-function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () => Promise<boolean>): Response {
+async function* exported(search: SearchAudit, filter: AuditFilter, isStill: () => Promise<boolean>) {
   const encoder = new TextEncoder();
   let cursor: string | null | undefined;
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      if (cursor === null) return controller.close();
-      if (!await isStill()) return controller.error(new Error("the reader is no longer signed in with these rights"));
-      const page = await search(filter, { limit: linesOfExportPage, cursor });
-      cursor = page.cursor;
-      controller.enqueue(encoder.encode(page.lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
-    },
-  }, { highWaterMark: 0 });
-  return new Response(stream, {
+  while (cursor !== null) {
+    if (!await isStill()) throw new Error("the reader is no longer signed in with these rights");
+    const page = await search(filter, { limit: linesOfExportPage, cursor });
+    cursor = page.cursor;
+    yield encoder.encode(page.lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  }
+}
+
+function exportResponse(...of: Parameters<typeof exported>): Response {
+  return new Response(ReadableStream.from(exported(...of)), {
     headers: {
       "content-type": "application/jsonl; charset=utf-8",
       "content-disposition": 'attachment; filename="audit.jsonl"',
@@ -217,47 +311,4 @@ function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () =>
       "cache-control": "no-store",
     },
   });
-}
-
-// One change of files, reached from its line: what it did, and a button that undoes it.
-
-/** The page of one change, reached from Activity. */
-export function changeSection(
-  changes: Changes,
-  ruledOut: (visitor: Visitor, tool: string, path: string) => Promise<string | null>,
-): Section {
-  return {
-    name: "change",
-    title: "Change",
-    place: "activity",
-    unlisted: true,
-    async show(visit) {
-      const id = visit.query.get("id") ?? "";
-      const person = whoseOf(visit.visitor, visit.query);
-      const back = html`<p><a href="${visit.href("activity")}">Back to Activity</a></p>`;
-      const missing = missingScope(visit.visitor, "files:read");
-      if (missing !== null) return html`<p>${missing}</p>${back}`;
-      const change = await changes.show(id, person, (path) => ruledOut(visit.visitor, "file_read", path));
-      if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
-      return html`
-        <p><strong>${change.tool}</strong>, for ${person}, ${ago(change.at, visit.now)}.</p>
-        ${differenceBlock(change.text, "What it changed")}
-        ${change.isUndone
-          ? html`<p class="quiet">It was undone.</p>`
-          : change.whyNot !== null
-          ? html`<p class="quiet">${change.whyNot}</p>`
-          : actButton(visit, "change", "undo", "Undo this change", { values: { id, person } })}
-        ${back}
-      `;
-    },
-    acts: {
-      undo: {
-        done: "The change was undone.",
-        async run(visit) {
-          const { visitor, form } = visit;
-          return doneOr(await changes.undo(visit), { id: form.get("id") ?? "", person: whoseOf(visitor, form) });
-        },
-      },
-    },
-  };
 }

@@ -1,7 +1,7 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
 import type { Visitor } from "../../oauth/mod.ts";
-import type { Act, ConsoleSources } from "./section.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
   type Change,
@@ -22,6 +22,8 @@ import {
   type Workspace,
   workspaceOf,
 } from "../../files/mod.ts";
+import { actButton } from "./frame.ts";
+import { type Act, ago, type ConsoleSources, differenceBlock, doneOr, type Section } from "./section.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
@@ -35,48 +37,21 @@ export type Changes = ReturnType<typeof createChanges>;
 export function createChanges(
   { workspace: source, log, isUser }: Pick<ConsoleSources, "workspace" | "log" | "isUser">,
 ) {
+  /** `null` when there is no such change of this person, or it is no longer kept. */
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
     if (!await isUser(person)) return null;
     const workspace = workspaceOf(source, personOf(person));
     const { trash } = workspace;
     const change = await trash?.find(id) ?? null;
-    return trash === null || change === null || change.by?.subject !== person ? null : { workspace, trash, change };
+    return trash === null || change?.by?.subject !== person ? null : { workspace: { ...workspace, trash }, change };
   };
   return {
-    /**
-     * What it did, with differences; `null` when there is no such change of this person, or it is no longer kept.
-     * `whyHidden` says for a path why the visitor may not see its contents, or `null`.
-     */
-    async show(id: string, person: string, whyHidden: (path: string) => Promise<string | null>) {
-      const found = await find(id, person);
-      if (found === null) return null;
-      const { change, workspace, trash } = found;
-      const blocks: string[] = [];
-      const undoable = { ...workspace, trash };
-      const steps = joinOwn(change.steps);
-      for (const numbered of steps.slice(0, maxShownSteps)) {
-        const { step } = numbered;
-        const hidden = step.op === "put" ? await whyHidden(step.path) : null;
-        blocks.push(
-          hidden === null ? await stepText(undoable, change, numbered) : `changed ${showName(step.path)}: ${hidden}`,
-        );
-      }
-      const rest = steps.length - maxShownSteps;
-      const planned = await planUndo(undoable, change);
-      return {
-        tool: change.by?.tool ?? "",
-        at: change.at,
-        text: blocks.join("\n") + (rest > 0 ? `\n... and ${rest} more ${rest === 1 ? "step" : "steps"}` : ""),
-        isUndone: change.undoneBy !== null,
-        /** Why it cannot be undone now; `null` when it can. */
-        whyNot: planned.ok ? null : undoWords(change, planned.error),
-      };
-    },
+    find,
     /** Whether it can be looked at, and was undone; `null` where it is no longer kept. */
     async stateOf(id: string, person: string): Promise<"kept" | "undone" | null> {
       const found = await find(id, person);
-      return found === null ? null : found.change.undoneBy === null ? "kept" : "undone";
+      return found && (found.change.undoneBy === null ? "kept" : "undone");
     },
     /** Undoes the change that a form names; what became of it, in words. */
     async undo({ visitor, address, form }: Parameters<Act["run"]>[0]): Promise<Result<string, string>> {
@@ -85,7 +60,7 @@ export function createChanges(
       if (missing !== null) return failure(missing);
       const found = await find(form.get("id") ?? "", whoseOf(visitor, form));
       if (found === null) return failure("This change is no longer kept.");
-      const { change, trash } = found;
+      const { change, workspace: { trash } } = found;
       let made: string | null = null;
       const workspace = found.workspace.begin(authorOf(userId), (own) => {
         made = own;
@@ -101,6 +76,66 @@ export function createChanges(
   };
 }
 
+/**
+ * The page of one change, reached from Activity; `ruledOut` says why the visitor may not see what a path holds, or
+ * `null`.
+ */
+export function changeSection(
+  { find, undo }: Changes,
+  ruledOut: (visitor: Visitor, tool: string, path: string) => Promise<string | null>,
+): Section {
+  return {
+    name: "change",
+    title: "Change",
+    place: "activity",
+    unlisted: true,
+    async show(visit) {
+      const { visitor, query, now, href } = visit;
+      const [id, person] = [query.get("id") ?? "", whoseOf(visitor, query)];
+      const back = html`<p><a href="${href("activity")}">Back to Activity</a></p>`;
+      const missing = missingScope(visitor, "files:read");
+      const found = missing === null ? await find(id, person) : null;
+      if (found === null) {
+        return html`<p>${missing ?? "This change is not kept any more, or does not exist."}</p>${back}`;
+      }
+      const { change, workspace } = found;
+      const steps = joinOwn(change.steps);
+      const blocks: string[] = [];
+      for (const numbered of steps.slice(0, maxShownSteps)) {
+        const { op, path } = numbered.step;
+        const hidden = op === "put" ? await ruledOut(visitor, "file_read", path) : null;
+        const text = hidden === null && await stepText(workspace, change, numbered);
+        blocks.push(text || `changed ${showName(path)}: ${hidden}`);
+      }
+      const rest = steps.length - blocks.length;
+      if (rest > 0) blocks.push(`... and ${rest} more ${rest === 1 ? "step" : "steps"}`);
+      return html`
+        <p><strong>${change.by?.tool}</strong>, for ${person}, ${ago(change.at, now)}.</p>
+        ${differenceBlock(blocks.join("\n"), "What it changed")}
+        ${await whyKept(workspace, change) ??
+          actButton(visit, "change", "undo", "Undo this change", { values: { id, person } })}
+        ${back}
+      `;
+    },
+    acts: {
+      undo: {
+        done: "The change was undone.",
+        async run(visit) {
+          const { visitor, form } = visit;
+          return doneOr(await undo(visit), { id: form.get("id") ?? "", person: whoseOf(visitor, form) });
+        },
+      },
+    },
+  };
+}
+
+/** Why it cannot be undone now; `null` when it can. */
+async function whyKept(workspace: Undoable, change: Change): Promise<Html | null> {
+  if (change.undoneBy !== null) return html`<p class="quiet">It was undone.</p>`;
+  const planned = await planUndo(workspace, change);
+  return planned.ok ? null : html`<p class="quiet">${undoWords(change, planned.error)}</p>`;
+}
+
 function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {
   const outcome = toUndoFailure(change, error, null);
   const why = outcome.ok ? "" : outcome.message.replaceAll(/^Failed to undo \w+: |; nothing was changed$/g, "");
@@ -108,7 +143,7 @@ function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): 
 }
 
 /** Whose change is meant: everyone but administrators sees and undoes their own. */
-export function whoseOf({ isAdministrator, userId }: Visitor, named: URLSearchParams): string {
+function whoseOf({ isAdministrator, userId }: Visitor, named: URLSearchParams): string {
   return isAdministrator ? named.get("person") ?? userId : userId;
 }
 

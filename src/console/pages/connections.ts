@@ -1,4 +1,4 @@
-/** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
+/** Connections: every client with its grant, tokens of the command line, accounts at ServiceNow; one click ends one. */
 import {
   type AccessList,
   accountName,
@@ -15,7 +15,6 @@ import {
   ago,
   type ConsoleSources,
   dataTable,
-  type LiveParts,
   pageOf,
   personColumn,
   type Section,
@@ -29,55 +28,50 @@ import {
 /** Rows of one page. */
 const rowsShown = 100;
 
-type Lists = Pick<ConsoleSources, "toolListTokens"> & {
-  readonly access: AccessList;
-  readonly used: ReadonlyMap<string, Usage>;
-};
-
 /** Clients and command-line tokens with access; administrators also approve clients that act in their own name. */
 export function connectionsSection(
-  { administration, toolListTokens, servicenow, companyLink }: ConsoleSources,
+  { administration, servicenow, companyLink }: ConsoleSources,
   usage: () => Promise<ReadonlyMap<string, Usage>>,
 ): Section {
-  const listsOf = async (visit: Visit): Promise<LiveParts> => {
-    const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
-    const [access, used] = await Promise.all([administration.access(of), usage()]);
-    const page = pageOf(access.grants, visit, {
-      ...{ section: "connections", name: "after", words: "Used before these", size: rowsShown, falling: true },
-      cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),
-    });
-    const vouching = await administration.vouchingFor(page.shown.map(({ clientId }) => clientId));
-    const lists = { access, used, toolListTokens };
-    return { grants: grantsTable(lists, page, vouching, visit), tokens: tokensTable(lists, visit) };
-  };
   return {
     name: "connections",
     title: "Connections",
     tab: "Applications",
-    live: listsOf,
-    async show(visit) {
-      const { grants, tokens } = await listsOf(visit);
+    async live(visit) {
+      const { isAdministrator, userId } = visit.visitor;
+      const of = isAdministrator ? visit.query.get("person") : userId;
+      const [access, used] = await Promise.all([administration.access(of), usage()]);
+      return {
+        account: html`${servicenow && await ownAccount(servicenow, visit)}`,
+        grants: await grantsTable(administration, access, used, visit),
+        tokens: tokensTable(access, used, visit),
+        links: html`${
+          servicenow && isAdministrator && linksTable(servicenow.origin, await servicenow.health(null), visit)
+        }`,
+      };
+    },
+    async show(visit, { account, grants, tokens, links }) {
+      const { isAdministrator, byCompany } = visit.visitor;
       const person = visit.query.get("person");
+      const company = byCompany
+        ? "You are signed in with your company account."
+        : html`<a href="${companyLink ?? ""}">Your company account</a>`;
       return html`
         <p class="quiet">Removing access takes effect immediately. Calls and errors: last 24 hours.</p>
-        ${visit.visitor.isAdministrator && person !== null &&
+        ${isAdministrator && person !== null &&
           html`<p>Only those of <strong>${person}</strong>. <a href="${
             visit.href("connections")
           }">Show everyone's</a></p>`}
-        ${companyLink !== null &&
-          html`<p>${
-            visit.visitor.byCompany
-              ? "You are signed in with your company account."
-              : html`<a href="${companyLink}">Your company account</a>`
-          }</p>`}
-        ${servicenow && await ownAccount(servicenow, visit)}
-        ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
+        ${companyLink !== null && html`<p>${company}</p>`}
+        ${account}
+        ${isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
-        <div id="grants">${grants}</div>
-        ${visit.visitor.isAdministrator && applicationForm(visit)}
-        ${visit.visitor.isAdministrator && administration.addAssertingClient !== null && assertingForm(visit)}
+        ${grants}
+        ${isAdministrator && applicationForm(visit)}
+        ${isAdministrator && administration.addAssertingClient !== null && assertingForm(visit)}
         <h2>Tokens from the command line</h2>
-        <div id="tokens">${tokens}</div>
+        ${tokens}
+        ${links}
       `;
     },
     acts: {
@@ -223,27 +217,35 @@ function assertingForm(visit: Visit): Html {
 }
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
-  return actButton(visit, "connections", "end", "Remove access", {
-    ...{ values: { [kind]: id }, kind: "danger", name: `Remove access of ${name}` },
-  });
+  const options = { values: { [kind]: id }, kind: "danger", name: `Remove access of ${name}` } as const;
+  return actButton(visit, "connections", "end", "Remove access", options);
 }
 
-function grantsTable(
-  { access: { isCut }, used, toolListTokens }: Lists,
-  { shown, next }: ReturnType<typeof pageOf<ListedGrant>>,
-  vouching: ReadonlyMap<string, Vouching>,
+async function grantsTable(
+  administration: Administration,
+  { grants, isCut }: AccessList,
+  used: ReadonlyMap<string, Usage>,
   visit: Visit,
-): Html {
-  const rows = shown.map((grant) => [
-    clientCell(grant, vouching.get(grant.clientId) ?? { by: "none" }),
-    personCell(grant.subject, visit),
-    scopesCell(grant.scopes, toolListTokens),
-    ago(grant.createdAt, visit.now),
-    usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
-    callsCell(used.get(grant.id)?.calls ?? 0, grant.clientId, visit),
-    used.get(grant.id)?.errors ?? 0,
-    endForm(visit, "grant", grant.id, grant.clientName),
-  ]);
+): Promise<Html> {
+  const { shown, next } = pageOf(grants, visit, {
+    ...{ section: "connections", name: "after", words: "Used before these", size: rowsShown, falling: true },
+    cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),
+  });
+  const vouching = await administration.vouchingFor(shown.map(({ clientId }) => clientId));
+  const rows = shown.map((grant) => {
+    const { id, clientId, clientName, subject, scopes, createdAt, renewedAt, address } = grant;
+    const { calls = 0, errors = 0, lastAt = renewedAt } = used.get(id) ?? {};
+    return [
+      clientCell(grant, vouching.get(clientId) ?? { by: "none" }),
+      personCell(subject, visit),
+      scopes.join(", "),
+      ago(createdAt, visit.now),
+      html`${ago(lastAt, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`,
+      calls === 0 ? 0 : html`<a href="${visit.href("activity", { client: clientId })}">${calls}</a>`,
+      errors,
+      endForm(visit, "grant", id, clientName),
+    ];
+  });
   const table = dataTable({
     caption: "Most recently used first",
     columns: [
@@ -253,10 +255,9 @@ function grantsTable(
     rows,
     whenEmpty: "No client has access.",
   });
-  return html`${table}${next}${
-    isCut && html`<p class="quiet">Not all are shown. Choose a person under
-    People to see all of theirs.</p>`
-  }`;
+  const rest = isCut &&
+    html`<p class="quiet">Not all are shown. Choose a person under People to see all of theirs.</p>`;
+  return html`${table}${next}${rest}`;
 }
 
 function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
@@ -265,49 +266,33 @@ function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouchin
     : html`<span class="badge good">${
       vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by the operator"
     }</span>`;
-  return html`<strong>${clientName}</strong><br>${badge}${
-    redirectHost !== null && html`
-      <span class="quiet">redirects to ${redirectHost}</span>
-    `
-  }`;
+  const host = redirectHost !== null && html`
+    <span class="quiet">redirects to ${redirectHost}</span>
+  `;
+  return html`<strong>${clientName}</strong><br>${badge}${host}`;
 }
 
-function personCell(subject: string, visit: Visit): Html {
-  return visit.visitor.isAdministrator
-    ? html`<a href="${visit.href("connections", { person: subject })}">${subject}</a>`
-    : html`${subject}`;
+function personCell(subject: string, { visitor, href }: Visit): Html | string {
+  return visitor.isAdministrator ? html`<a href="${href("connections", { person: subject })}">${subject}</a>` : subject;
 }
 
-function usedCell(at: number, address: string | undefined, visit: Visit): Html {
-  return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
-}
-
-/** How many, leading to them in Activity. */
-function callsCell(count: number, client: string, visit: Visit): Html | number {
-  return count === 0 ? 0 : html`<a href="${visit.href("activity", { client })}">${count}</a>`;
-}
-
-function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTokens"]): Html {
-  return html`${scopes.join(", ")}<br><span class="quiet">tool list: about ${toolListTokens(scopes)} tokens</span>`;
-}
-
-function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit: Visit): Html {
+function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
   const { shown, next } = pageOf(tokens, visit, {
     ...{ section: "connections", name: "tokens", words: "Made before these", size: rowsShown, falling: true },
     cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
   });
-  const rows = shown.map((token) => {
-    const name = token.name === "" ? "Unnamed token" : token.name;
-    const lastAt = used.get(token.id)?.lastAt;
+  const rows = shown.map(({ id, name: given, userId, scopes, createdAt, expiresAt }) => {
+    const name = given === "" ? "Unnamed token" : given;
+    const { lastAt, calls = 0 } = used.get(id) ?? {};
     return [
-      html`<strong>${name}</strong><br><code>${token.id.slice(0, 8)}</code>`,
-      personCell(token.userId, visit),
-      scopesCell(token.scopes, toolListTokens),
-      ago(token.createdAt, visit.now),
-      ago(token.expiresAt, visit.now),
+      html`<strong>${name}</strong><br><code>${id.slice(0, 8)}</code>`,
+      personCell(userId, visit),
+      scopes.join(", "),
+      ago(createdAt, visit.now),
+      ago(expiresAt, visit.now),
       lastAt === undefined ? "not in the last 24 hours" : ago(lastAt, visit.now),
-      used.get(token.id)?.calls ?? 0,
-      endForm(visit, "token", token.id, name),
+      calls,
+      endForm(visit, "token", id, name),
     ];
   });
   const table = dataTable({
@@ -322,45 +307,21 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
   return html`${table}${next}`;
 }
 
-// ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended
-// it.
-
-/** The visitor's own account, and where to link one. */
+/** The visitor's own account at ServiceNow, and where to link one. */
 async function ownAccount({ linkPath, health }: ServicenowAccounts, { visitor }: Visit): Promise<Html> {
   const [own] = await health(visitor.userId);
   if (own?.state === "linked") {
-    return html`<p>Your account is ${accountName(own)}. <a href="${linkPath}">Change it, or unlink it</a></p>`;
+    return html`<p>Your ServiceNow account is ${
+      accountName(own)
+    }. <a href="${linkPath}">Change it, or unlink it</a></p>`;
   }
   const problem = own === undefined ? "You have linked no account." : linkProblem(own);
   return html`<p class="note warn">${problem} <a href="${linkPath}">Link your ServiceNow account</a></p>`;
 }
 
-/** Where an instance is configured: who has linked which account. */
-export function servicenowSection(options: ServicenowAccounts): Section {
-  const { origin, health } = options;
-  const live = async (visit: Visit): Promise<LiveParts> => ({
-    own: await ownAccount(options, visit),
-    links: visit.visitor.isAdministrator ? linksTable(await health(null), visit) : html``,
-  });
-  return {
-    name: "servicenow",
-    title: "ServiceNow",
-    place: "connections",
-    live,
-    async show(visit) {
-      const { own, links } = await live(visit);
-      return html`
-        <p>Agents use <strong>${new URL(origin).host}</strong> with the account that each person has linked.</p>
-        <div id="own">${own}</div>
-        ${visit.visitor.isAdministrator && html`<h2>Linked accounts</h2>`}
-        <div id="links">${links}</div>
-      `;
-    },
-  };
-}
-
-function linksTable(links: readonly LinkHealth[], visit: Visit): Html {
-  return dataTable({
+/** Everyone's accounts there: since when, last used, and what ended a link. */
+function linksTable(origin: string, links: readonly LinkHealth[], visit: Visit): Html {
+  const table = dataTable({
     caption: "One row a person. “Last used” is when the link was last renewed, which use does about every half hour.",
     columns: [personColumn(visit), "Account", "State", "Linked", "Last used"],
     rows: links.map((link) => [
@@ -372,12 +333,12 @@ function linksTable(links: readonly LinkHealth[], visit: Visit): Html {
     ]),
     whenEmpty: "No one has linked an account.",
   });
+  return html`<h2>Accounts at ${new URL(origin).host}</h2>${table}`;
 }
 
 function stateCell(link: LinkHealth, visit: Visit): Html {
   const problem = linkProblem(link);
   if (problem === null) return html`<span class="badge good">Linked</span>`;
-  return html`<span class="badge bad">Has to be linked again</span><br><span class="quiet">${problem} ${
-    link.refusedAt !== null && ago(link.refusedAt, visit.now)
-  }</span>`;
+  const when = link.refusedAt !== null && ago(link.refusedAt, visit.now);
+  return html`<span class="badge bad">Has to be linked again</span><br><span class="quiet">${problem} ${when}</span>`;
 }

@@ -7,7 +7,7 @@ import { basePathOf, type Html, html, seeOther } from "../../lib/page.ts";
 import type { Visitor, Visits } from "../../oauth/mod.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
 import { equalInConstantTime, type SecretBox } from "../../lib/secrets.ts";
-import { consolePage, waitingCount } from "./frame.ts";
+import { consolePage } from "./frame.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 
 // `/console/events`: what changed on a page that is open, rendered by the server, as an event stream.
@@ -18,79 +18,61 @@ const maxStreams = 100;
 const maxStreamsOfPerson = 8;
 /** Then the page opens another, whose answer renews the session; on plain http a session lasts ten minutes. */
 const maxStreamMs = 240_000;
-/** What one reader may leave unread before the stream skips a turn. */
-const maxWaitingChunks = 2;
-
 /** A rendering is used again, by every stream of the same page, for so many times as long as it took and as there are pages. */
 const reuseFactor = 20;
 
 /**
- * Gives the parts of a page, rendered once for all who watch it. A rendering that began before `since` (on the clock of
- * `performance.now()`) is not used: it may show what the page was before an act on it.
+ * Keeps the last rendering of each page that is watched, for all who watch it: together they take no more than a
+ * twentieth of the thread. One that began before `since` (on the clock of `performance.now()`) is not used: it may show
+ * what the page was before an act on it.
  */
-type SharedRendering = (page: string, since: number, render: () => Promise<LiveParts>) => Promise<LiveParts>;
-
-/** Keeps the last rendering of each page that is watched: together they take no more than a twentieth of the thread. */
-export function createSharedRendering(elapsed = (): number => performance.now()): SharedRendering {
+export function createSharedRendering(elapsed = (): number => performance.now()) {
   const kept = boundedMap<string, { readonly parts: Promise<LiveParts>; readonly started: number; until: number }>(
     maxStreams,
   );
-  return async (page, since, render) => {
+  return async (page: string, since: number, render: () => Promise<LiveParts>): Promise<LiveParts> => {
     await nextTurn();
     const known = kept.get(page);
     const started = elapsed();
     if (known !== undefined && started < known.until && known.started >= since) return await known.parts;
     const rendering = { parts: render(), started, until: Infinity };
     kept.set(page, rendering);
-    try {
-      return await rendering.parts;
-    } finally {
+    return await rendering.parts.finally(() => {
       const took = elapsed() - started;
       const watched = [...kept.values()].filter(({ until }) => until > started - beatMs).length;
       rendering.until = started + Math.min(beatMs, Math.max(lookMs / 2, reuseFactor * took * watched));
-    }
+    });
   };
 }
 
 /** Event streams of open pages. */
 function createPageStreams() {
-  const open = new Map<string, number>();
+  const open: string[] = [];
   const ending = new AbortController();
-  let count = 0;
   return {
     /**
      * Sends the parts that differ from what was sent before, until `look` gives `null` (the person signed out) or the
      * page is closed. `null` when there are too many streams.
      */
     open(person: string, look: () => Promise<LiveParts | null>): Response | null {
-      const own = open.get(person) ?? 0;
-      if (count >= maxStreams || own >= maxStreamsOfPerson) return null;
-      open.set(person, own + 1);
-      count += 1;
+      if (open.length >= maxStreams || open.filter((each) => each === person).length >= maxStreamsOfPerson) return null;
+      open.push(person);
       const closed = new AbortController();
-      const signal = AbortSignal.any([closed.signal, ending.signal]);
       const end = (): void => {
-        if (closed.signal.aborted) return;
+        if (!closed.signal.aborted) open.splice(open.indexOf(person), 1);
         closed.abort();
-        count -= 1;
-        const left = (open.get(person) ?? 1) - 1;
-        if (left === 0) open.delete(person);
-        else open.set(person, left);
       };
+      const events = eventsOf(look, AbortSignal.any([closed.signal, ending.signal]));
+      const encoder = new TextEncoder();
       const stream = new ReadableStream<Uint8Array>({
-        start(controller) {
-          // Not waited for: the stream lasts as long as the page.
-          void send(controller, look, signal).finally(() => {
-            end();
-            try {
-              controller.close();
-            } catch {
-              // The reader has left already.
-            }
-          });
+        async pull(controller) {
+          const next = await events.next().catch(() => null); // the page asks again
+          if (next?.done === false) return controller.enqueue(encoder.encode(next.value));
+          end();
+          controller.close();
         },
         cancel: end,
-      }, { highWaterMark: maxWaitingChunks });
+      });
       return new Response(stream, {
         headers: {
           "content-type": "text/event-stream",
@@ -104,27 +86,19 @@ function createPageStreams() {
   };
 }
 
-async function send(
-  controller: ReadableStreamDefaultController<Uint8Array>,
-  look: () => Promise<LiveParts | null>,
-  signal: AbortSignal,
-): Promise<void> {
-  const encoder = new TextEncoder();
+/** Looks again once what was sent is read. */
+async function* eventsOf(look: () => Promise<LiveParts | null>, signal: AbortSignal) {
   const sent = new Map<string, string>();
-  let silentMs = 0;
   const end = performance.now() + maxStreamMs;
-  controller.enqueue(encoder.encode("retry: 2000\n\n"));
+  let silentMs = 0;
+  yield "retry: 2000\n\n";
   while (!signal.aborted && performance.now() < end) {
     const parts = await look();
     if (parts === null || signal.aborted) return;
-    const changed = Object.entries(parts).map(([id, { markup }]) => [id, markup] as const)
-      .filter(([id, markup]) => sent.get(id) !== markup);
-    if (changed.length > 0 && (controller.desiredSize ?? 0) > 0) {
-      for (const [id, markup] of changed) sent.set(id, markup);
-      controller.enqueue(encoder.encode(`data: ${JSON.stringify(Object.fromEntries(changed))}\n\n`));
-      silentMs = 0;
-    } else if (silentMs >= beatMs && (controller.desiredSize ?? 0) > 0) {
-      controller.enqueue(encoder.encode(":\n\n"));
+    const changed = Object.entries(parts).flatMap(([id, { markup }]) => sent.get(id) === markup ? [] : [[id, markup]]);
+    for (const [id = "", markup = ""] of changed) sent.set(id, markup);
+    if (changed.length > 0 || silentMs >= beatMs) {
+      yield changed.length > 0 ? `data: ${JSON.stringify(Object.fromEntries(changed))}\n\n` : ":\n\n";
       silentMs = 0;
     }
     await pause(lookMs, signal);
@@ -253,12 +227,18 @@ export function createConsole(options: ConsoleOptions) {
     });
   };
 
+  const bodyOf = async (section: Section, visit: Visit): Promise<Html> => {
+    const parts = Object.entries(await section.live?.(visit) ?? {})
+      .map(([id, part]) => [id, html`<div id="${id}">${part}</div>`]);
+    return await section.show(visit, Object.fromEntries(parts));
+  };
+
   const show = async (section: Section, visit: Visit): Promise<Response> => {
     const [name = "", mark = ""] = (visit.query.get("done") ?? "").split(".");
     const act = section.acts?.[name];
     const words = visit.query.get("what") ?? "";
     const isDone = act !== undefined && equalInConstantTime(mark, markOf(visit.visitor, name, words));
-    const body = await section.show(visit);
+    const body = await bodyOf(section, visit);
     return framed(section, visit, { body, ...(isDone ? { done: words === "" ? act.done : words } : {}) });
   };
 
@@ -310,7 +290,7 @@ export function createConsole(options: ConsoleOptions) {
     if (!("problem" in outcome)) return await framed(section, visit, { body: outcome, cookies, alone: true });
     // With what was posted, so that nothing has to be typed again.
     const query = new URLSearchParams([...form].filter(([field]) => field !== "csrf" && field !== "passphrase"));
-    const body = await section.show({ ...visit, query });
+    const body = await bodyOf(section, { ...visit, query });
     return await framed(section, visit, { body, problem: outcome.problem, status: 422, cookies });
   };
 
@@ -332,12 +312,7 @@ export function createConsole(options: ConsoleOptions) {
     }
     const entered = await visits.enter(request, page);
     if (!entered.ok) return entered.error;
-    const { pathname, searchParams } = new URL(request.url);
-    const visit = visitOf(entered.value, searchParams);
-    const isFormer = section.formerly?.some((name) => pathname.endsWith(`/console/${name}`)) ?? false;
-    if (isFormer && !visit.query.has("download")) {
-      return seeOther(visit.href(section.name, Object.fromEntries(searchParams)));
-    }
+    const visit = visitOf(entered.value, new URL(request.url).searchParams);
     if (!mayOpen(entered.value)(section)) {
       return await refuse(section, visit, "This page is for the owner and administrators.");
     }
@@ -365,7 +340,7 @@ export function createConsole(options: ConsoleOptions) {
       const page = JSON.stringify([userId, csrf, isAdministrator, String(query)]);
       return await rendering(page, opened, async () => {
         const [parts, count] = await Promise.all([live(visitOf(seen.value, query)), waiting(seen.value)]);
-        return { ...parts, "waiting-count": waitingCount(count) };
+        return { ...parts, "waiting-count": html`${count || null}` };
       });
     });
     const renewed = stream === null ? null : await visits.renew(request);
@@ -373,15 +348,10 @@ export function createConsole(options: ConsoleOptions) {
     return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
   };
 
-  const routes: readonly Route[] = [
-    ...sections.flatMap((section) =>
-      [section.name, ...section.formerly ?? []].map((name): Route => ({
-        paths: [name === "" ? "/console" : `/console/${name}`],
-        kind: "page",
-        endpoint: endpointOf(section),
-      }))
-    ),
-    { paths: ["/console/events"], kind: "page", endpoint: eventsEndpoint },
+  const endpoints = [
+    ...sections.map((section) => ({ path: `/${pageOf(section)}`, endpoint: endpointOf(section) })),
+    { path: "/console/events", endpoint: eventsEndpoint },
   ];
+  const routes = endpoints.map(({ path, endpoint }): Route => ({ paths: [path], kind: "page", endpoint }));
   return { routes, close: streams.close };
 }

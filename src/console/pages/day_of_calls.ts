@@ -1,19 +1,18 @@
 /** The calls of the last day, as the pages count them. */
-import { callEvent } from "../../audit/mod.ts";
+import { callEvent, type FoundLine } from "../../audit/mod.ts";
 import type { JudgedCall } from "../approvals/rule.ts";
 import type { ConsoleSources } from "./section.ts";
 
 const dayMs = 86_400_000;
 /** Calls that are read; of a busier day, the latest. */
 const maxCalls = 5_000;
-/** Lines that are read for them: some are not of calls. */
-const maxLines = 10_000;
-/** Of one page of the audit, at least. */
-const leastLines = 100;
+/** Pages of the audit that are read for them, and their lines: some are not of calls. */
+const maxPages = 20;
+const linesOfPage = 500;
 /** How long after its last call a client counts as connected. */
 const connectedMs = 300_000;
 /** How long what was read serves every page that asks. */
-const dayOfCallsKeptMs = 1_000;
+const keptMs = 1_000;
 /** Lines are stored some time after their calls, by each instance on its own: what is younger than that is read again. */
 const settledMs = 30_000;
 /** A storage that did not answer for longer got them later still: everything is read again after this. */
@@ -39,45 +38,43 @@ export interface Usage {
 /** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
 export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
   const changing = new Set(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
-  let last: { readonly at: number; readonly wholeAt: number; readonly calls: Promise<readonly Call[]> } | null = null;
+  const callOf = (line: FoundLine): readonly Call[] => {
+    const { time, event, person, client, grant, tool, target, outcome, change } = line;
+    if ((event !== callEvent && event !== "request") || tool === null) return [];
+    return [{
+      isCall: event === callEvent,
+      time,
+      person: person ?? "",
+      clientId: client ?? "",
+      grantId: grant ?? "",
+      tool,
+      changes: changing.has(tool),
+      places: target?.split(/, | > /) ?? [],
+      isWell: outcome === "ok",
+      change,
+    }];
+  };
   /** Reads what is newer than `known`, and all where that is too much. */
   const read = async (known: readonly Call[]): Promise<readonly Call[]> => {
     const now = clock();
     const since = Math.max(now - dayMs, Math.min(now, known[0]?.time ?? 0) - settledMs);
     const found: Call[] = [];
-    let cursor: string | undefined;
-    for (let seen = 0;;) {
-      if (seen >= maxLines || found.length >= maxCalls) return found.slice(0, maxCalls);
-      const limit = Math.max(leastLines, maxCalls - found.length);
-      const { lines, cursor: next } = await search({ since }, { limit, cursor });
-      seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
-      for (const { time, event, person, client, grant, tool, target, outcome, change } of lines) {
-        if ((event !== callEvent && event !== "request") || tool === null) continue;
-        found.push({
-          isCall: event === callEvent,
-          time,
-          person: person ?? "",
-          clientId: client ?? "",
-          grantId: grant ?? "",
-          tool,
-          changes: changing.has(tool),
-          places: target?.split(/, | > /) ?? [],
-          isWell: outcome === "ok",
-          change,
-        });
-      }
-      if (next === null) break;
-      cursor = next;
+    let cursor: string | null | undefined;
+    for (let pages = 0; cursor !== null && pages < maxPages && found.length < maxCalls; pages++) {
+      const page = await search({ since }, { limit: linesOfPage, cursor });
+      found.push(...page.lines.flatMap(callOf));
+      cursor = page.cursor;
     }
-    const settled = known.filter(({ time }) => time < since && time >= now - dayMs);
+    const settled = cursor === null ? known.filter(({ time }) => time < since && time >= now - dayMs) : [];
     return [...found, ...settled].slice(0, maxCalls);
   };
+  let last = { at: -Infinity, wholeAt: -Infinity, calls: Promise.resolve<readonly Call[]>([]) };
   const calls = (): Promise<readonly Call[]> => {
     const at = clock();
-    if (last !== null && at >= last.at && at - last.at <= dayOfCallsKeptMs) return last.calls;
-    const before = last !== null && at >= last.at && at - last.wholeAt <= wholeMs ? last : null;
-    const known = before === null ? Promise.resolve([]) : before.calls.catch(() => []);
-    last = { at, wholeAt: before?.wholeAt ?? at, calls: known.then(read) };
+    if (at >= last.at && at - last.at <= keptMs) return last.calls;
+    const isWhole = at < last.at || at - last.wholeAt > wholeMs;
+    const known = isWhole ? Promise.resolve([]) : last.calls.catch(() => []);
+    last = { at, wholeAt: isWhole ? at : last.wholeAt, calls: known.then(read) };
     return last.calls;
   };
   return {

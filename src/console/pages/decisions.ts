@@ -2,31 +2,27 @@
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { OverviewPart } from "./overview.ts";
-import { ago, differenceBlock, type LiveParts, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
+import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
 /** The oldest come first: what is decided makes room for the next. */
-const callsShown = 20;
-/** What the calls of a page would do, as characters of the page. */
-const charactersShown = 200_000;
-/** Of a line of a difference. */
-const markCharacters = 12;
+const callsShown = 10;
 
 /** Calls that wait for the visitor, with what each would do in a line and as a difference. */
-export function decisionsSection(decisions: Decisions, done?: OverviewPart): Section {
+export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
     const waiting = await decisions.waiting(visit.visitor);
     const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
     const others = waiting.filter((call) => call !== chosen);
     const { shown, next } = pageOf(others, visit, {
       ...{ section: "decisions", name: "after", words: "Asked after these", size: callsShown },
-      ...{ maxWeight: charactersShown, weigh: weightOf },
       cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p class="quiet">A rule holds these calls; none has run.<span class="keys"> <kbd>j</kbd> <kbd>k</kbd> next, previous
+      <p
+        class="quiet">A rule holds these calls; none has run.<span class="keys"> In a call: <kbd>j</kbd> <kbd>k</kbd> next, previous
           <kbd>a</kbd> approve <kbd>d</kbd> deny</span></p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
@@ -34,21 +30,11 @@ export function decisionsSection(decisions: Decisions, done?: OverviewPart): Sec
       ${next}
     `;
   };
-  const look = async (visit: Visit): Promise<LiveParts> => {
-    const [waiting, after] = await Promise.all([callsOf(visit), done?.show(visit)]);
-    return { waiting, ...done && { [done.id]: after ? html`<h2>${done.title}</h2>${after}` : html`` } };
-  };
   return {
     name: "decisions",
     title: "Approvals",
-    live: look,
-    async show(visit) {
-      const { waiting, ...parts } = await look(visit);
-      return html`
-        <div id="waiting">${waiting}</div>
-        ${Object.entries(parts).map(([id, part]) => html`<div id="${id}">${part}</div>`)}
-      `;
-    },
+    live: async (visit) => ({ waiting: await callsOf(visit), changes: await lastChanges(visit) }),
+    show: (_visit, parts) => html`${Object.values(parts)}`,
     acts: {
       decide: {
         confirm: (form) =>
@@ -73,10 +59,6 @@ export function decisionsSection(decisions: Decisions, done?: OverviewPart): Sec
   };
 }
 
-function weightOf({ effect, arguments: given }: HeldCall): number {
-  return effect.length + markCharacters * effect.split("\n").length + given.length;
-}
-
 function extentOf(form: URLSearchParams): Extent {
   return extents.find((each) => each === form.get("extent")) ?? "once";
 }
@@ -98,7 +80,7 @@ function effectBlock(effect: string): Html {
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
   return html`
-    <article class="held" id="held-${call.id}" tabindex="-1" aria-labelledby="call-${call.id}">
+    <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
       <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, expires ${ago(
         call.expiresAt,

@@ -1,22 +1,18 @@
 /** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
 import * as z from "zod";
-import { type AuditLine, emptyLine, type FoundLine } from "../../audit/mod.ts";
 import { type Change, readName, showName, showText, toSize, type Workspace } from "../../files/mod.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Changes } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import { createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
+import { type createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
 import {
   ago,
-  type ConsoleSources,
   dataTable,
   differenceBlock,
   doneOr,
-  outcomeBadge,
   personColumn,
-  plainName,
   type Section,
   textField,
   type Visit,
@@ -51,25 +47,12 @@ function answerIn(outcome: ToolOutcome): z.output<typeof answer> {
   return answer.parse(outcome.ok ? outcome.structuredContent : {});
 }
 
-/** A call that changed, read or was refused a file, or an act on the console. */
-interface PastCall extends AuditLine {
-  readonly path: string;
-  /** Of a kept change: what it did, and what names the content before, where that is kept. */
-  readonly did?: string;
-  readonly version?: string | null;
-  readonly isUndone?: boolean;
-}
-
 /** The section; `namesOf` gives what clients are called, by id. */
 export function filesSection(
-  sources: ConsoleSources,
-  { changes, namesOf }: {
-    readonly changes: Changes;
-    namesOf(clientIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  },
+  files: ReturnType<typeof createOwnFiles>,
+  changes: Changes,
+  namesOf: (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>,
 ): Section {
-  const files = createOwnFiles(sources);
-
   /** The pages about the path that the address names. */
   const pagesOf = (visit: Visit) => {
     const { visitor, query } = visit;
@@ -82,8 +65,7 @@ export function filesSection(
         <form method="get" action="${visit.href(name)}" class="row"><input type="hidden" name="path" value="${path}">
           ${field}<button type="submit" class="small">${words}</button></form>
       `;
-    const changeCell = ({ change, person, version, isUndone }: PastCall): Html | null => {
-      if (change === null) return null;
+    const changeCell = ({ change, person, version, isUndone }: PastChange): Html => {
       const whose = { id: change, person: person ?? "" };
       const undo = () => actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
       return html`
@@ -166,36 +148,27 @@ export function filesSection(
           ${next !== undefined && html`<p>${link("More", { find: words, cursor: next })}</p>`}
         `;
       },
-      /** Kept changes, and calls of the audit that made none of these: everyone's for administrators. */
+      /** Kept changes: everyone's for administrators. */
       async history({ path: { text: own }, workspace, isDirectory }: OpenedPath): Promise<Html> {
-        const kept: PastCall[] = [];
+        const kept: PastChange[] = [];
         let judged = 0;
         for await (const each of changesOf(workspace, own)) {
           if (!maySee(visitor, each.person)) continue;
           if (await files.ruledOut(visitor, "file_read", each.path) === null) kept.push(each);
           if (kept.length === rowsOfHistory || ++judged === maxJudged) break;
         }
-        // a path names another file for each person, where each has a workspace
-        const isForAll = visitor.isAdministrator && typeof sources.workspace !== "function";
-        const filter = { target: [own], ...isForAll ? {} : { person: visitor.userId } };
-        const { lines } = isDirectory ? { lines: [] } : await sources.search(filter, { limit: rowsOfHistory });
-        const isOther = ({ target, event, person, change }: FoundLine): boolean =>
-          namesIn(target).includes(own) && (event !== viewed || person !== visitor.userId) &&
-          !kept.some((each) => each.change === change);
-        const others = lines.filter(isOther).map((line): PastCall => ({ ...line, path: own, change: null }));
-        const all = [...kept, ...others].toSorted((one, other) => other.time - one.time).slice(0, rowsOfHistory);
-        const names = await namesOf([...new Set(all.flatMap(({ client }) => client ?? []))]);
-        const rows = all.map((each) => [
+        const names = await namesOf([...new Set(kept.flatMap(({ client }) => client ?? []))]);
+        const rows = kept.map((each) => [
           ago(each.time, visit.now),
           each.person,
           names.get(each.client ?? "") ?? null,
-          html`${each.did ?? plainName(each.tool ?? each.event)} ${outcomeBadge(each.outcome, each.code)}`,
+          each.did,
           link(showName(each.path), { path: showName(each.path), view: "history" }),
           changeCell(each),
         ]);
         const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
+        const table = dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "No change is kept." });
         const calls = html`<p><a href="${visit.href("activity", { target: own })}">All calls</a></p>`;
-        const table = dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "Nothing is recorded." });
         return html`${table}${!isDirectory && calls}`;
       },
       async version(version: string): Promise<Html> {
@@ -289,13 +262,20 @@ function contentOf(outcome: ToolOutcome, path: string): Html {
   return html`<ol class="text" start="${first}">${lines}</ol>`;
 }
 
-/** The paths that a line of the audit names, without the parts of files that it asks for. */
-function namesIn(target: string | null): readonly string[] {
-  return (target ?? "").split(/, | > /).map((each) => each.replace(/^(?:\.\/)+/, "").replace(/:[\d:-]+$/, ""));
+interface PastChange {
+  readonly time: number;
+  readonly change: string;
+  readonly person: string | null;
+  readonly client: string | null;
+  readonly path: string;
+  readonly did: string;
+  /** Names the content before, where that is kept. */
+  readonly version: string | null;
+  readonly isUndone: boolean;
 }
 
 /** The kept changes of a file by the names that it had, or of all that is below a directory; the newest first. */
-async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<PastCall> {
+async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<PastChange> {
   let own = path;
   let lookedAt = 0;
   for await (const { id, at: time, by, steps, undoneBy } of trash?.changes() ?? []) {
@@ -307,7 +287,7 @@ async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<Pa
     const before = steps.find(({ step }) => step.path === own && "kept" in step && step.kept?.kind === "file");
     const holds = before !== undefined && await trash.holds({ change: id, number: before.number });
     yield {
-      ...{ ...emptyLine, time, change: id, person: by?.subject ?? null, client: by?.clientId ?? null },
+      ...{ time, change: id, person: by?.subject ?? null, client: by?.clientId ?? null },
       path: isWithin(first.path, own) ? first.path : own,
       did: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
       version: holds ? `${id}.${before.number}` : null,

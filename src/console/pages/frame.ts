@@ -65,12 +65,11 @@ const consoleScript = `
   });
   document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
     const calls = Array.from(document.querySelectorAll("article[tabindex]"));
-    if (calls.length === 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio]), select")) return;
-    const at = calls.findIndex((call) => call.contains(document.activeElement));
-    const step = { j: 1, k: -1 }[key];
+    const at = calls.findIndex((call) => call.contains(target));
+    if (at < 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio])")) return;
+    calls[at + { j: 1, k: -1 }[key]]?.focus();
     const decision = { a: "approve", d: "deny" }[key];
-    if (step !== undefined) calls[Math.min(Math.max(at + step, 0), calls.length - 1)].focus();
-    if (decision !== undefined && at >= 0) calls[at].querySelector("button[value=" + decision + "]").click();
+    if (decision !== undefined) calls[at].querySelector("button[value=" + decision + "]").click();
   });
   document.addEventListener("focusout", () => setTimeout(() => {
     if (waiting.size === 0) return;
@@ -106,18 +105,17 @@ body:has(.wide) { background: var(--card); font-size: .9375rem; }
 .frame.wide { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 1.5rem; align-items: center; max-width: 78rem; padding: 0 clamp(1rem, 3vw, 2rem) 4rem; }
 .wide .brand { min-height: 3.5rem; margin: 0; color: var(--ink); }
 .wide > main { grid-column: 1 / -1; padding: 1.5rem 0 0; border: 0; border-top: 1px solid var(--line); border-radius: 0; box-shadow: none; min-width: 0; }
-.skip { position: absolute; left: -100rem; }
 .skip:focus { left: 1rem; top: 1rem; background: var(--card); padding: .5rem .8rem; }
 nav.console { display: flex; align-items: center; gap: .5rem; min-width: 0; }
 nav.console .links { display: flex; flex: 1; align-items: center; gap: .125rem; position: static; width: auto; height: auto; margin: 0; padding: 0; border: 0; background: none; color: inherit; overflow: visible; }
 nav.console a { padding: .3rem .65rem; border-radius: .4rem; text-decoration: none; color: var(--quiet); font-weight: 500; }
-nav.console a:hover { color: var(--ink); background: var(--soft); }
+nav.console a:hover { background: var(--soft); }
 nav.console a[aria-current] { color: var(--ink); background: var(--ground); font-weight: 600; }
 nav.console .links form { margin-left: auto; }
 nav.console .menu { display: none; }
 nav.tabs { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: -.5rem 0 1.5rem; border-bottom: 1px solid var(--line); }
 nav.tabs a { padding: .5rem 0; margin-bottom: -1px; border-bottom: 2px solid transparent; color: var(--quiet); text-decoration: none; font-weight: 500; }
-nav.tabs a:hover { color: var(--ink); }
+nav a:hover { color: var(--ink); }
 nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .count:not(:empty) { margin-left: .35rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-line); color: #1a1d23; font-size: .8rem; }
 .head { display: flex; flex-wrap: wrap; align-items: baseline; justify-content: space-between; gap: 0 1rem; margin-bottom: .75rem; }
@@ -128,7 +126,7 @@ nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .wide h2 { font-size: 1rem; margin: 1.75rem 0 .6rem; }
 .state { color: var(--quiet); font-size: .8125rem; }
 .state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--mark, var(--field)); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
 .tiles li { border: 1px solid var(--line); border-left: 3px solid var(--mark, var(--field)); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
 .tiles strong { display: block; }
 .tiles span { font-size: .875rem; overflow-wrap: anywhere; }
@@ -144,7 +142,8 @@ td button { overflow-wrap: normal; }
 .titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
-td summary { padding: 0; }
+td summary { padding: 0; white-space: nowrap; }
+.skip, time.same { position: absolute; left: -100rem; }
 td .fact { display: block; color: var(--quiet); font-size: .8125rem; }
 th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var(--soft); }
 .badge { display: inline-block; padding: 0 .5rem; border: 1px solid var(--line); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
@@ -158,7 +157,7 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .row input, .row select, .row > button { height: 2.2rem; padding-block: 0; }
 .row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
 td .row { align-items: start; margin: 0; gap: .4rem; }
-.scroll + :is(p, form, details), form + p { margin-top: 1rem; }
+.scroll + :is(p, form, details), .entries + p, form + p { margin-top: 1rem; }
 h2 + .note { margin-top: .5rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
@@ -168,7 +167,7 @@ h2 + .note { margin-top: .5rem; }
 .overview > :is(#connected, #changes) { grid-column: auto; }
 .overview > :empty { display: none; }
 ul.note { list-style: none; }
-ul.note a { color: inherit; font-weight: 600; }
+.note a { color: inherit; font-weight: 600; }
 summary.state { font-size: .875rem; }
 .tiles + details, details .tiles { margin-top: .5rem; }
 .chart { margin: .5rem 0 1rem; display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .25rem .6rem; font-size: .8125rem; color: var(--quiet); }
@@ -190,7 +189,6 @@ pre.difference :is(ins, del) { text-decoration: none; }
 pre.difference span:has(ins) { background: #2e8b5726; box-shadow: inset 3px 0 #2e8b57; }
 pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 var(--bad-line); }
 .held { margin: 0 0 1rem; padding: 1rem 1.25rem; border: 1px solid var(--line); border-radius: .6rem; max-width: 56rem; }
-.held:focus { outline: 2px solid var(--accent); outline-offset: 0; }
 .held h2 { margin: 0 0 .25rem; }
 .held fieldset { display: grid; gap: .25rem; margin: .5rem 0 .75rem; }
 .held fieldset label { padding-left: 1.5rem; text-indent: -1.5rem; }
@@ -204,14 +202,9 @@ input[type="radio"] { accent-color: var(--accent); }
 ul.rules, ul.rules .row { margin: 0; padding: 0; list-style: none; }
 ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .25rem 1rem; padding: .5rem 0; border-bottom: 1px solid var(--line); }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
-@media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
 .path { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; justify-content: space-between; align-items: center; margin-bottom: 1rem; }
-.path p, .path form { margin: 0; }
-.path .row { flex: 0 1 22rem; flex-wrap: nowrap; }
-.path .row > div { flex: 1; }
-.path .row input[type="text"] { width: 100%; }
-.entries + p { margin-top: 1rem; }
+.path :is(p, form) { margin: 0; }
 ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
 img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: .5rem; }
@@ -244,7 +237,6 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   .entries td::before { content: none; }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
-@media (min-width: 64rem) { td { min-width: 8rem; } }
 @media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
 `;
 
@@ -288,11 +280,6 @@ export function consolePage(page: FramedPage): Response {
   });
 }
 
-/** The number beside Approvals, in the menu of every page; nothing where none waits. */
-export function waitingCount(waiting: number): Html {
-  return waiting === 0 ? html`` : html`${waiting}`;
-}
-
 /** The section of the menu that a section belongs to. */
 function placeOf({ place, name }: Section): string {
   return place ?? name;
@@ -300,7 +287,7 @@ function placeOf({ place, name }: Section): string {
 
 function navigation({ sections, section, visit, signOutPath, waiting }: FramedPage): Html {
   const links = sections.filter(({ place }) => place === undefined).map(({ name, title }) => {
-    const count = name === "decisions" && html`<span class="count" id="waiting-count">${waitingCount(waiting)}</span>`;
+    const count = name === "decisions" && html`<span class="count" id="waiting-count">${waiting || null}</span>`;
     return link(visit.href(name), html`${title}${count}`, name === placeOf(section));
   });
   return html`

@@ -7,7 +7,6 @@ import type { createDayOfCalls } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
 import {
   ago,
-  checkWords,
   type ConsoleSources,
   dataTable,
   personColumn,
@@ -19,15 +18,8 @@ import {
 import type { Decisions } from "../approvals/decisions.ts";
 
 type DayOfCalls = ReturnType<typeof createDayOfCalls>;
-
-/** A part of the overview: its heading and its content, for this visitor. */
-export interface OverviewPart {
-  readonly id: string;
-  readonly title?: string;
-  readonly forAdministrators?: true;
-  /** `null` where there is nothing to show: then its heading is not shown either. */
-  show(visit: Visit): Promise<Html | null>;
-}
+/** A part of the page with its heading; nothing where there is nothing to show. */
+export type OverviewPart = (visit: Visit) => Promise<Html>;
 
 /** The parts that have something to show, in order. To someone without a connection the connect card alone. */
 export function overviewSection(
@@ -38,48 +30,45 @@ export function overviewSection(
   const { issuer, administration, secrets, decisions, health } = sources;
   const base = basePathOf(issuer);
   const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
-  const all: readonly OverviewPart[] = [
-    { id: "health", forAdministrators: true, show: async () => healthPart(await health()) },
-    waitingPart(decisions),
-    connectedPart(connected, nameOf),
-    changes,
-    callsPart(today, sources.callsOfDay, nameOf),
-  ];
-  const look = async (visit: Visit) => {
-    const { isAdministrator, userId } = visit.visitor;
-    const { grants, tokens } = await administration.access(userId);
-    const isConnected = grants.length + tokens.length > 0;
-    const shown = all.filter(({ forAdministrators }) => isAdministrator || forAdministrators !== true);
-    const found = await Promise.all(shown.map(async (part) => ({ ...part, content: await part.show(visit) })));
-    const parts = found.map(({ id, title, content }): [string, Html] => [
-      id,
-      content === null ? html`` : html`${title !== undefined && html`<h2>${title}</h2>`}${content}`,
-    ]);
-    const isQuiet = isConnected && found.every(({ id, content }) => id === "health" || content === null);
-    const quiet =
-      html`<p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>`;
-    return { isConnected, parts: { ...Object.fromEntries(parts), quiet: isQuiet ? quiet : html`` } };
+  const [ofConnected, ofCalls] = [connectedPart(connected, nameOf), callsPart(today, sources.callsOfDay, nameOf)];
+  const isConnected = async ({ visitor }: Visit): Promise<boolean> => {
+    const { grants, tokens } = await administration.access(visitor.userId);
+    return grants.length + tokens.length > 0;
   };
   return {
     name: "",
     title: "Overview",
-    live: async (visit) => (await look(visit)).parts,
-    async show(visit) {
-      const { isConnected, parts: shown } = await look(visit);
-      return html`
-        ${!isConnected &&
-          html`${connectionLine(null, connectionPath(base, secrets, visit.visitor.userId))}${
-            connectCard(`${issuer}/mcp`)
-          }`}
-        <div class="overview">${Object.entries(shown).map(([id, content]) =>
-          html`<div id="${id}">${content}</div>`
-        )}</div>
-      `;
+    async live(visit) {
+      const parts = {
+        waiting: await waitingPart(decisions, visit),
+        connected: await ofConnected(visit),
+        changes: await changes(visit),
+        calls: await ofCalls(visit),
+      };
+      const isQuiet = Object.values(parts).every(({ markup }) => markup === "") && await isConnected(visit);
+      return {
+        health: visit.visitor.isAdministrator ? healthPart(await health()) : html``,
+        ...parts,
+        quiet: html`${
+          isQuiet && html`
+            <p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>
+          `
+        }`,
+      };
+    },
+    async show(visit, parts) {
+      const card = await isConnected(visit)
+        ? null
+        : html`${connectionLine(null, connectionPath(base, secrets, visit.visitor.userId))}${
+          connectCard(`${issuer}/mcp`)
+        }`;
+      return html`${card}<div class="overview">${Object.values(parts)}</div>`;
     },
   };
 }
 
 const tileKinds = { well: "good", note: "", warning: "warn", broken: "bad" } as const;
+const tileWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
 
 /** In one line whether all is well, with each check below it; what is not well is shown at once. */
 function healthPart(checks: readonly Check[]): Html {
@@ -95,7 +84,7 @@ function tiles(checks: readonly Check[]): Html {
   return html`<ul class="tiles">${
     checks.map(({ name, state, text, remedy }) =>
       html`<li class="${tileKinds[state]}"><strong>${name.slice(0, 1).toUpperCase()}${name.slice(1)}: ${
-        checkWords[state]
+        tileWords[state]
       }</strong> <span>${withCode(remedy === undefined ? text : `${text}: ${remedy}`)}</span></li>`
     )
   }</ul>`;
@@ -109,43 +98,37 @@ const linesShown = 5;
 const clientsShown = 8;
 
 /** What waits for this person, the oldest first. */
-function waitingPart(decisions: Decisions): OverviewPart {
-  return {
-    id: "waiting",
-    title: "Waiting for you",
-    async show({ visitor, href, now }) {
-      const waiting = await decisions.waiting(visitor);
-      if (waiting.length === 0) return null;
-      const items = waiting.slice(0, linesShown).map(({ id, clientName, tool, places, createdAt }) =>
-        html`<li><a href="${href("decisions", { call: id })}">${clientName}: ${tool}${
-          places.length > 0 && ` on ${places.join(", ")}`
-        }</a> ${ago(createdAt, now)}</li>`
-      );
-      const more = waiting.length - items.length;
-      return html`<ul class="note warn">${items}${
-        more > 0 && html`<li><a href="${href("decisions")}">${waiting.length} calls wait</a></li>`
-      }</ul>`;
-    },
-  };
+async function waitingPart(decisions: Decisions, { visitor, href, now }: Visit): Promise<Html> {
+  const waiting = await decisions.waiting(visitor);
+  if (waiting.length === 0) return html``;
+  const items = waiting.slice(0, linesShown).map(({ id, clientName, tool, places, createdAt }) =>
+    html`<li><a href="${href("decisions", { call: id })}">${clientName}: ${tool}${
+      places.length > 0 && ` on ${places.join(", ")}`
+    }</a> ${ago(createdAt, now)}</li>`
+  );
+  const more = waiting.length > items.length &&
+    html`<li><a href="${href("decisions")}">${waiting.length} calls wait</a></li>`;
+  return html`
+    <h2>Waiting for you</h2>
+    <ul class="note warn">${items}${more}</ul>
+  `;
 }
 
 /** Who is connected now: clients of the visitor, or of everyone. */
 function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): OverviewPart {
-  return {
-    id: "connected",
-    title: "Agents, last five minutes",
-    async show(visit) {
-      const all = (await connected()).filter(isSeenBy(visit));
-      if (all.length === 0) return null;
-      const table = dataTable({
-        caption: "Clients that called a tool in the last five minutes",
-        columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
-        rows: all.slice(0, clientsShown)
-          .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]),
-      });
-      const more = all.length - clientsShown;
-      return html`${table}${more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`}`;
-    },
+  return async (visit) => {
+    const all = (await connected()).filter(isSeenBy(visit));
+    if (all.length === 0) return html``;
+    const table = dataTable({
+      caption: "Clients that called a tool in the last five minutes",
+      columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
+      rows: all.slice(0, clientsShown)
+        .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]),
+    });
+    const more = all.length - clientsShown;
+    return html`<h2>Agents, last five minutes</h2>${table}${
+      more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`
+    }`;
   };
 }
 
@@ -157,32 +140,25 @@ function isSeenBy({ visitor }: Visit) {
 
 /** The last changes of files, each with its undo. */
 export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateOf"], nameOf: NameOf): OverviewPart {
-  return {
-    id: "changes",
-    title: "Last changes",
-    async show(visit) {
-      const changes = (await today()).filter(isSeenBy(visit)).filter(({ change }) => change !== null);
-      const rows = await Promise.all(
-        changes.slice(0, linesShown).map(async (call) => {
-          const { change, person, places, clientId, time, tool } = call;
-          const whose = { id: change ?? "", person };
-          const state = await stateOf(whose.id, person);
-          const undo = () =>
-            actButton(visit, "change", "undo", "Undo", {
-              ...{ values: whose, kind: "plain", name: `Undo ${tool} of ${places.join(", ")}` },
-            });
-          return [
-            html`<a href="${visit.href("change", whose)}">${places.join(", ") || tool}</a>`,
-            nameOf(clientId),
-            person,
-            ago(time, visit.now),
-            state === "kept" ? undo() : state === "undone" ? html`<span class="badge">undone</span>` : null,
-          ];
-        }),
-      );
-      const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];
-      return rows.length === 0 ? null : dataTable({ caption: "The last changes", columns, rows });
-    },
+  return async (visit) => {
+    const changes = (await today()).filter(isSeenBy(visit)).filter(({ change }) => change !== null);
+    if (changes.length === 0) return html``;
+    const rows = changes.slice(0, linesShown).map(async ({ change, person, places, clientId, time, tool }) => {
+      const whose = { id: change ?? "", person };
+      const name = `Undo ${tool} of ${places.join(", ")}`;
+      const undo = {
+        kept: actButton(visit, "change", "undo", "Undo", { values: whose, kind: "plain", name }),
+        undone: html`<span class="badge">undone</span>`,
+      };
+      const state = await stateOf(whose.id, person);
+      return [
+        html`<a href="${visit.href("change", whose)}">${places.join(", ") || tool}</a>`,
+        ...[nameOf(clientId), person, ago(time, visit.now), state && undo[state]],
+      ];
+    });
+    const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];
+    const table = dataTable({ caption: "The last changes", columns, rows: await Promise.all(rows) });
+    return html`<h2>Last changes</h2>${table}`;
   };
 }
 
@@ -191,37 +167,36 @@ const seriesShown = 5;
 
 /** The calls of the last day by client, as a picture, and as a table for who cannot see it. */
 function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfDay"], nameOf: NameOf): OverviewPart {
-  return {
-    id: "calls",
-    title: "Calls, last 24 hours",
-    async show(visit) {
-      const calls = (await today()).filter(isSeenBy(visit));
-      const counted = visit.visitor.isAdministrator ? await readDay() : [];
-      const byClient = Map.groupBy(calls, ({ clientId }) => clientId);
-      const series = [...byClient].toSorted(([, one], [, other]) => other.length - one.length)
-        .slice(0, seriesShown - 1).map(([id]) => id);
-      const last = visit.now - visit.now % hourMs;
-      const hours = Array.from({ length: hoursShown }, (_, index): Hour => {
-        const hour = last - (hoursShown - 1 - index) * hourMs;
-        const own = calls.filter(({ time }) => time >= hour && time < hour + hourMs);
-        const outcomes = counted.find((each) => each.hour === hour)?.outcomes ?? {};
-        const all = Math.max(own.length, Object.values(outcomes).reduce((sum, count) => sum + count, 0));
-        const failed = Math.max(own.filter(({ isWell }) => !isWell).length, all - own.length - (outcomes["ok"] ?? all));
-        const named = series.map((id) => own.filter(({ clientId }) => clientId === id).length);
-        return { hour, all, failed, counts: [...named, all - named.reduce((sum, count) => sum + count, 0)] };
-      });
-      const total = hours.reduce((sum, { all }) => sum + all, 0);
-      const names = [...series.map(nameOf), "Others"].map((name, index) => ({
-        name,
-        count: hours.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0),
-        colour: index === series.length ? seriesShown - 1 : index,
-      }));
-      return total === 0 ? null : html`${picture(hours, names, total)}${numbers(hours, names)}
-        <p><a href="${
-        visit.href("activity", { outcome: "refused", since: "1d" })
-      }">Refused calls, last 24 hours</a></p>`;
-    },
+  return async (visit) => {
+    const calls = (await today()).filter(isSeenBy(visit));
+    const counted = visit.visitor.isAdministrator ? await readDay() : [];
+    const byClient = [...Map.groupBy(calls, ({ clientId }) => clientId)]
+      .toSorted(([, one], [, other]) => other.length - one.length).slice(0, seriesShown - 1).map(([id]) => id);
+    const last = visit.now - visit.now % hourMs;
+    const hours = Array.from({ length: hoursShown }, (_, index): Hour => {
+      const hour = last - (hoursShown - 1 - index) * hourMs;
+      const own = calls.filter(({ time }) => time >= hour && time < hour + hourMs);
+      const outcomes = counted.find((each) => each.hour === hour)?.outcomes ?? {};
+      const all = Math.max(own.length, sumOf(Object.values(outcomes)));
+      const failed = Math.max(own.filter(({ isWell }) => !isWell).length, all - own.length - (outcomes["ok"] ?? all));
+      const named = byClient.map((id) => own.filter(({ clientId }) => clientId === id).length);
+      return { hour, all, failed, counts: [...named, all - sumOf(named)] };
+    });
+    const total = sumOf(hours.map(({ all }) => all));
+    if (total === 0) return html``;
+    const series = [...byClient.map(nameOf), "Others"].map((name, index) => ({
+      name,
+      count: sumOf(hours.map(({ counts }) => counts[index] ?? 0)),
+      colour: index === byClient.length ? seriesShown - 1 : index,
+    }));
+    const refused = visit.href("activity", { outcome: "refused", since: "1d" });
+    return html`<h2>Calls, last 24 hours</h2>${picture(hours, series, total)}${numbers(hours, series)}
+      <p><a href="${refused}">Refused calls, last 24 hours</a></p>`;
   };
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }
 
 interface Hour {
@@ -248,7 +223,7 @@ function roundedUp(most: number): number {
 function picture(hours: readonly Hour[], series: readonly Series[], total: number): Html {
   const [width, height, gap] = [20, 100, 4];
   const top = roundedUp(Math.max(...hours.map(({ all }) => all)));
-  const failed = hours.reduce((sum, each) => sum + each.failed, 0);
+  const failed = sumOf(hours.map((each) => each.failed));
   const bars = hours.map((each, index) => {
     const x = index * (width + gap);
     let y = height;

@@ -22,11 +22,8 @@ import {
   type Visit,
 } from "./section.ts";
 
-/** A client that has access. */
-interface NamedClient {
-  readonly id: string;
-  readonly name: string;
-}
+/** What clients with access are called, by id. */
+type NamesOfClients = ReadonlyMap<string, string>;
 
 const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
 const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" };
@@ -42,10 +39,9 @@ export function rulesSection(
   recentCalls: () => Promise<readonly JudgedCall[]>,
 ): Section {
   const tools = sources.tools.map(({ name }) => name);
-  const clients = async (): Promise<readonly NamedClient[]> => {
+  const clients = async (): Promise<NamesOfClients> => {
     const { grants } = await administration.access(null);
-    return [...new Map(grants.map(({ clientId, clientName }) => [clientId, clientName]))]
-      .map(([id, name]) => ({ id, name }));
+    return new Map(grants.map(({ clientId, clientName }) => [clientId, clientName]));
   };
   const changing = (
     done: string,
@@ -59,8 +55,6 @@ export function rulesSection(
         : { problem: "This rule is no longer there, or there are too many." };
     },
   });
-  const verdictNow = (call: JudgedCall, now: number): Verdict =>
-    decidingRule(rules.current, call, now)?.verdict ?? "allow";
   return {
     name: "rules",
     title: "Rules",
@@ -78,7 +72,7 @@ export function rulesSection(
         ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") &&
           actButton(visit, "rules", "guard", "Ask before anything is changed")}
         <h2>Add a rule</h2>
-        ${ruleForm(visit, { clients: known, people: users.map(({ id }) => id), tools })}
+        ${ruleForm(visit, [...known], users.map(({ id }) => [id, id]), tools.map((name) => [name, name]))}
       `;
     },
     acts: {
@@ -92,24 +86,17 @@ export function rulesSection(
         confirm: () => "change the rules",
         async run(visit) {
           const { form, visitor, address, now, href } = visit;
-          const rule = ruleFrom(form, { tools, clients: await clients() });
+          const rule = ruleFrom(form, tools, await clients());
           if (typeof rule === "string") return { problem: rule };
           if (form.get("trial") !== null) {
             const calls = await recentCalls();
-            const caught = calls.filter((call) => decidingRule([rule], call, now) !== null);
-            const changed = caught.filter((call) =>
-              decidingRule([...rules.current, rule], call, now)?.verdict !== verdictNow(call, now)
+            const changed = calls.filter((call) =>
+              verdictOf([...rules.current, rule], call, now) !== verdictOf(rules.current, call, now)
             );
             return html`
               <p>${ruleWords(rule)}</p>
-              <p>By itself it would have ${caughtWords[rule.verdict]} <strong>${caught.length}</strong> of ${calls
-                .length} calls: those of the last 24 hours, or the latest of a busy day.</p>
-              <p>With the other rules, it would have changed what happened to <strong>${changed.length}</strong> of
-                them.${changed.length < caught.length && html`
-                  For the others, a rule that comes before this one decides, or they are ${caughtWords[
-                    rule.verdict
-                  ]} already.
-                `}</p>
+              <p>Beside the other rules, it would have ${caughtWords[rule.verdict]} <strong>${changed.length}</strong>
+                of ${calls.length} calls: those of the last 24 hours, or the latest of a busy day.</p>
               ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(form) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
@@ -123,23 +110,21 @@ export function rulesSection(
   };
 }
 
+function verdictOf(rules: readonly Rule[], call: JudgedCall, now: number): Verdict {
+  return decidingRule(rules, call, now)?.verdict ?? "allow";
+}
+
 function without(all: readonly Rule[], id: string | null): readonly Rule[] | null {
   const left = all.filter((rule) => rule.id !== id && (rule.passes?.some((passed) => passed !== id) ?? true));
   return left.length === all.length ? null : left;
 }
 
-function ruleFrom(
-  form: URLSearchParams,
-  { clients, tools }: {
-    readonly clients: readonly NamedClient[];
-    readonly tools: readonly string[];
-  },
-): Rule | string {
+function ruleFrom(form: URLSearchParams, tools: readonly string[], clients: NamesOfClients): Rule | string {
   const clientId = form.get("client") ?? "";
   const given = {
     person: form.get("person") ?? "",
     clientId,
-    clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxRuleTextCharacters) ?? "",
+    clientName: clients.get(clientId)?.slice(0, maxRuleTextCharacters) ?? "",
     tool: form.get("tool") ?? "",
     place: (form.get("place") ?? "").trim(),
   };
@@ -166,38 +151,27 @@ function fieldsOf(form: URLSearchParams): Readonly<Record<string, string>> {
 
 function ruleItem(rule: Rule, visit: Visit): Html {
   const words = ruleWords(rule);
-  return html`<li>${words}${
-    rule.until !== undefined && html`
-      <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
-    `
-  }<div class="row">${
-    actButton(visit, "rules", "remove", "Remove", {
-      values: { rule: rule.id },
-      kind: "plain",
-      name: `Remove: ${words}`,
-    })
-  }</div></li>`;
+  const until = rule.until !== undefined && html`
+    <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
+  `;
+  const options = { values: { rule: rule.id }, kind: "plain", name: `Remove: ${words}` } as const;
+  const button = actButton(visit, "rules", "remove", "Remove", options);
+  return html`<li>${words}${until}<div class="row">${button}</div></li>`;
 }
 
-function ruleForm(
-  visit: Visit,
-  { clients, people, tools }: {
-    readonly clients: readonly NamedClient[];
-    readonly people: readonly string[];
-    readonly tools: readonly string[];
-  },
-): Html {
-  const named = (names: readonly string[]) => names.map((name) => [name, name] as const);
-  const choice = (name: string, label: string, choices: readonly (readonly [value: string, words: string])[]): Html =>
+type Choices = readonly (readonly [value: string, words: string])[];
+
+function ruleForm(visit: Visit, clients: Choices, people: Choices, tools: Choices): Html {
+  const choice = (name: string, label: string, choices: Choices): Html =>
     choiceField(name, label, choices, visit.query.get(name) ?? "");
   return html`
     <form method="post" action="${visit.href("rules")}" class="row">
       ${actFields(visit.visitor, "add")}
-      ${choice("verdict", "What happens", verdicts.map((each) => [each, verdictNames[each]] as const))}
-      ${choice("tool", "Tool", [["", "Any tool"], [everyChange, "Every tool that changes something"], ...named(tools)])}
+      ${choice("verdict", "What happens", verdicts.map((each) => [each, verdictNames[each]]))}
+      ${choice("tool", "Tool", [["", "Any tool"], [everyChange, "Every tool that changes something"], ...tools])}
       ${textField("place", "Directory, file or table", visit.query.get("place") ?? "", maxRuleTextCharacters)}
-      ${choice("person", "Person", [["", "Anyone"], ...named(people)])}
-      ${choice("client", "Client", [["", "Any client"], ...clients.map(({ id, name }) => [id, name] as const)])}
+      ${choice("person", "Person", [["", "Anyone"], ...people])}
+      ${choice("client", "Client", [["", "Any client"], ...clients])}
       ${choice("approver", "Approver", [["", "The person it acts for"], ["administrator", "An administrator"]])}
       <button type="submit" name="trial" value="yes" class="small plain">Test on the last 24 hours</button>
       <button type="submit" class="small">Add</button>

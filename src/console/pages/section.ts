@@ -58,7 +58,7 @@ export interface Act {
   run(visit: ActVisit): Promise<ActOutcome>;
 }
 
-/** The parts of a page that change while it is open, by the id of the element that holds each. */
+/** The parts of a page that change while it is open, by the id of the element that the frame puts around each. */
 export type LiveParts = Readonly<Record<string, Html>>;
 
 /** A page of the console. Everything it shows is the visitor's own, unless they are an administrator. */
@@ -73,12 +73,11 @@ export interface Section {
   readonly tab?: string;
   /** Reached from another page, neither from the menu nor from its place. */
   readonly unlisted?: true;
-  /** Names that it had before: their addresses lead to it. */
-  readonly formerly?: readonly string[];
   /** Stands beside the menu of every page. */
   headerPart?(visit: Visit): Html | null;
-  show(visit: Visit): Promise<Html>;
   live?(visit: Visit): Promise<LiveParts>;
+  /** The page, with the elements of its live parts. */
+  show(visit: Visit, parts: LiveParts): Html | Promise<Html>;
   /**
    * A file in place of the page, where the address asks for `download`. `isStill` says whether the visitor is signed in
    * with the same rights: asked before each part, since a reader may take hours.
@@ -101,8 +100,6 @@ export interface ConsoleSources {
   readonly rules: RuleStore;
   readonly live: Live;
   readonly tools: readonly Pick<Tool, "name" | "annotations" | "input" | "run">[];
-  /** About how many tokens the list of tools is for a client with these scopes. */
-  toolListTokens(scopes: readonly string[]): number;
   /** What a client is called, as far as this process remembers; `null` where it does not. */
   nameOfClient(clientId: string): string | null;
   /** The same as it is stored. */
@@ -117,20 +114,11 @@ export interface ConsoleSources {
   isUser(id: string): Promise<boolean>;
   /** Attempts to connect, newest first; of one person, or of all. */
   attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
-  /** The server's tests of itself. */
-  examine(): Promise<readonly Check[]>;
   health(): Promise<readonly Check[]>;
   /** Accounts at the instance; `null` where none is configured. */
   readonly servicenow: ServicenowAccounts | null;
   /** Where someone who signed in with a passphrase links an account at the company's provider; `null` without one. */
   readonly companyLink: string | null;
-  /** Of a workspace of several; `null` where it is one, or kept in the database. */
-  readonly directories: {
-    listed(): readonly Readonly<
-      Record<"name" | "path", string> & Record<"isReadOnly" | "isAdded" | "isThere", boolean>
-    >[];
-    takeOut(name: string): void;
-  } | null;
   /** The settings in force; a secret's value is "set". */
   readonly settings: readonly Readonly<Record<"heading" | "name" | "value" | "source", string>>[];
 }
@@ -140,9 +128,6 @@ export type SearchAudit = (
   filter: AuditFilter,
   options: { readonly limit: number; readonly cursor?: string | undefined },
 ) => Promise<FoundPage>;
-
-/** What a check found, in a word. */
-export const checkWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
 
 export interface ServicenowAccounts {
   readonly origin: string;
@@ -158,14 +143,19 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A moment, exact in its attribute and title, in words by how long ago it was. */
-export function ago(time: number, now: number): Html {
-  return html`<time datetime="${new Date(time).toISOString()}" title="${exactly(time)}">${agoWords(now - time)}</time>`;
+/** A moment, exact in its attribute and title, in words by how long ago it was; hidden where the row `above` shows them. */
+export function ago(time: number, now: number, above?: number): Html {
+  const words = agoWords(now - time);
+  const kind = above !== undefined && agoWords(now - above) === words ? "same" : "";
+  return html`<time class="${kind}" datetime="${new Date(time).toISOString()}" title="${
+    exactly(time)
+  }">${words}</time>`;
 }
 
 function agoWords(ms: number): string {
   if (ms < 0) return `in ${lengthWords(-ms)}`;
-  return ms < minute ? "just now" : `${lengthWords(ms)} ago`;
+  const seconds = 10_000 * Math.floor(ms / 10_000); // an open page does not change each second
+  return ms < 10_000 ? "just now" : `${lengthWords(ms < minute ? seconds : ms)} ago`;
 }
 
 function lengthWords(ms: number): string {
@@ -300,29 +290,23 @@ export function personColumn({ visitor }: Visit): "Person" | null {
 export function pageOf<T>(
   all: readonly T[],
   { query, href }: Visit,
-  { section, name, words, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
+  { section, name, words, size, cursorOf, falling = false }: {
     readonly section: string;
     readonly name: string;
     /** Of the link to the next page. */
     readonly words: string;
     readonly size: number;
-    /** What the elements of a page weigh together, unless it has only one. */
-    readonly maxWeight?: number;
-    weigh?(element: T): number;
     cursorOf(element: T): string;
     /** The list begins with the greatest cursor. */
     readonly falling?: boolean;
   },
 ) {
   const cursor = query.get(name);
-  const rest = cursor === null
-    ? all
-    : all.filter((each) => falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
-  let weight = 0;
-  const tooMany = rest.findIndex((each, index) => index === size || ((weight += weigh(each)) > maxWeight && index > 0));
-  const shown = tooMany === -1 ? rest : rest.slice(0, tooMany);
+  const isAfter = (each: T) => cursor === null || (falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
+  const rest = all.filter(isAfter);
+  const shown = rest.slice(0, size);
   const last = shown.at(-1);
-  if (last === undefined || tooMany === -1) return { shown, next: null };
+  if (last === undefined || rest.length === shown.length) return { shown, next: null };
   const person = query.get("person");
   const address = href(section, { ...person === null ? {} : { person }, [name]: cursorOf(last) });
   return { shown, next: html`<p><a href="${address}">${words}</a></p>` };

@@ -1,8 +1,8 @@
 /** Every section of the console, over what `app` wires. */
-import { activitySection, changeSection } from "./activity.ts";
-import { createChanges } from "./changes.ts";
+import { activitySection } from "./activity.ts";
+import { changeSection, createChanges } from "./changes.ts";
 import { createOwnFiles } from "./own_files.ts";
-import { connectionsSection, servicenowSection } from "./connections.ts";
+import { connectionsSection } from "./connections.ts";
 import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 import { decisionsSection } from "./decisions.ts";
@@ -16,14 +16,14 @@ import { whySection } from "./why.ts";
 
 /** The routes of the whole console, and `close` for the streams of open pages; see `createConsole`. */
 export function openConsole(sources: ConsoleSources) {
-  const { administration, decisions, live, servicenow, visits } = sources;
+  const { administration, decisions, live, visits } = sources;
   const day = createDayOfCalls(sources);
   const nameOf = async (id: string): Promise<[string, string]> => [
     id,
     sources.nameOfClient(id) ?? await sources.readClientName(id) ?? id,
   ];
   const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
-  const changes = createChanges(sources);
+  const [changes, files] = [createChanges(sources), createOwnFiles(sources)];
   const lastChanges = changesPart(day.today, changes.stateOf, (id) => sources.nameOfClient(id) ?? id);
   return createConsole({
     ...sources,
@@ -35,12 +35,11 @@ export function openConsole(sources: ConsoleSources) {
     sections: [
       overviewSection(sources, day, lastChanges),
       activitySection(sources, namesOf),
-      changeSection(changes, createOwnFiles(sources).ruledOut),
+      changeSection(changes, files.ruledOut),
       decisionsSection(decisions, lastChanges),
       connectionsSection(sources, day.usage),
       whySection(sources),
-      ...servicenow === null ? [] : [servicenowSection(servicenow)],
-      filesSection(sources, { changes, namesOf }),
+      filesSection(files, changes, namesOf),
       settingsSection(sources),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       rulesSection(sources, day.today),

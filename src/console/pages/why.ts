@@ -1,51 +1,27 @@
-/** Troubleshooting: each client's attempt with its steps and a diagnosis, and tests of the server itself. */
+/** Troubleshooting: each client's attempt with its steps and a diagnosis. */
 import { type AttemptReport, stepWords } from "../connections/report.ts";
 import { type Html, html } from "../../lib/page.ts";
-import type { Check } from "../../lib/result.ts";
-import { actFields } from "./frame.ts";
-import {
-  ago,
-  checkWords,
-  type ConsoleSources,
-  dataTable,
-  type LiveParts,
-  type Section,
-  type Visit,
-  withCode,
-} from "./section.ts";
+import { ago, type ConsoleSources, type Section, type Visit, withCode } from "./section.ts";
 
-/** What clients did to connect and why one stopped; for administrators the tests of the server too. */
-export function whySection({ issuer, attempts, examine }: ConsoleSources): Section {
-  const live = async (visit: Visit): Promise<LiveParts> => {
-    const { visitor, now } = visit;
-    return { attempts: attemptList(await attempts(visitor.isAdministrator ? null : visitor.userId, now), visit) };
-  };
+/** What clients did to connect and why one stopped; for administrators what to check where none arrived. */
+export function whySection({ issuer, attempts }: ConsoleSources): Section {
   return {
     name: "why",
     title: "Troubleshooting",
     place: "connections",
-    live,
-    async show(visit) {
-      const { attempts: list } = await live(visit);
-      return html`
+    async live(visit) {
+      const { isAdministrator, userId } = visit.visitor;
+      return { attempts: attemptList(await attempts(isAdministrator ? null : userId, visit.now), visit) };
+    },
+    show: (visit, parts) =>
+      html`
         <p class="quiet">The last 24 hours. The reason appears ten seconds after an attempt stops.</p>
-        <div id="attempts">${list}</div>
-        ${visit.visitor.isAdministrator && checklist(visit, `${issuer}/mcp`)}
-      `;
-    },
-    acts: {
-      test: {
-        done: "Tests finished.",
-        forAdministrators: true,
-        async run(visit) {
-          return findingsPage(await examine(), visit);
-        },
-      },
-    },
+        ${parts["attempts"]} ${visit.visitor.isAdministrator && checklist(`${issuer}/mcp`)}
+      `,
   };
 }
 
-function checklist(visit: Visit, resource: string): Html {
+function checklist(resource: string): Html {
   return html`
     <details id="missing">
       <summary>Don't see your client?</summary>
@@ -62,28 +38,8 @@ function checklist(visit: Visit, resource: string): Html {
       <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
       </ol>
     </details>
-    <form method="post" action="${visit.href("why")}">
-      ${actFields(visit.visitor, "test", {})}
-      <button type="submit">Test this server</button>
-    </form>
+    <p>${withCode("`portcullis doctor` tests this server's address, port, certificate and documents.")}</p>
   `;
-}
-
-function findingsPage(findings: readonly Check[], visit: Visit): Html {
-  const table = dataTable({
-    caption: "Results",
-    columns: ["Check", "Result", "Details", "What to do"],
-    rows: findings.map(({ name, state, text, remedy }) => [
-      name,
-      checkWords[state],
-      withCode(text),
-      withCode(remedy ?? ""),
-    ]),
-    whenEmpty: "There was nothing to test.",
-  });
-  return html`${table}
-    <p>Whether the internet reaches this server is only seen from there: open its address on a phone without Wi-Fi.</p>
-    <p><a href="${visit.href("why")}">Back to Troubleshooting</a></p>`;
 }
 
 function attemptList(reports: readonly AttemptReport[], { now, visitor }: Visit): Html {
