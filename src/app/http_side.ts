@@ -19,18 +19,15 @@ import {
   createBodyIntake,
   createChallenges,
   createGuard,
-  createHealthEndpoint,
+  createHealthEndpoints,
   createHomeEndpoint,
   createIconEndpoint,
-  createLivenessEndpoint,
   createMcpEndpoint,
   createMcpPage,
-  createReadinessEndpoint,
   createResourceMetadataEndpoint,
   createRouter,
   createSpellings,
   defaultMaxPublicBodyBytes,
-  type HealthOptions,
   iconPath,
   intakeBytesFor,
   knownNames,
@@ -110,12 +107,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   const limitHealth = (endpoint: Endpoint): Endpoint =>
     limitRequests(limits.healthChecks, endpoint, refusedBy("health"));
   let draining = false;
-  const health: HealthOptions = {
-    version,
-    probeStorage: parts.probeStorage,
-    isWorkspaceThere: parts.isWorkspaceThere,
-    isDraining: () => draining,
-  };
+  const { health, live, ready } = createHealthEndpoints({ ...parts, version, isDraining: () => draining });
   const base = basePathOf(serverUrl);
   const pages = {
     resourceOf: (request: Request) => spellingOf(request).resource,
@@ -156,9 +148,9 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       },
       ...authorizationServer.routes.map(limitRoute),
       ...parts.consoleRoutes.map((route) => limitRoute({ ...route, limit: "attempts" })),
-      { paths: ["/health"], kind: "plain", endpoint: limitHealth(createHealthEndpoint(health)) },
-      { paths: ["/health/live"], kind: "plain", endpoint: createLivenessEndpoint() },
-      { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(createReadinessEndpoint(health)) },
+      { paths: ["/health"], kind: "plain", endpoint: limitHealth(health) },
+      { paths: ["/health/live"], kind: "plain", endpoint: live },
+      { paths: ["/health/ready"], kind: "plain", endpoint: limitHealth(ready) },
       ...(transfers === null
         ? []
         : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers.endpoint } as const]),

@@ -5,7 +5,7 @@ import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./router.ts";
 
 /** What `/health` and its kinds report on. */
-export interface HealthOptions {
+interface HealthOptions {
   readonly version: string;
   /** Resolves when the storage can be read and written; rejects within a second when it cannot. */
   readonly probeStorage: () => Promise<unknown>;
@@ -15,33 +15,31 @@ export interface HealthOptions {
   readonly isDraining: () => boolean;
 }
 
-/** `/health`: 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage or the workspace does not answer. */
-export function createHealthEndpoint({ version, probeStorage, isWorkspaceThere }: HealthOptions): Endpoint {
-  return onGet(async () => {
-    const [isStored, isThere] = await Promise.all([answers(probeStorage), isWorkspaceThere()]);
-    const ok = isStored && isThere;
-    const [storage, workspace] = [isStored, isThere].map((each) => each ? "reachable" : "unreachable");
-    return respond(ok, { status: ok ? "ok" : "unavailable", version, storage, workspace });
-  });
-}
-
-/** `/health/live`: 200 while the process answers at all. A supervisor that restarts on any other status never kills a healthy process. */
-export function createLivenessEndpoint(): Endpoint {
-  return onGet(() => respond(true, { status: "live" }));
-}
-
-/** `/health/ready`: 503 while no request should be sent here: the server is about to stop, or its storage or workspace does not answer. */
-export function createReadinessEndpoint({ isDraining, probeStorage, isWorkspaceThere }: HealthOptions): Endpoint {
-  return onGet(async () => {
-    if (isDraining()) return respond(false, { status: "draining" });
-    if (!await answers(probeStorage)) return respond(false, { status: "storage_unreachable" });
-    const ok = await isWorkspaceThere();
-    return respond(ok, { status: ok ? "ready" : "workspace_unreachable" });
-  });
-}
-
-function answers(probe: () => Promise<unknown>): Promise<boolean> {
-  return probe().then(() => true, () => false);
+/**
+ * - `health` answers 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage or the workspace does
+ *   not answer.
+ * - `live` answers 200 while the process answers at all: a supervisor that restarts on any other status never kills a
+ *   healthy process.
+ * - `ready` answers 503 while no request should be sent here: the server is about to stop, or its storage or workspace
+ *   does not answer.
+ */
+export function createHealthEndpoints({ version, probeStorage, isWorkspaceThere, isDraining }: HealthOptions) {
+  const isStorageThere = (): Promise<boolean> => probeStorage().then(() => true, () => false);
+  return {
+    health: onGet(async () => {
+      const [isStored, isThere] = await Promise.all([isStorageThere(), isWorkspaceThere()]);
+      const ok = isStored && isThere;
+      const [storage, workspace] = [isStored, isThere].map((each) => each ? "reachable" : "unreachable");
+      return respond(ok, { status: ok ? "ok" : "unavailable", version, storage, workspace });
+    }),
+    live: onGet(() => respond(true, { status: "live" })),
+    ready: onGet(async () => {
+      if (isDraining()) return respond(false, { status: "draining" });
+      if (!await isStorageThere()) return respond(false, { status: "storage_unreachable" });
+      const ok = await isWorkspaceThere();
+      return respond(ok, { status: ok ? "ready" : "workspace_unreachable" });
+    }),
+  };
 }
 
 function respond(ok: boolean, body: Readonly<Record<string, string | undefined>>): Response {

@@ -7,14 +7,7 @@
  */
 export { ConnectionPeer } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
-export {
-  createHealthEndpoint,
-  createLivenessEndpoint,
-  createMetricsEndpoint,
-  createReadinessEndpoint,
-  createStorageProbe,
-  type HealthOptions,
-} from "./health.ts";
+export { createHealthEndpoints, createMetricsEndpoint, createStorageProbe } from "./health.ts";
 export { createHomeEndpoint, createIconEndpoint, createMcpPage, iconPath, serverIcons } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";

@@ -1,6 +1,6 @@
 /** Health, readiness and liveness of a server as it is started, and of a storage that is lost. */
 import assert from "node:assert/strict";
-import { createHealthEndpoint, createLivenessEndpoint, createReadinessEndpoint } from "../../src/http/health.ts";
+import { createHealthEndpoints } from "../../src/http/health.ts";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
@@ -32,7 +32,8 @@ Deno.test("without its storage a server is alive, but neither ready nor well", a
     isDraining: () => false,
   };
   const peer = { address: "127.0.0.1" };
-  const answers = [createHealthEndpoint(options), createLivenessEndpoint(), createReadinessEndpoint(options)];
+  const endpoints = createHealthEndpoints(options);
+  const answers = [endpoints.health, endpoints.live, endpoints.ready];
   const [health, live, ready] = await Promise.all(
     answers.map(async (endpoint) => await endpoint(new Request("http://localhost/"), peer)),
   );
