@@ -157,30 +157,25 @@ type OutputState = "well" | "gone" | "failed";
 
 /** A sink in non-blocking mode does not say when it takes more. */
 const retryMs = 20;
-const newLine = new Uint8Array([10]);
 
 /** Wraps a sink that nothing else in this isolate writes to. */
 export function createOutput(sink: ByteSink) {
   let state: OutputState = "well";
-  let isWithinLine = false;
   let last: Promise<boolean> = Promise.resolve(true);
 
   const writeBytes = async (bytes: Uint8Array): Promise<void> => {
     for (let rest = bytes; rest.byteLength > 0;) {
       try {
         rest = rest.subarray(await sink.write(rest));
-        isWithinLine = true;
       } catch (error) {
         if (!(error instanceof Deno.errors.WouldBlock || error instanceof Deno.errors.Interrupted)) throw error;
         await pause(retryMs);
       }
     }
-    isWithinLine = bytes.byteLength > 0 && bytes.at(-1) !== newLine[0];
   };
   const writeOrDrop = async (bytes: Uint8Array): Promise<boolean> => {
     if (state === "gone") return false;
     try {
-      if (isWithinLine && state === "failed") await writeBytes(newLine); // a line that broke off stays a separate line
       await writeBytes(bytes);
       return true;
     } catch (error) {

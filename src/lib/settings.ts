@@ -1,6 +1,6 @@
 /** What a setting is. */
 import { didYouMean } from "./closest_word.ts";
-import { parseIpNetwork, type TrustedProxies, withoutBrackets } from "./network.ts";
+import { parseIpNetwork, type TrustedProxies } from "./network.ts";
 import { failure, type Result, success } from "./result.ts";
 
 // Parsers for single settings: text in, a typed value or a hint out. Pure.
@@ -104,21 +104,13 @@ export function parseHost(text: string): Result<string, string> {
 
 /** A name that an authority on the internet can make a certificate for, in lower case and as it is in the DNS. */
 export function parseDomain(text: string): Result<string, string> {
-  const example = "the name alone, such as mcp.example.com";
-  const host = URL.parse(`https://${text}`)?.hostname.replace(/\.$/, "") ?? "";
-  if (/[/@?#\s]/.test(text) || host === "") return failure(`must be ${example}: without https:// and without a path`);
-  if (parseIpNetwork(withoutBrackets(host)) !== null) {
-    return failure("must be a DNS name, for which certificates are issued: give this address a DNS name");
-  }
-  if (text.includes(":")) {
-    return failure(`must be ${example}: clients use port 443; PORT and HTTP_PORT say where it leads on this machine`);
-  }
-  if (!host.includes(".") || /\.(localhost|local)$/.test(host)) {
-    return failure("must be a name in the public DNS; for this machine or network alone, leave it out");
-  }
-  return /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/.test(host)
-    ? success(host)
-    : failure(`must be ${example}`);
+  const host = /[/@?#\s:]/.test(text) ? "" : URL.parse(`https://${text}`)?.hostname.replace(/\.$/, "") ?? "";
+  const isPublic = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/.test(host) &&
+    !/\.(localhost|local)$/.test(host);
+  return isPublic ? success(host) : failure(
+    "must be a name in the public DNS alone, such as mcp.example.com: no address, https://, port or path; " +
+      "for this machine or network alone, leave it out",
+  );
 }
 
 /** The directory of an ACME server (RFC 8555 §7.1.1). */

@@ -1,7 +1,4 @@
 /** Examines a storage for `doctor`, without creating or changing anything. */
-import { lstatSync } from "node:fs";
-import { UnusableError } from "../lib/result.ts";
-import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { systemClock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { guardStorage, markKey, type SoundStorage } from "./open_storage.ts";
@@ -40,16 +37,12 @@ function openExistingSqlite(path: string): Storage | null {
   return guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path) });
 }
 
-/** An unreachable path is not a missing file: the start would not create it. */
+/** An unreachable path is not a missing file: the driver says why it cannot be opened. */
 function holdsDatabase(path: string): boolean {
   try {
-    return (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    return Deno.statSync(path).size > 0;
   } catch (error) {
-    throw new UnusableError(
-      `${path} cannot be used: ${faultWords(error)}`,
-      pathRemedy(error, "choose another place for the database (DATA_DIR, DATABASE_URL)"),
-      { cause: error },
-    );
+    return !(error instanceof Deno.errors.NotFound);
   }
 }
 
