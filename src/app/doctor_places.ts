@@ -3,6 +3,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
+import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
 import { exists } from "../lib/system_path.ts";
 import { requirePrivate } from "../storage/mod.ts";
@@ -48,11 +49,17 @@ export async function* examineDataDirectory(
 }
 
 /** The workspace, where it is on the disk. */
-export async function* examineWorkspace({ workspace }: Config): AsyncGenerator<Check> {
+export async function* examineWorkspace({ workspace, storage }: Config): AsyncGenerator<Check> {
   const part = "workspace";
   const { well, warning } = checksOf(part);
   const another = "choose another with --workspace (WORKSPACE_DIR)";
   for (const { name, path, isReadOnly } of workspace.directories) {
+    if (leadsInto(path, storage.dataDir, lookAtPath)) {
+      yield warning(
+        `${path} lies in the data directory`,
+        "choose another with --workspace: sharing one would expose the keys too",
+      );
+    }
     if (name !== "" && !exists(path)) {
       yield warning(`${path} is away`, `mount or make it; ${name} works again once it is there`);
       continue;
