@@ -1,5 +1,6 @@
 /** docs/commands.md, from the list of commands and their own help. */
-import { loadCommands } from "../src/cli/load_commands.ts";
+import { commands } from "../src/cli/commands.ts";
+import { loadCommand } from "../src/cli/load_commands.ts";
 import { ownHelpText } from "../src/cli/command_help.ts";
 
 const introduction = `# Commands
@@ -14,7 +15,7 @@ status: 0 done, 1 refused or failed, 2 usage error.
 
 /** The whole page. */
 export async function commandReference(): Promise<string> {
-  const sections = (await loadCommands()).map((command) =>
+  const sections = (await Promise.all(commands.map(loadCommand))).map((command) =>
     `## ${command.name}\n\n\`\`\`text\n${ownHelpText(command, "portcullis")}\`\`\`\n`
   );
   return [introduction, ...sections].join("\n");

@@ -4,7 +4,8 @@ import type { Config } from "./config/config.ts";
 import type { Decisions, Live, RuleStore, StepLog } from "../console/mod.ts";
 import { openConsole, reportAttempts } from "../console/later.ts";
 import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
-import { describeModels, type LocalModel } from "../llm/mod.ts";
+import type { LocalModel } from "../llm/mod.ts";
+import { offeredModels } from "./offered_models.ts";
 import { readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
 import { confinementWords, type Parts } from "./installation.ts";
@@ -44,26 +45,14 @@ function storageFact(probe: () => Promise<void>): Promise<Check> {
   );
 }
 
-async function modelFact({ ollama: { models } }: Config, model: LocalModel): Promise<Check> {
+async function modelFact({ ollama }: Config, model: LocalModel): Promise<Check> {
   const name = "Local model";
-  const { server, models: known } = await describeModels(
-    { model, models },
-    AbortSignal.timeout(modelPatienceMs),
-  );
-  if (server.problem !== undefined) return { name, state: "warning", text: server.problem };
-  const allowed = known.filter((entry) => entry.allowed);
-  const missing = allowed.filter(({ installed }) => !installed).map((entry) => entry.name);
-  const { isOllama } = model.host;
-  if (missing.length > 0) {
-    const remedy = isOllama ? " Get one with `ollama pull`." : "";
-    return { name, state: "warning", text: `Not installed: ${missing.join(", ")}.${remedy}` };
-  }
-  const engine = isOllama ? `Ollama ${server.version ?? ""}` : "Model server";
-  return {
-    name,
-    state: "well",
-    text: `${engine} at ${server.address}: ${allowed.map((entry) => entry.name).join(", ")}`,
-  };
+  const report = await model.report(AbortSignal.timeout(modelPatienceMs));
+  const { names, problem } = offeredModels(ollama, report);
+  if (report.failure !== undefined) return { name, state: "warning", text: report.failure.message };
+  if (problem !== null) return { name, state: "warning", text: `${problem.what}: ${problem.remedy}.` };
+  const engine = model.host.isOllama ? `Ollama ${report.version ?? ""}` : "Model server";
+  return { name, state: "well", text: `${engine} at ${model.host.origin}: ${names.join(", ")}` };
 }
 
 function servicenowFact({ servicenow: { access, missing, write } }: Config): Check {

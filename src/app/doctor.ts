@@ -13,7 +13,7 @@ import { examineServicenow } from "./doctor_servicenow.ts";
 import { confinementWords, examineInstallation } from "./installation.ts";
 import { systemClock } from "../lib/time.ts";
 import { createModelClient } from "../llm/mod.ts";
-import { offerOf } from "../llm/mod_settings.ts";
+import { offeredModels } from "./offered_models.ts";
 import { listeningOn, portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
@@ -167,19 +167,14 @@ function* examineRegistration(
 }
 
 async function* examineModels(config: Config): AsyncGenerator<Check> {
-  const { host, models } = config.ollama;
+  const { host } = config.ollama;
   const { well, warning } = checksOf(host.isOllama ? "ollama" : "model server");
   const client = createModelClient({ ...config.ollama, fetch });
   try {
     const report = await client.report(new AbortController().signal);
-    if (report.failure !== undefined) {
-      const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
-      yield warning(report.failure.message, remedy);
-      return;
-    }
-    yield well(`answers at ${host.origin}`);
-    const { names, isUsable, problem } = offerOf(models, host, report.installed);
-    if (isUsable) yield well(`agents may use ${names.join(", ")}`);
+    const { names, problem } = offeredModels(config.ollama, report);
+    if (report.failure === undefined) yield well(`answers at ${host.origin}`);
+    if (names.length > 0) yield well(`agents may use ${names.join(", ")}`);
     if (problem !== null) yield warning(problem.what, problem.remedy);
   } finally {
     client.close();

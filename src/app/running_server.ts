@@ -11,7 +11,8 @@ import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import { listenForClients, listeningOn } from "./listeners.ts";
 import { atMost, systemTimers } from "../lib/time.ts";
-import { offerOf, problemWords } from "../llm/mod_settings.ts";
+import { problemWords } from "../llm/mod_settings.ts";
+import { offeredModels } from "./offered_models.ts";
 import { methodNames } from "../mcp/mod.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
@@ -141,7 +142,7 @@ async function openServer(
     port: server.port,
     isWaiting: publicly?.hasCertificate() === false,
     setUpLink: await app.issueSetUpLink(),
-    models: await offeredModels(app.model, config.ollama.models),
+    models: await modelsAtStart(config.ollama, app.model),
     async stop() {
       app.drain();
       const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
@@ -157,16 +158,13 @@ async function openServer(
 /** How long the start waits for the model's engine before it says that none answers. */
 const modelPatienceMs = 500;
 
-async function offeredModels(
-  model: App["model"],
-  allowed: Config["ollama"]["models"],
-): Promise<RunningServer["models"]> {
-  const { host } = model;
+async function modelsAtStart(config: Config["ollama"], model: App["model"]): Promise<RunningServer["models"]> {
+  const { engine, origin } = config.host;
   const report = await atMost(modelPatienceMs, model.recentReport(), null);
-  if (report === null) return { names: [], problem: `${host.engine} does not answer at ${host.origin}` };
-  if (report.failure !== undefined) return { names: [], problem: report.failure.message.replace(/\.$/, "") };
-  const { names, isUsable, problem } = offerOf(allowed, host, report.installed);
-  return { names: isUsable ? names : [], problem: problem === null ? null : problemWords(problem) };
+  if (report === null) return { names: [], problem: `${engine} does not answer at ${origin}` };
+  const { names, problem } = offeredModels(config, report);
+  if (report.failure !== undefined || problem === null) return { names, problem: problem?.what ?? null };
+  return { names, problem: problemWords(problem) };
 }
 
 /** Warns where this runtime has no Argon2id; refuses the owner's hash where it cannot be checked without it. */

@@ -26,7 +26,7 @@ const summaries = {
 export type CommandName = keyof typeof summaries;
 
 /** A command in the list; load_commands.ts has what it does. */
-interface ListedCommand {
+export interface ListedCommand {
   readonly name: CommandName;
   readonly summary: string;
 }

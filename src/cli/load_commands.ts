@@ -1,7 +1,7 @@
 /** The code of each command, separate from their list, since Deno reads a module's imports before it runs it. */
 import { loadProgramModule } from "../lib/program.ts";
 import type { Command, CommandWork } from "./command.ts";
-import { type CommandName, commands } from "./commands.ts";
+import type { CommandName, ListedCommand } from "./commands.ts";
 
 const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   serve: async () => (await load<typeof import("./serve_command.ts")>("serve")).serveCommand,
@@ -26,7 +26,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
 
 const load = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/${file}_command.ts`);
 
-/** The commands, with what they do. */
-export async function loadCommands(listed: typeof commands = commands): Promise<readonly Command[]> {
-  return await Promise.all(listed.map(async (each) => ({ ...each, ...await work[each.name]() })));
+/** A command of the list, with what it does. */
+export async function loadCommand(listed: ListedCommand): Promise<Command> {
+  return { ...listed, ...await work[listed.name]() };
 }

@@ -26,7 +26,7 @@ import { describeVersion, version } from "../lib/version.ts";
 import { parseArguments } from "./arguments.ts";
 import { commandHelpText, settingsHelpText } from "./command_help.ts";
 import { commands as listedCommands, helpText } from "./commands.ts";
-import { loadCommands } from "./load_commands.ts";
+import { loadCommand } from "./load_commands.ts";
 import { programName, withCommandLines } from "../lib/program_name.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
@@ -85,50 +85,50 @@ export async function runCommand(
   { print, say: write }: Pick<CommandContext, "print" | "say">,
 ): Promise<CommandStatus> {
   const say: CommandContext["say"] = (text) => write(typeof text === "string" ? withCommandLines(text) : text);
-  const commands = await commandsOf(args);
-  const parsed = parseFor(commands, args);
-  const wantsHelp = parsed.help || parsed.words[0] === "help";
-  const [first, ...words] = parsed.words[0] === "help" ? parsed.words.slice(1) : parsed.words;
-  if (parsed.version || first === "version") {
+  const early = parseArguments(args, []); // with the flags of settings, enough to find the command's name
+  const wantsHelp = early.help || early.words[0] === "help";
+  const name = wantsHelp && early.words[0] === "help" ? early.words[1] : early.words[0];
+  if (early.version || name === "version") {
     print(`portcullis ${await describeVersion()}\n`);
     return { status: 0 };
   }
-  if (first === "settings" && wantsHelp) {
+  if (name === "settings" && wantsHelp) {
     print(settingsHelpText());
     return { status: 0 };
   }
-  if (first === undefined && wantsHelp) {
+  if (name === undefined && wantsHelp) {
     print(helpText(listedCommands, version));
     return { status: 0 };
   }
-  const name = first ?? "serve";
-  const command = commands.find((each) => each.name === name);
-  if (command === undefined) {
+  const listed = listedCommands.find((each) => each.name === (name ?? "serve"));
+  if (listed === undefined) {
     const names = listedCommands.map((each) => each.name);
     say(
-      `error: there is no command ${JSON.stringify(name)}${didYouMean(name, [...names, "help", "version"])}\n` +
+      `error: there is no command ${JSON.stringify(name)}${didYouMean(name ?? "", [...names, "help", "version"])}\n` +
         `hint: commands are ${names.join(", ")}; see \`${programName()} --help\`\n`,
     );
     return { status: 2 };
   }
+  const command = await loadCommand(listed);
   if (wantsHelp) {
     print(commandHelpText(command));
     return { status: 0 };
   }
-  // Parsed again with the flags of this command alone.
-  const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
-  const settings = readSettings(flags, say, listeningCommands.includes(name));
+  const parsed = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
+  const { flags, problems } = parsed;
+  const words = name === undefined ? parsed.words : parsed.words.slice(1);
+  const settings = readSettings(flags, say, listeningCommands.includes(command.name));
   const load: CommandContext["loadConfig"] = () => {
     const config = settings.load();
     return config.ok ? config : failure([...problems, ...config.error]);
   };
   if (problems.length > 0) {
     const config = load();
-    say(describeProblems(config.ok ? problems : config.error, name));
+    say(describeProblems(config.ok ? problems : config.error, command.name));
     return { status: 2 };
   }
   if (command.takesNoWords && words.length > 0) {
-    say(`error: ${name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
+    say(`error: ${command.name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
     return { status: 2 };
   }
   const status = await runToEnd(command, { words, flags, loadConfig: load, findSetting: settings.find, print, say });
@@ -147,19 +147,4 @@ export async function runToEnd(command: Command, context: CommandContext): Promi
     context.say(`error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
     return 1;
   }
-}
-
-/** Loads the command that the first fitting word names. Where that turns out to be a flag's value, all of them. */
-async function commandsOf(args: readonly string[]): Promise<readonly Command[]> {
-  const name = args.find((arg) => listedCommands.some((each) => each.name === arg)) ?? "serve";
-  const named = await loadCommands(listedCommands.filter((each) => each.name === name));
-  const { words: [first, second], problems } = parseFor(named, args);
-  const isNamed = (first === "help" ? second : first ?? "serve") === name;
-  return isNamed && problems.length === 0 ? named : await loadCommands();
-}
-
-function parseFor(commands: readonly Command[], args: readonly string[]): ReturnType<typeof parseArguments> {
-  const allFlags = commands.flatMap((command) => Object.keys(command.flags));
-  const switches = commands.flatMap((command) => Object.keys(command.switches ?? {}));
-  return parseArguments(args, allFlags, switches);
 }

@@ -15,10 +15,10 @@ import {
   isLoopbackHost,
   parseCertificates,
   parsePrivateKey,
-  type Setting,
   type SettingParser,
   type SettingTable,
 } from "../../lib/settings.ts";
+import { storageSettings } from "../../storage/mod_settings.ts";
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
@@ -181,7 +181,7 @@ export function loadConfig(given: ConfigSources): Result<Config, readonly Config
   const problems: ConfigProblem[] = [];
   const sources = { ...given, env: withPlatformDatabase(given.env) };
   const values = Object.fromEntries(
-    Object.entries(settingTables).map(([part, table]) => [part, readTable(table, sources, problems)]),
+    Object.entries(settingTables).map(([part, [, table]]) => [part, readTable(table, sources, problems)]),
   );
   if (problems.length > 0) return failure(problems);
   const config = completeConfig(values as unknown as SettingValues, sources, problems);
@@ -367,22 +367,12 @@ function requireSeparatePaths(
 ): void {
   const { lookAt = () => null } = sources;
   if (store !== "disk") return;
-  const fieldOf = (setting: Setting<unknown> | undefined): string | null => {
-    const found = setting && findSetting(setting, sources, []);
-    if (found === undefined || found.source === "default") return null;
-    return found.source === "flag" ? found.field : setting?.env ?? null;
-  };
-  const [dataField, workspaceField] = [settingTables.storage["dataDir"], settingTables.workspace["dir"]].map(fieldOf);
+  const data = findSetting(storageSettings.dataDir, sources, []);
   for (const [name, path] of Object.entries(apart)) {
     if (!leadsInto(path, dir, lookAt)) continue;
-    if (name === "DATA_DIR" && !dataField && workspaceField) { // the one that was chosen is the one to change
-      const hint = `must not hold ${path}, which agents could read and replace: choose a separate directory`;
-      problems.push(wrong(workspaceField, dir, hint));
-    } else {
-      const field = name === "DATA_DIR" ? dataField ?? name : name;
-      const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move it elsewhere`;
-      problems.push(wrong(field, path, hint));
-    }
+    const field = name === "DATA_DIR" && data?.source === "flag" ? data.field : name;
+    const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move either elsewhere`;
+    problems.push(wrong(field, path, hint));
   }
 }
 

@@ -43,49 +43,32 @@ const serverSettings = {
   }),
 };
 
-const tables = {
-  http: httpSettings,
-  server: serverSettings,
-  storage: storageSettings,
-  workspace: workspaceSettings,
-  ollama: ollamaSettings,
-  authorizationServer: authorizationServerSettings,
-  mcp: mcpSettings,
-  console: consoleSettings,
-  notices: noticeSettings,
-  servicenow: servicenowSettings,
-  rateLimit: rateLimitSettings,
-  telemetry: telemetrySettings,
-  audit: auditSettings,
-};
-
-/** The tables by part, for who reads one after the other. */
-export const settingTables: Readonly<Record<keyof typeof tables, SettingTable>> = tables;
+const sections = {
+  http: ["Address", httpSettings],
+  server: ["Log and stopping", serverSettings],
+  storage: ["Storage", storageSettings],
+  workspace: ["Workspace", workspaceSettings],
+  ollama: ["Local model", ollamaSettings],
+  authorizationServer: ["Sign-in, tokens and clients", authorizationServerSettings],
+  mcp: ["Protocol", mcpSettings],
+  console: ["Console", consoleSettings],
+  notices: ["Notices", noticeSettings],
+  servicenow: ["ServiceNow", servicenowSettings],
+  rateLimit: ["Rate limits", rateLimitSettings],
+  telemetry: ["Metrics", telemetrySettings],
+  audit: ["Audit", auditSettings],
+} as const;
 
 /** What the tables give once parsed, by part. */
-export type SettingValues = { readonly [Part in keyof typeof tables]: ValuesOf<(typeof tables)[Part]> };
+export type SettingValues = { readonly [Part in keyof typeof sections]: ValuesOf<(typeof sections)[Part][1]> };
 
-/** In the order of the reference. */
-export const settings: readonly Setting<unknown>[] = Object.values(settingTables).flatMap((table) =>
-  Object.values(table)
-);
+/** The tables by part, each with its heading, in the order of the reference. */
+export const settingTables: Readonly<Record<keyof SettingValues, readonly [heading: string, SettingTable]>> = sections;
 
-/** The same by heading, for people. */
-export const settingSections: readonly (readonly [heading: string, settings: SettingTable])[] = [
-  ["Address", httpSettings],
-  ["Log and stopping", serverSettings],
-  ["Storage", storageSettings],
-  ["Workspace", workspaceSettings],
-  ["Local model", ollamaSettings],
-  ["Sign-in, tokens and clients", authorizationServerSettings],
-  ["Protocol", mcpSettings],
-  ["Console", consoleSettings],
-  ["Notices", noticeSettings],
-  ["ServiceNow", servicenowSettings],
-  ["Rate limits", rateLimitSettings],
-  ["Metrics", telemetrySettings],
-  ["Audit", auditSettings],
-];
+/** The same as a list. */
+export const settingSections = Object.values(settingTables);
+
+export const settings: readonly Setting<unknown>[] = settingSections.flatMap(([, table]) => Object.values(table));
 
 const maxNamesCompared = 1_000;
 const maxNamesShown = 5;
