@@ -65,9 +65,10 @@ export type SettingValues = { readonly [Part in keyof typeof sections]: ValuesOf
 /** The tables by part, each with its heading, in the order of the reference. */
 export const settingTables: Readonly<Record<keyof SettingValues, readonly [heading: string, SettingTable]>> = sections;
 
-/** The same as a list. */
+/** The same, for who reads one after the other. */
 export const settingSections = Object.values(settingTables);
 
+/** Every setting, in that order. */
 export const settings: readonly Setting<unknown>[] = settingSections.flatMap(([, table]) => Object.values(table));
 
 const maxNamesCompared = 1_000;
