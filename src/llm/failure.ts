@@ -85,56 +85,49 @@ export function quoteUpstream(text: string): string {
 
 // What an exception of Deno's fetch means. It has no code, only the words of the layers below in `cause.message`.
 
+/** What an exception's words mean. `true`: the same request may be sent again. */
+type NetworkFault = readonly [words: RegExp, code: OllamaFailureCode, message: string, mayRetry?: true];
+
 /** The first that fits counts. */
-const networkFaults: readonly (readonly [
-  words: RegExp,
-  code: OllamaFailureCode,
-  message: (host: OllamaHost) => string,
-  mayRetry?: boolean,
-])[] = [
+const networkFaults: readonly NetworkFault[] = [
   [
     /^NotCapable/,
     "ollama_unreachable",
-    ({ origin, hostSetting }) =>
-      `This server is not permitted to connect to ${origin}; restart it so that its permissions match ${hostSetting}.`,
+    "This server is not permitted to connect to {at}; restart it so that its permissions match {setting}.",
   ],
-  [
-    /dns error|failed to lookup|no such host/i,
-    "host_not_found",
-    ({ origin, hostSetting }) => `The host of ${origin} has no address; correct ${hostSetting}.`,
-  ],
-  [
-    /certificate/i,
-    "ollama_unreachable",
-    ({ origin, hostSetting }) => `The TLS certificate of ${origin} is not trusted; correct ${hostSetting}.`,
-  ],
+  [/dns error|failed to lookup|no such host/i, "host_not_found", "The host of {at} has no address; correct {setting}."],
+  [/certificate/i, "ollama_unreachable", "The TLS certificate of {at} is not trusted; correct {setting}."],
   [
     /corrupt message|InvalidContentType|tls|handshake/i,
     "not_ollama",
-    ({ origin, hostSetting }) => `${origin} does not speak TLS; write ${hostSetting} with http:// instead of https://.`,
+    "{at} does not speak TLS; write {setting} with http:// instead of https://.",
   ],
-  [/connection refused/i, "ollama_unreachable", notRunning, true],
-  [/client error \(Connect\)|are blocked/i, "ollama_unreachable", notRunning],
+  [/connection refused/i, "ollama_unreachable", "{engine} is not running at {at}; {start}.", true],
+  [/client error \(Connect\)|are blocked/i, "ollama_unreachable", "{engine} is not running at {at}; {start}."],
   [
     /invalid HTTP|parsed|message head|invalid.*(header|status|chunk)/i,
     "not_ollama",
-    ({ origin, hostSetting }) => `What answers at ${origin} does not speak HTTP; correct ${hostSetting}.`,
+    "What answers at {at} does not speak HTTP; correct {setting}.",
   ],
+];
+const closed: NetworkFault = [
+  /^/,
+  "bad_upstream",
+  "{engine} at {at} closed the connection before it answered; see that it still runs, then try again.",
 ];
 
 /** The failure behind an exception of `fetch`, before the answer. */
 export function fromNetworkError(error: unknown, host: OllamaHost): OllamaFailure {
+  const { origin: at, hostSetting: setting, engine, isOllama } = host;
+  const start = isOllama ? "start it with `ollama serve` or set OLLAMA_HOST" : "start it, or correct LLM_BASE_URL";
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  const [, code, message, mayRetry] = networkFaults.find(([words]) => words.test(`${error}${cause}`)) ?? [];
-  if (code !== undefined && message !== undefined) return ollamaFailure(code, message(host), mayRetry);
-  const words = `${engineName(host)} closed the connection before it answered; see that it still runs, then try again.`;
-  return ollamaFailure("bad_upstream", words);
+  const [, code, message, mayRetry] = networkFaults.find(([words]) => words.test(`${error}${cause}`)) ?? closed;
+  return ollamaFailure(code, filled(message, { at, setting, engine, start }), mayRetry);
 }
 
-function notRunning({ origin, isOllama }: OllamaHost): string {
-  return isOllama
-    ? `Ollama is not running at ${origin}; start it with \`ollama serve\` or set OLLAMA_HOST.`
-    : `No model server is running at ${origin}; start it, or correct LLM_BASE_URL.`;
+/** A message with values in place of `{names}`. */
+function filled(message: string, values: Readonly<Record<string, string>>): string {
+  return message.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
 
 const maxUnwrappedBytes = 65_536;
@@ -179,18 +172,18 @@ function lengthsIn(text: string): PromptLength {
 const otherModel = "llm_models lists what each model can do";
 
 /** Errors that are about the request, in words for its caller. */
-const refusals: readonly (readonly [words: RegExp, message: (model: string) => string])[] = [
+const refusals: readonly (readonly [words: RegExp, message: string])[] = [
   [
     /does not support thinking|reasoning_effort|chat_template_kwargs/i,
-    (model) => `${model} does not support thinking: leave out options.think, or use another model (${otherModel}).`,
+    `{model} does not support thinking: leave out options.think, or use another model (${otherModel}).`,
   ],
   [
     /does not support (generate|chat|completion)|not support (the )?chat completions|embedding model/i,
-    (model) => `${model} does not write text: use another model (${otherModel}).`,
+    `{model} does not write text: use another model (${otherModel}).`,
   ],
   [
     /image input is not supported|does not support (vision|image|multimodal)|not a multimodal model/i,
-    (model) => `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
+    `Image input is not supported by {model}: leave out image files, or use another model (${otherModel}).`,
   ],
 ];
 /** How engines say that they lack a model, with 400, 404 or 500. */
@@ -203,8 +196,8 @@ const tooLongWords =
 function refusedRequest(error: UpstreamError, host: OllamaHost, model = "the model"): OllamaFailure | null {
   const { text } = error;
   if (missingModel.test(text.slice(0, maxQuotedCharacters * 4))) return notInstalled(host, model);
-  const message = refusals.find(([words]) => words.test(text))?.[1](model);
-  if (message !== undefined) return ollamaFailure("invalid_request", message);
+  const message = refusals.find(([words]) => words.test(text))?.[1];
+  if (message !== undefined) return ollamaFailure("invalid_request", filled(message, { model }));
   if (/response_format|json.?schema|grammar/i.test(text) && !host.isOllama) {
     const why = `The model server cannot hold an answer to this json_schema (${quoteUpstream(text)})`;
     const words = `${why}: leave out json_schema and describe the format in the prompt.`;

@@ -2,7 +2,7 @@
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import { isObject } from "../lib/json.ts";
+import { isObject, present } from "../lib/json.ts";
 import { answerError, answerInvalid, answerResult, logCrash, paramsOf, requireTasks } from "./call.ts";
 import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
@@ -167,10 +167,7 @@ export function clientIdentity(params: unknown) {
 async function setLogLevel(call: Call): Promise<McpAnswer> {
   const { level } = paramsOf(call);
   if (!isLoggingLevel(level)) return answerInvalid(call, `params.level must be one of: ${logLevels.join(", ")}`);
-  if (call.session === null) return answerResult(call, "{}");
-  const refusal = await refuseRate(call); // a write counts like a call
-  if (refusal !== null) return refusal;
-  await call.runtime.sessions.setLogLevel(call.session, level);
+  if (call.session !== null) await call.runtime.sessions.setLogLevel(call.session, level);
   return answerResult(call, "{}");
 }
 
@@ -260,22 +257,19 @@ async function getPrompt(call: Call): Promise<McpAnswer> {
   if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
   const prompt = call.runtime.prompts.get(name);
   if (prompt === undefined) return unknownPrompt(call, name);
-  return await refuseCall(call, prompt.scopes) ?? await renderPrompt(prompt, withoutNulls(given), call);
-}
-
-function withoutNulls(given: unknown): unknown {
-  return isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) : given;
+  return await refuseCall(call, prompt.scopes) ?? await renderPrompt(prompt, given, call);
 }
 
 async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise<McpAnswer> {
-  if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
+  const values = isObject(given) ? present(given) : null;
+  if (values === null || !Object.values(values).every((value) => typeof value === "string")) {
     return answerInvalid(call, "params.arguments must be an object of strings");
   }
-  const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
+  const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(values, name));
   if (absent !== undefined) return answerInvalid(call, `${absent.name} parameter is required`);
   return await runInContext<PromptOutcome>(call, {
     ...faultsOf(call, "prompt", prompt.name),
-    run: (context) => prompt.render(given as Record<string, string>, context),
+    run: (context) => prompt.render(values as Record<string, string>, context),
     encode(outcome) {
       if (!outcome.ok) return answerInvalid(call, outcome.message);
       const { revision, exchange: { profile } } = call;
@@ -305,30 +299,33 @@ async function complete(call: Call): Promise<McpAnswer> {
     return answerInvalid(call, "params.argument must have a name and a value");
   }
   const { name, value } = argument;
-  const others = (isObject(context) && isObject(context["arguments"]) ? context["arguments"] : {}) as Record<
-    string,
-    string
-  >;
+  const given = isObject(context) && isObject(context["arguments"]) ? context["arguments"] : {};
+  const others = given as Readonly<Record<string, string>>;
   const { type, name: prompted, uri } = isObject(ref) ? ref : {};
   if (type === "ref/prompt" && typeof prompted === "string") {
     const prompt = prompts.get(prompted);
-    if (prompt === undefined) return unknownPrompt(call, prompted);
-    if (!hasScopes(principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
-    return answerValues(call, await prompt.complete?.(name, value, others) ?? []);
+    return prompt === undefined
+      ? unknownPrompt(call, prompted)
+      : await answerValues(call, prompt.scopes, () => prompt.complete?.(name, value, others));
   }
   if (type === "ref/resource" && typeof uri === "string") {
     const family = resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
-    if (family === undefined) {
-      const known = resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
-      return answerInvalid(call, `Unknown resource template: ${uri}${didYouMean(uri, known)}`);
+    if (family !== undefined) {
+      return await answerValues(call, family.scopes, () => family.complete?.(uri, name, value, others, principal));
     }
-    if (!hasScopes(principal, family.scopes)) return refuseScopes(call, family.scopes);
-    return answerValues(call, await family.complete?.(uri, name, value, others, principal) ?? []);
+    const known = resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
+    return answerInvalid(call, `Unknown resource template: ${uri}${didYouMean(uri, known)}`);
   }
   return answerInvalid(call, "params.ref must name a prompt or a resource template");
 }
 
-function answerValues(call: Call, values: readonly string[]): McpAnswer {
+async function answerValues(
+  call: Call,
+  scopes: readonly string[],
+  suggest: () => readonly string[] | Promise<readonly string[]> | undefined,
+): Promise<McpAnswer> {
+  if (!hasScopes(call.principal, scopes)) return refuseScopes(call, scopes);
+  const values = await suggest() ?? [];
   const completion = { values: values.slice(0, maxValues), total: values.length, hasMore: values.length > maxValues };
   return answerResult(call, JSON.stringify({ completion }));
 }

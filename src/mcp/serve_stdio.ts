@@ -11,11 +11,6 @@ import type { McpServer } from "./mcp_server.ts";
 import type { FrameReader } from "./streams.ts";
 import { type Line, readLines } from "../lib/lines.ts";
 
-/** The id under which a request is in flight; `null` for everything but requests. */
-function requestIdOf(message: unknown): RpcId | null {
-  return kindOfMessage(message) === "request" ? echoedId(message) : null;
-}
-
 /** The request that a notification cancels. */
 function cancelledIdOf(message: unknown): RpcId | null {
   if (!isObject(message) || message["method"] !== "notifications/cancelled") return null;
@@ -58,8 +53,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const ended = AbortSignal.any([stop, outputGone.signal]);
   /** What the opening settled. */
   const session: { protocolVersion: string | null; id: string | null } = { protocolVersion: null, id: null };
-  const flights = new Set<Flight>();
-  const byId = new Map<RpcId, Flight>();
+  /** By their ids; notifications and responses by keys of their own. */
+  const flights = new Map<RpcId | symbol, Flight>();
   const noticesEnd = new AbortController();
   let notices = Promise.resolve();
 
@@ -122,21 +117,20 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
   const take = async (message: unknown): Promise<void> => {
     const cancelled = cancelledIdOf(message);
-    if (cancelled !== null) byId.get(cancelled)?.cancel.abort(new DOMException("The caller cancelled", "AbortError"));
-    const id = requestIdOf(message);
-    if (id !== null && byId.has(id)) {
+    if (cancelled !== null) {
+      flights.get(cancelled)?.cancel.abort(new DOMException("The caller cancelled", "AbortError"));
+    }
+    const id = kindOfMessage(message) === "request" ? echoedId(message) : null;
+    if (id !== null && flights.has(id)) {
       return await write(errorText(id, rpcErrorCode.invalidRequest, "Invalid Request: this id is in use"));
     }
     if (flights.size >= maxInFlight && id !== null) {
       return await write(errorText(id, refusalCode.rateLimited, `More than ${maxInFlight} requests at once`));
     }
     const flight: Flight = { cancel: new AbortController(), landed: Promise.resolve() };
-    flights.add(flight);
-    if (id !== null) byId.set(id, flight);
-    flight.landed = fly(message, flight).finally(() => {
-      flights.delete(flight);
-      if (id !== null) byId.delete(id);
-    });
+    const key = id ?? Symbol();
+    flights.set(key, flight);
+    flight.landed = fly(message, flight).finally(() => void flights.delete(key));
     // What follows the opening is read under the version that it settles.
     if (isInitialize(message)) await flight.landed;
   };
@@ -148,9 +142,9 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   }
 
   mcp.drain(); // streams that only end with their client; calls go on
-  const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
+  const landed = Promise.all(Array.from(flights.values(), (flight) => flight.landed));
   await atMost(finishTimeoutMs, Promise.race([landed, whenGone]), null);
-  for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
+  for (const { cancel } of flights.values()) cancel.abort(new DOMException("The transport has ended", "AbortError"));
   await atMost(abortTimeoutMs, landed, null);
   if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
   noticesEnd.abort();
