@@ -53,18 +53,14 @@ export function createDirectoryScans(clock: Clock, maxKeptEntries = maxEntries) 
         return entriesAfter(known.entries, after, size);
       }
       kept.delete(path);
-      let all: DirectoryEntry[] | null = [];
-      const page = createPage(size);
-      const addToPage = (entry: DirectoryEntry): void => {
-        if (after === undefined || compareNames(entry.name, after) > 0) page.add(entry);
-      };
+      let all: DirectoryEntry[] = [];
+      let isWhole = true;
       const take = (entry: DirectoryEntry): void => {
         if (!accepts(entry.name)) return;
-        if (all === null) return addToPage(entry);
         all.push(entry);
         if (all.length <= maxKeptEntries) return;
-        all.forEach(addToPage);
-        all = null;
+        isWhole = false; // of more than can be kept only those that are asked for
+        all = entriesAfter(sort(all), after, size);
       };
       if (info.size <= largestSynchronousDirectory) {
         for (const entry of listing.entries()) take(entry);
@@ -73,9 +69,8 @@ export function createDirectoryScans(clock: Clock, maxKeptEntries = maxEntries) 
       }
       const infoAfter = listing.lookAgain();
       if (infoAfter === null) return null;
-      if (all === null) return page.sorted();
       const entries = sort(all);
-      if (stamp !== null && stampOf(infoAfter, clock()) === stamp) kept.set(path, { stamp, entries });
+      if (isWhole && stamp !== null && stampOf(infoAfter, clock()) === stamp) kept.set(path, { stamp, entries });
       return entriesAfter(entries, after, size);
     },
   };
@@ -99,29 +94,6 @@ function entriesAfter(entries: readonly DirectoryEntry[], after: string | undefi
     }
   }
   return entries.slice(start, start + size);
-}
-
-/** Keeps the `size` entries that sort first, in memory for about as many. */
-function createPage(size: number) {
-  let first: DirectoryEntry[] = [];
-  /** The last entry that still has a place, once there are more than enough. */
-  let last: DirectoryEntry | undefined;
-  const sorted = (): readonly DirectoryEntry[] => {
-    first = sort(first);
-    if (first.length >= size) {
-      first = first.slice(0, size);
-      last = first[size - 1];
-    }
-    return first;
-  };
-  return {
-    add(entry: DirectoryEntry): void {
-      if (last !== undefined && compareNames(entry.name, last.name) > 0) return;
-      first.push(entry);
-      if (first.length >= 2 * size + 1000) sorted();
-    },
-    sorted,
-  };
 }
 
 function sort(entries: DirectoryEntry[]): DirectoryEntry[] {
