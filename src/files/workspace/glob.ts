@@ -1,10 +1,8 @@
 /**
  * Glob patterns over workspace paths: `*` and `?` within a name, `**` for any number of names, `{a,b}` for either, and
  * `[a-z]` for one character, though a name that is spelled so matches too. All other characters stand for themselves.
- * Patterns are bounded as they are compiled; to match takes time proportional to the name, and a 32nd of the pattern.
+ * Patterns are bounded as they are compiled; to match takes at most the time of pattern times name.
  */
-import { boundedMap } from "../../lib/bounded_map.ts";
-
 /** Says whether the names of a path match. */
 export type GlobMatcher = (segments: readonly string[]) => boolean;
 
@@ -62,8 +60,8 @@ function toEither(pattern: string): NameMatcher {
 export const anyNames: NameMatcher = () => true;
 
 /**
- * Whether the names match a pattern of names. Only the last {@link anyNames} is ever tried again: an earlier one could not
- * reach further than the later does, which bounds the work by pattern times path.
+ * Whether the names match a pattern of names, or characters one of characters. Only the last {@link anyNames} is ever
+ * tried again: an earlier one could not reach further than the later does, which bounds the work by pattern times path.
  */
 export function matchesPath(parts: readonly NameMatcher[], segments: readonly string[]): boolean {
   let index = 0;
@@ -97,13 +95,17 @@ export function compileName(
   if (!(hasClasses ? /[?[\\]/ : /\?/).test(pattern)) return matchPieces(pattern.split("*"));
   // what is no class, such as `[a`, is a character
   const parts = pattern.match(hasClasses ? /\\[^]|\[[!^]?\]?[^\]]*\]|[^]/g : /[^]/g) ?? [];
-  const steps: Step[] = [];
-  const wildcards = new Set<number>();
-  for (const part of parts) {
-    if (part === "*") wildcards.add(steps.length);
-    else steps.push(part === "?" ? anyCharacter : part.length > 2 ? classStep(part.slice(1, -1)) : part.at(-1) ?? "");
-  }
-  return matchSteps(steps, wildcards);
+  const steps = parts.map(stepOf);
+  return (name) => matchesPath(steps, name.split(""));
+}
+
+/** What a part of a pattern says of one character. */
+function stepOf(part: string): NameMatcher {
+  if (part === "*") return anyNames;
+  if (part === "?") return () => true;
+  if (part.length > 2) return classOf(part.slice(1, -1));
+  const meant = part.at(-1);
+  return (character) => character === meant;
 }
 
 /** Pieces with anything between them. */
@@ -124,63 +126,7 @@ function matchPieces(pieces: readonly string[]): NameMatcher {
   };
 }
 
-/** A character, or whether one may stand here. */
-type Step = string | ((character: string) => boolean);
-
-const anyCharacter: Step = () => true;
-/** Of one pattern, whose steps were tried on them. */
-const maxKeptCharacters = 500;
-
-/**
- * All places of the pattern at which a match may be are followed at once, 32 of them in a number (Baeza-Yates and Gonnet's
- * Shift-And). `wildcards` are the places at which any characters may be passed over.
- */
-function matchSteps(steps: readonly Step[], wildcards: ReadonlySet<number>): NameMatcher {
-  const length = Math.floor(steps.length / 32) + 1;
-  const setOf = (holds: (place: number) => boolean): Int32Array => {
-    const words = new Int32Array(length);
-    for (let place = 0; place <= steps.length; place++) {
-      if (holds(place)) words[place >> 5] = (words[place >> 5] ?? 0) | 1 << (place & 31);
-    }
-    return words;
-  };
-  const stays = setOf((place) => wildcards.has(place));
-  const accepting = boundedMap<string, Int32Array>(maxKeptCharacters);
-  const hasClass = steps.some((step) => typeof step !== "string" && step !== anyCharacter);
-  const literals = new Set(steps);
-  const other = setOf((place) => steps[place] === anyCharacter);
-  const acceptingOf = (character: string): Int32Array => {
-    if (!hasClass && !literals.has(character)) return other;
-    let found = accepting.get(character);
-    if (found !== undefined) return found;
-    found = setOf((place) => {
-      const step = steps[place];
-      return typeof step === "function" ? step(character) : step === character;
-    });
-    accepting.set(character, found);
-    return found;
-  };
-  const places = new Int32Array(length);
-  return (name) => {
-    places.fill(0);
-    places[0] = 1;
-    for (let at = 0; at < name.length; at++) {
-      const accepts = acceptingOf(name.charAt(at));
-      let [carried, left] = [0, 0];
-      for (let word = 0; word < length; word++) {
-        const there = places[word] ?? 0;
-        const moved = there & (accepts[word] ?? 0);
-        places[word] = moved << 1 | carried | (there & (stays[word] ?? 0));
-        carried = moved >>> 31;
-        left |= places[word] ?? 0;
-      }
-      if (left === 0) return false;
-    }
-    return ((places[steps.length >> 5] ?? 0) & 1 << (steps.length & 31)) !== 0;
-  };
-}
-
-function classStep(text: string): Step {
+function classOf(text: string): NameMatcher {
   const isNegated = text.startsWith("!") || text.startsWith("^");
   const ranges = Array.from((isNegated ? text.slice(1) : text).matchAll(/([^])-([^])|([^])/g), (
     [, from, to, single],
