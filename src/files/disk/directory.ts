@@ -32,9 +32,7 @@ interface PathChecks {
   isStillChangeable(): boolean;
   /** Whether what was opened at the name is what was found there, and still is. */
   isUnchanged(name: string, opened: DiskInfo, found: DiskInfo): boolean;
-  entriesInTurns(): AsyncIterable<readonly ListedName[]>;
   removeTree(name: string): void;
-  removeTreeInTurns(name: string): Promise<void>;
 }
 
 /** An open file, or what is locked, with what was seen of it when it was opened. Its user closes it. */
@@ -203,7 +201,7 @@ export class DiskDirectory {
   }
 
   async removeTreeInTurns(name: string): Promise<void> {
-    if (this.#handle.checks) return await this.#handle.checks.removeTreeInTurns(name);
+    if (this.#handle.checks) return this.#handle.checks.removeTree(name);
     for (const _ of removeBelow(this.#handle, this.#root, name)) await nextTurn();
   }
 
@@ -294,7 +292,6 @@ export class DiskListing implements Disposable {
 
   /** The entries of a long directory in batches, giving others their turn in between. */
   async *entriesInTurns(): AsyncGenerator<readonly ListedName[]> {
-    if (this.#handle.checks) return yield* this.#handle.checks.entriesInTurns();
     for (let batch; (batch = this.#handle.readEntries()).length > 0;) {
       yield batch; // takes a millisecond or two
       await nextTurn();

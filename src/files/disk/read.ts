@@ -214,7 +214,7 @@ function openListing(
   path: WorkspacePath,
 ): Outcome<{ readonly segments: readonly string[]; readonly listing: DiskListing }> {
   return disk.access.attempt(() => {
-    const plain = listPlain(disk, path);
+    const plain = isPlain(disk, path) ? disk.access.listPlain(path.text) : null;
     if (plain !== null) return success({ segments: path.segments, listing: plain });
     const resolved = findInside(disk, path);
     if (!resolved.ok) return resolved;
@@ -232,15 +232,17 @@ function withDetails({ name, kind }: DirectoryEntry, listing: DiskListing): Dire
 }
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
-function openInside(
-  disk: Disk,
-  path: WorkspacePath,
-  maxBytes: number,
-  isRootSeen = false,
-): Outcome<DiskFile> {
+function openInside(disk: Disk, path: WorkspacePath, maxBytes: number, isRootSeen = false): Outcome<DiskFile> {
   return disk.access.attempt(() => {
-    const opened = openPlain(disk, path, "read", isRootSeen);
-    return opened === null ? openByNames(disk, path, maxBytes) : judge(disk, opened, maxBytes);
+    const plain = openPlain(disk, path, "read", isRootSeen);
+    if (plain !== null) return judge(disk, plain, maxBytes);
+    const found = findInside(disk, path);
+    if (!found.ok) return found;
+    const { directory, name, info } = found.value;
+    const refusal = refusalOf(info, maxBytes); // a device is not even opened
+    if (refusal !== null) return failure(refusal);
+    const opened = directory.openFile(name, info);
+    return opened === null ? changedMeanwhile : judge(disk, opened, maxBytes);
   });
 }
 
@@ -257,11 +259,6 @@ function openPlain(
   return isPlain(disk, path) ? disk.access.openPlain(path.text, purpose, isRootSeen) : null;
 }
 
-/** The same of a directory. */
-function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
-  return isPlain(disk, path) ? disk.access.listPlain(path.text) : null;
-}
-
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
   return segments.length > 0 && !mayBeOther.test(text) && !isReserved(segments) && !rules.isDenied(segments);
 }
@@ -269,25 +266,19 @@ function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
 /** What in ASCII has further spellings (scan.ts): 8.3 names, streams, and what Win32 drops of a name. */
 const mayBeOther = /[^\x20-\x7e]|~\d|:|[ .](?:\/|$)/;
 
-function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
-  const found = findInside(disk, path);
-  if (!found.ok) return found;
-  const { directory, name, info } = found.value;
-  if (info.isDirectory) return failure({ reason: "is_directory" });
-  if (!info.isFile) return failure({ reason: "not_a_file" });
-  if (info.size > maxBytes) return failure({ reason: "too_large", sizeBytes: info.size, limitBytes: maxBytes });
-  const opened = directory.openFile(name, info);
-  if (opened === null) return changedMeanwhile;
-  return judge(disk, opened, maxBytes);
+function refusalOf({ isDirectory, isFile, size }: DiskInfo, limitBytes: number): WorkspaceRefusal | null {
+  if (isDirectory) return { reason: "is_directory" };
+  if (!isFile) return { reason: "not_a_file" };
+  return size > limitBytes ? { reason: "too_large", sizeBytes: size, limitBytes } : null;
 }
 
+/** Closes what is refused. */
 function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile> {
-  const { isDirectory, isFile, size } = opened.info;
-  if (isDirectory) return refuse(opened, { reason: "is_directory" });
-  if (!isFile) return refuse(opened, { reason: "not_a_file" });
-  if (hasHiddenName(disk, opened)) return refuse(opened, { reason: "denied", because: "hard_link" });
-  if (size > maxBytes) return refuse(opened, { reason: "too_large", sizeBytes: size, limitBytes: maxBytes });
-  return success(opened);
+  const isHidden = opened.info.isFile && hasHiddenName(disk, opened);
+  const refusal = isHidden ? { reason: "denied", because: "hard_link" } as const : refusalOf(opened.info, maxBytes);
+  if (refusal === null) return success(opened);
+  opened.close();
+  return failure(refusal);
 }
 
 /** Whether one of its names (hard links) may be outside. Only someone who can already write the workspace makes one. */
@@ -296,9 +287,4 @@ export function hasHiddenName(
   { info }: { readonly info: DiskInfo },
 ): boolean {
   return (info.nlink ?? 1) > 1 && !innerLinks.has(info);
-}
-
-function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {
-  opened.close();
-  return failure(refusal);
 }
