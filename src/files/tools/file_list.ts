@@ -4,7 +4,6 @@ import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from 
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
   count,
@@ -24,7 +23,6 @@ import {
   skippedOutput,
   skippedParts,
   toEntry,
-  toLine,
   toSize,
   toTreeLine,
   type TreeListing,
@@ -299,7 +297,7 @@ async function listSorted(listing: TreeListing, sort: "size" | "modified"): Prom
   });
   if (!visited.ok) return toFailure(action, listing.path, visited.error);
   keepFirst();
-  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"), listing.isExact)));
+  const lines = fitPage(first.map((entry) => toTreeLine(entry, showName(entry.segments.join("/")), listing)));
   const shown = lines.length;
   return wholeTreeAnswer(listing, {
     lines: [
@@ -308,7 +306,7 @@ async function listSorted(listing: TreeListing, sort: "size" | "modified"): Prom
     ],
     facts: { entries: first.slice(0, shown).map(toEntry) },
     total,
-    cut: visited.value,
+    isCut: visited.value,
   });
 }
 
@@ -350,8 +348,7 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
     await nextTurn();
   });
   if (!visited.ok) return toFailure("list directory", path, visited.error);
-  const cut = visited.value ?? (isOver() ? { mostly: null } : null);
-  const isCut = cut !== null;
+  const isCut = visited.value || isOver();
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
   // where not all was looked at, a count of lines would be read as that of the tree
   const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
@@ -369,7 +366,7 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
       ...(extensions.length > maxExtensions
         ? [`(and ${count(extensions.length - maxExtensions, "further extension")})`]
         : []),
-      ...(isCut ? ["(lines were not counted)"] : leftOut("lines not counted", unread)),
+      ...(isCut ? ["(lines were not counted)"] : leftOut("lines not counted, since they cannot be read", unread)),
     ],
     facts: {
       files: all.files,
@@ -383,16 +380,34 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
         ...factOf(total),
       })),
     },
-    cut,
+    isCut,
   });
 }
 
 /** The notice of files that were left out, such as those with several names (hard links); none of none. */
-function leftOut(what: string, names: readonly string[], why = "since they cannot be read"): readonly string[] {
+function leftOut(what: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const more = names.length - maxUnreadNames;
   const shown = names.slice(0, maxUnreadNames).map(showName).join(", ");
-  return [`(${what}, ${why}: ${count(names.length, "file")}: ${shown}${more > 0 ? ", ..." : ""})`];
+  return [`(${what}: ${count(names.length, "file")}: ${shown}${more > 0 ? ", ..." : ""})`];
+}
+
+/** Gives a file piece by piece, until enough was taken; `false` when it cannot be read, or not in time. */
+async function eachPiece(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { buffer, isOver }: { readonly buffer: Uint8Array; readonly isOver: () => boolean },
+  isEnough: (piece: Uint8Array) => boolean,
+): Promise<boolean> {
+  for (let offsetBytes = 0;;) {
+    const read = await workspace.readInto(path, buffer, offsetBytes);
+    if (!read.ok || isOver()) return false;
+    await nextTurn();
+    const { lengthBytes, sizeBytes } = read.value;
+    if (isEnough(buffer.subarray(0, lengthBytes))) return true;
+    offsetBytes += lengthBytes;
+    if (lengthBytes === 0 || offsetBytes >= sizeBytes) return true;
+  }
 }
 
 /** Line ends, and a last line without one; 0 for what is binary, `null` for what cannot be read. */
@@ -403,26 +418,17 @@ async function countLines(
   isOver: () => boolean,
 ): Promise<number | null> {
   let lines = 0;
-  let offsetBytes = 0;
-  let isEnded = true;
-  let encoding: WideEncoding | null = null;
-  for (;;) {
-    const read = await workspace.readInto(path, buffer, offsetBytes);
-    if (!read.ok) return null;
-    const part = buffer.subarray(0, read.value.lengthBytes);
-    if (offsetBytes === 0) encoding = wideEncoding(part);
-    if (offsetBytes === 0 && encoding === null && part.subarray(0, sniffedBytes).includes(0)) return 0;
-    if (part.byteLength > 0) isEnded = false;
-    for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) {
-      // in UTF-16 a line ends in two bytes, and other characters have one of them
-      if (encoding !== null && (part[at ^ 1] !== 0 || (at & 1) !== (encoding === "utf-16be" ? 1 : 0))) continue;
-      lines++;
-      isEnded = (encoding === null ? at : at | 1) === part.byteLength - 1;
+  let last = newline;
+  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (piece) => {
+    if (piece.subarray(0, sniffedBytes).includes(0)) {
+      [lines, last] = [0, newline];
+      return true;
     }
-    offsetBytes += part.byteLength;
-    if (part.byteLength === 0 || offsetBytes >= read.value.sizeBytes || isOver()) break;
-  }
-  return isEnded ? lines : lines + 1;
+    for (let at = piece.indexOf(newline); at !== -1; at = piece.indexOf(newline, at + 1)) lines++;
+    last = piece.at(-1) ?? last;
+    return false;
+  });
+  return isRead ? lines + (last === newline ? 0 : 1) : null;
 }
 
 /** Files that are held to be compared. */
@@ -438,24 +444,16 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
     else isFull = true;
   });
   if (!visited.ok) return toFailure("list directory", path, visited.error);
-  let cut = visited.value ?? (isFull ? { mostly: null } : null);
   const buffer = new Uint8Array(readBytes);
   const unread: string[] = [];
-  const late: string[] = [];
   const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
   for (const [sizeBytes, sameSize] of Map.groupBy(files, ({ sizeBytes }) => sizeBytes ?? 0)) {
     if (sameSize.length < 2) continue;
     const byContent = new Map<string, WalkedEntry[]>();
     for (const entry of sameSize) {
       const hash = isOver() ? null : await hashFile(workspace, entry.path, buffer, isOver);
-      if (hash === null) {
-        if (isOver()) cut ??= { mostly: null };
-        (isOver() ? late : unread).push(entry.segments.join("/"));
-        continue;
-      }
-      const same = byContent.get(hash);
-      if (same === undefined) byContent.set(hash, [entry]);
-      else same.push(entry);
+      if (hash === null) unread.push(entry.segments.join("/"));
+      else byContent.getOrInsertComputed(hash, () => []).push(entry);
     }
     for (const same of byContent.values()) {
       if (same.length > 1) groups.push({ sizeBytes, names: same.map(({ segments }) => segments.join("/")) });
@@ -470,13 +468,10 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
   return wholeTreeAnswer(listing, {
     lines: [
       ...(groups.length > 0 ? lines : [
-        late.length + unread.length === 0
-          ? `(${count(files.length, "file")}, none equal to another)`
-          : "(no equal files found)",
+        unread.length === 0 ? `(${count(files.length, "file")}, none equal to another)` : "(no equal files found)",
       ]),
       ...(lines.length < groups.length ? [`(the first ${lines.length} of ${count(groups.length, "group")})`] : []),
-      ...leftOut("not compared", unread),
-      ...leftOut("not compared", late, "for lack of time"),
+      ...leftOut("not compared, for lack of time or since they cannot be read", unread),
     ],
     facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({
@@ -485,7 +480,7 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
       })),
     },
     total: groups.length,
-    cut,
+    isCut: visited.value || isFull || isOver(),
   });
 }
 
@@ -497,13 +492,9 @@ async function hashFile(
   isOver: () => boolean,
 ): Promise<string | null> {
   const digest = createDigest();
-  let offsetBytes = 0;
-  for (;;) {
-    const read = await workspace.readInto(path, buffer, offsetBytes);
-    if (!read.ok || isOver()) return null;
-    await nextTurn();
-    digest.update(buffer.subarray(0, read.value.lengthBytes));
-    offsetBytes += read.value.lengthBytes;
-    if (read.value.lengthBytes === 0 || offsetBytes >= read.value.sizeBytes) return digest.digest("hex");
-  }
+  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (piece) => {
+    digest.update(piece);
+    return false;
+  });
+  return isRead ? digest.digest("hex") : null;
 }

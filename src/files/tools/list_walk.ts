@@ -42,32 +42,22 @@ export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
   z.object({ count: z.int(), directories: z.array(z.string()) })
 );
 
-/** Why a tree was not looked at whole, for the answer: the directory that most of it is in, if there is such a one. */
-interface Cut {
-  readonly mostly: string | null;
-}
-
-/** Visits all entries that are wanted; says why some were not. */
+/** Visits all entries that are wanted; `true` where the tree is larger than what was looked at. */
 export async function visitWanted(
   listing: TreeListing,
   visit: (entry: WalkedEntry) => void | Promise<void>,
-): Promise<Result<Cut | null, WorkspaceRefusal>> {
+): Promise<Result<boolean, WorkspaceRefusal>> {
   const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
   let visited = 0;
-  let current = { name: "", visits: 0 };
-  let largest = current;
   for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
     if (!step.ok) return failure(step.error);
-    const { segments, mayHaveNext, isSkipped } = step.value;
-    if (segments[0] !== current.name) current = { name: segments[0] ?? "", visits: 0 };
-    if (++current.visits > largest.visits) largest = current;
+    const { mayHaveNext, isSkipped } = step.value;
     if (isWanted(listing, step.value)) await visit(step.value);
     visited++;
-    if (visited === maxVisits || ((isSkipped || visited % visitsPerCheck === 0) && isOver())) {
-      return success(mayHaveNext ? { mostly: largest.visits * 2 > visited ? largest.name : null } : null);
-    }
+    const isTime = (isSkipped || visited % visitsPerCheck === 0) && isOver();
+    if (visited === maxVisits || isTime) return success(mayHaveNext);
   }
-  return success(null);
+  return success(false);
 }
 
 /** Whether a listing names the entry. */
@@ -105,14 +95,6 @@ export function toTreeLine(
   return `${shownName}${marks[kind]}${size}${time}`;
 }
 
-/** The entry's path with a mark of its kind, and what is known of it before. */
-export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string, isExact: boolean): string {
-  const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes, isExact).padStart(5)} `;
-  const time = modifiedAt === undefined ? "" : `${toTimestamp(modifiedAt).slice(0, 16)} `;
-  const gap = sizeBytes === undefined && modifiedAt !== undefined ? " ".repeat(6) : "";
-  return `${gap}${size}${time}${showName(name)}${marks[kind]}`;
-}
-
 /** A size as people write it: 340, 12K, 3.1M. */
 export function toSize(bytes: number, isExact = false): string {
   if (bytes < 1000 || isExact) return String(bytes);
@@ -147,14 +129,6 @@ export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, max
   };
 }
 
-/** Says that a tree was too large to be looked at whole. */
-function cutNotice({ mostly }: Cut): string {
-  const remedy = mostly === null
-    ? "name a directory in it, or exclude some"
-    : `most of that was ${showName(mostly)}/, which exclude can leave out`;
-  return `(the tree is larger than what was looked at: ${remedy})`;
-}
-
 /** The first of the lines that a page holds: one at least. */
 export function fitPage(lines: Iterable<string>): readonly string[] {
   const page: string[] = [];
@@ -170,20 +144,21 @@ export function fitPage(lines: Iterable<string>): readonly string[] {
 /** The answer of a listing of the whole tree: its lines, the skipped entries, and whether that was all. */
 export function wholeTreeAnswer(
   { path, ignored }: TreeListing,
-  { lines, facts, total, cut }: {
+  { lines, facts, total, isCut }: {
     readonly lines: readonly string[];
     readonly facts: Readonly<Record<string, unknown>>;
     /** Left out of an answer that is cut, or that has none. */
     readonly total?: number;
-    readonly cut: Cut | null;
+    readonly isCut: boolean;
   },
 ): ToolOutcome {
   const skipped = skippedParts(ignored);
-  const text = [...lines, ...skipped.lines, ...(cut === null ? [] : [cutNotice(cut)])].join("\n");
-  const extent = cut !== null ? { incomplete: true } : total === undefined ? {} : { total };
+  const text = [...lines, ...skipped.lines, ...isCut ? [cutNotice] : []].join("\n");
+  const extent = isCut ? { incomplete: true } : total === undefined ? {} : { total };
   return textAnswer(text, { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts });
 }
 
+const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or exclude some)";
 const seeIgnored = "; set include_ignored to see them";
 
 /** The notice when little or nothing was found. */
