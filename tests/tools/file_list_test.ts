@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";

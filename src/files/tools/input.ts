@@ -102,7 +102,6 @@ export const searchInput = z.lazy(() =>
     ),
     context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
     last: z.boolean().default(false).describe("The last lines, not the first"),
-    newest_first: z.boolean().default(false).describe("Newest files first").meta({ unlisted: true }),
     limit: z.int().min(1).max(maxHits).default(100).describe("Lines, or files").meta(clamped),
     ...walkInput(),
   })

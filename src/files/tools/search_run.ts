@@ -52,7 +52,7 @@ const maxNewDocuments = 20;
 /** What a cursor goes with. */
 const queryParts = [
   ...["query", "regex", "pattern", "exclude", "all", "without", "ignore_case", "whole_word"] as const,
-  ...["last", "newest_first", "include_ignored"] as const,
+  ...["last", "include_ignored"] as const,
 ];
 
 /** One call of `file_search`. */
@@ -73,7 +73,7 @@ export async function searchFiles(
   const relaxed = relaxedQuery(request, pattern?.hasOtherCase !== false);
   const almost = relaxed === null ? null : await createLinePattern(relaxed);
   if (almost?.ok) {
-    const first = { limit: 1, show: "lines", context: 0, last: false, newest_first: false } as const;
+    const first = { limit: 1, show: "lines", context: 0, last: false } as const;
     const ignored = await createIgnoring();
     const near = await search({ ...run, request: { ...request, ...first }, pattern: almost.value, ignored });
     const [file] = near.state.files;
@@ -205,9 +205,8 @@ async function search(run: SearchRun) {
   let visited = 0;
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
-  let isTreeCut = false;
   let isPast = false; // a match beyond the last line
-  for await (const step of candidates(run, nextTurn, () => isTreeCut = true)) {
+  for await (const step of candidates(run, nextTurn)) {
     if (!step.ok) return { outcome: toFailure(action, path, step.error), state, isWhole: false };
     const entry = step.value;
     const file = fileOf(run, entry);
@@ -256,12 +255,12 @@ async function search(run: SearchRun) {
     }
     finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
   }
-  // an order other than that of names has no place to go on from
-  const canGoOn = show !== "texts" && !request.newest_first && !request.last &&
+  // the last ones have no place to go on from
+  const canGoOn = show !== "texts" && !request.last &&
     !(next?.finished === undefined && next?.partial === undefined);
   const outcome = toAnswer(state, {
     next: canGoOn ? next : null,
-    isCut: next !== null || isTreeCut,
+    isCut: next !== null,
     ignored: run.ignored,
     tag: run.tag,
     hint: run.hint,
@@ -286,29 +285,15 @@ function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }:
   return kind === "file" && !isSkipped && matchesName(segments) ? path : null;
 }
 
-/** The files in the order of names or, newest first, of time. */
-async function* candidates(
-  run: SearchRun,
-  nextTurn: NextTurn,
-  onCut: () => void,
-): AsyncGenerator<Outcome<WalkedEntry>> {
-  const { workspace, path, isFile, request: { newest_first: details }, ignored, cursor } = run;
+/** What is looked at, in the order of names. */
+function candidates(run: SearchRun, nextTurn: NextTurn): AsyncIterable<Outcome<WalkedEntry>> | Outcome<WalkedEntry>[] {
+  const { workspace, path, isFile, ignored, cursor } = run;
+  const name = path.segments.at(-1) ?? "";
   if (isFile) {
-    const name = path.segments.at(-1) ?? "";
-    return yield success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false });
+    return [success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false })];
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
-  const walked = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
-  if (!details) return yield* walked;
-  const entries: WalkedEntry[] = [];
-  for await (const step of walked) {
-    if (!step.ok) return yield step;
-    if (fileOf(run, step.value) !== null) entries.push(step.value);
-    if (entries.length < workspace.limits.maxTreeEntries && !run.isOver()) continue;
-    if (step.value.mayHaveNext) onCut();
-    break;
-  }
-  yield* entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)).map(success);
+  return walk(workspace, path, { depth: maxWalkDepth, nextTurn, ignored, ...after });
 }
 
 /** What plain text seldom holds, and expressions do: `a|b`, `.*`, `\d`, `\.`, `[a-z]`, `x{2}`, `(?i)`, `^x`, `x$`. */

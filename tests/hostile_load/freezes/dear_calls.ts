@@ -125,7 +125,7 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "excludes of nested braces": () => ({ query: "a", path: "globs", exclude: excludes, include_ignored: true }),
     "an expression": () => ({
       query: `${"a?".repeat(100)}${"a".repeat(40)}z`,
-      ...{ regex: true, ignore_case: true, whole_word: true, newest_first: true, context: 10, limit: 1_000 },
+      ...{ regex: true, ignore_case: true, whole_word: true, context: 10, limit: 1_000 },
     }),
     "what nearly fits everywhere": () => ({ query: odd(900), show: "lines", last: true }),
     "nested rules": () => ({ query: "b", path: "ignored", pattern: braces, cursor: "x" }),
