@@ -154,7 +154,7 @@ export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): File
 }
 
 /** The two orders of bytes. */
-export type WideEncoding = "utf-16le" | "utf-16be";
+type WideEncoding = "utf-16le" | "utf-16be";
 
 /** How much of a file without a mark is looked at. */
 const sampleBytes = 4_096;
