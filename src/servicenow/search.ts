@@ -41,7 +41,6 @@ interface Selection {
   readonly named: string | undefined;
   /** What was not taken as conditions. */
   readonly words: string | undefined;
-  readonly where: string;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
@@ -62,7 +61,7 @@ async function select(parts: DeskParts, { table: named, words, where = "" }: Rec
   const { terms, understood, ...asked } = await resolveConditions(parts, table, where);
   const open = parts.access.openRows(table);
   const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
-    ...{ ...asked, table, words, where },
+    ...{ ...asked, table, words },
     query: allOf(...textual, open, ...terms),
     understood: [...said, ...understood],
   });
@@ -239,17 +238,15 @@ const articles = z.object({ articles: z.array(article) });
 async function searchArticles(
   parts: DeskParts,
   selection: Selection & { readonly words: string },
-  { limit, offset, isLoose }: { readonly limit: number; readonly offset: number; readonly isLoose: boolean },
+  { limit, offset }: { readonly limit: number; readonly offset: number },
 ): Promise<RecordPage> {
-  const { table, words: asked, where } = selection;
-  const words = parseWords(asked);
   // The API finds what has some of the words: the filter asks for each.
-  const { query: filter, understood } = isLoose ? await select(parts, { table, where }) : selection;
+  const { table, words, query: filter, understood } = selection;
   const parsed = await askJson(parts.callAs, parts.person, {
     path: "/api/sn_km_api/knowledge/articles",
     query: {
       // Words alone: an instance puts them into an encoded query.
-      query: words.join(" ").replaceAll("^", " ").trim(),
+      query: parseWords(words).join(" ").replaceAll("^", " ").trim(),
       language: "all",
       limit: String(limit),
       offset: String(offset),
@@ -257,17 +254,11 @@ async function searchArticles(
     },
   }, articles);
   const found = parsed.articles.slice(0, limit);
-  if (found.length === 0 && !isLoose && offset === 0 && words.length > 1) {
-    return await searchArticles(parts, selection, { limit, offset, isLoose: true });
-  }
-  const next = `${offset + found.length}${isLoose ? ".1" : ""}`;
   return {
     table,
-    understood: isLoose
-      ? [`by relevance to ${asked.trim().slice(0, 200)} (no article has all of the words)`, ...understood]
-      : understood,
+    understood,
     total: null,
-    cursor: found.length < limit ? null : next,
+    cursor: found.length < limit ? null : String(offset + found.length),
     records: found.map(({ id, number, title, snippet }) => {
       const sysId = id.replace(/^kb_knowledge:/, "");
       return {
@@ -304,7 +295,7 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch): Pro
   const { table, words, named } = selected;
   const isPlain = search.orderBy === undefined && search.fields === undefined;
   if (table === "kb_knowledge" && words !== undefined && isPlain) {
-    const page = { limit: search.limit, offset: start.offset, isLoose: start.skip === 1 };
+    const page = { limit: search.limit, offset: start.offset };
     const articles = await ifShown(searchArticles(parts, { ...selected, words }, page), null);
     // Where the Knowledge API is missing or closed, the Table API may answer.
     if (articles !== null) return articles;
