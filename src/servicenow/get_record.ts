@@ -244,8 +244,6 @@ const references: ReadonlyMap<string, string> = new Map(namedLines(`
   slas *: task_sla task=ID
   members sys_user_group: sys_user_grmember group=ID
   members sys_user: sys_user_grmember user=ID
-  groups sys_user_group: sys_user_grmember group=ID
-  groups sys_user: sys_user_grmember user=ID
   on_call sys_user_group: cmn_rota_member roster.rota.group=ID
   on_call sys_user: cmn_rota_member member=ID
 `));
@@ -286,12 +284,6 @@ function queriesOf(kind: string, { table, sysId, record }: FoundRecord): readonl
 
 function titleWords(record: RecordFields): readonly string[] {
   return [...new Set(displayValue(record, "short_description").match(/[\p{L}\p{N}]{4,}/gu))];
-}
-
-/** A journal's newest entry begins with a line of who and when, in a time zone that it does not name. */
-function withoutHeading(row: RecordFields): RecordFields {
-  const comments = displayValue(row, "comments");
-  return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
 }
 
 /** All of one kind; tables that are closed here, or to the person, are left out and named. */
@@ -338,7 +330,7 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
       return resolved === undefined || resolved !== storedValue(row, "state");
     });
     done += found.rows.length - shown.length;
-    records.push(...shown.map((row) => toShownRecord(parts, table, withoutHeading(row), names)));
+    records.push(...shown.map((row) => toShownRecord(parts, table, row, names)));
   }
   const words = new Set(titleWords(of.record).map((word) => word.toLowerCase()));
   const inCommon = ({ fields }: ShownRecord): number => {

@@ -226,6 +226,5 @@ export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
   similar: ["incident"],
   slas: ["task_sla"],
   members: ["sys_user_grmember", "sys_user", "sys_user_group"],
-  groups: ["sys_user_grmember", "sys_user", "sys_user_group"],
   on_call: ["cmn_rota_member", "sys_user"],
 };
