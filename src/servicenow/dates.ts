@@ -60,16 +60,13 @@ function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
     const end = first.add(length).toZonedDateTime(now.timeZoneId).subtract({ seconds: 1 });
     return { start: first.toZonedDateTime(now.timeZoneId), end };
   }
-  const [, direction, count = "1", unit] = /^(last|past|next) (?:(\d{1,4}) )?(minute|hour|day|week)s?$/.exec(word) ??
-    [];
-  if (direction !== undefined) {
-    const length = { [`${unit}s`]: Number(count) };
-    return direction === "next" ? { start: now, end: now.add(length) } : { start: now.subtract(length), end: now };
-  }
-  const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (minute|hour)s?( ago)?$/.exec(word) ?? [];
-  if (step !== undefined && (ahead === undefined) !== (ago === undefined)) {
-    const moment = now.add({ [`${step}s`]: Number(steps) * (ago === undefined ? 1 : -1) });
-    return { start: moment, end: moment };
+  const [, direction, count = "1", unit, ago] =
+    /^(?:(last|past|next|in) )?(?:(\d{1,4}) )?(minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
+  if (unit !== undefined && (direction === undefined) !== (ago === undefined)) {
+    const isAhead = direction === "next" || direction === "in";
+    const edge = now.add({ [`${unit}s`]: Number(count) * (isAhead ? 1 : -1) });
+    if (direction === "in" || direction === undefined) return { start: edge, end: edge };
+    return isAhead ? { start: now, end: edge } : { start: edge, end: now };
   }
   return writtenMoment(word, now) ?? timeOfDay(word, now);
 }
