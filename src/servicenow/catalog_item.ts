@@ -24,7 +24,7 @@ import { nameOf } from "./search.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 /** A question of a catalog item. */
-export interface ItemQuestion {
+interface ItemQuestion {
   /** The sys_id, or empty where the instance does not say it. */
   readonly id: string;
   readonly name: string;
@@ -137,7 +137,7 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
   });
 }
 
-const maxChoicesShown = 20;
+const maxChoicesShown = 100;
 
 /**
  * Answers by the questions' names, as the instance takes them, and as people see them. Unknown questions and missing
@@ -183,15 +183,16 @@ function unknownQuestion(questions: readonly ItemQuestion[], given: string): str
 }
 
 /** Its name, its words, and what it takes. */
-function describeQuestion({ name, label, kind, mandatory, reference, choices }: ItemQuestion): string {
-  const takes = kind === "choice"
-    ? `one of ${choices.slice(0, maxChoicesShown).map((choice) => choice.label).join(", ")}${
-      choices.length > maxChoicesShown ? ", …" : ""
-    }`
-    : kind === "reference"
-    ? reference ?? "a record"
-    : kind.replace("_", " or ").replace("date or time", "date and time");
-  return `${name} (${label}: ${takes}${mandatory ? ", mandatory" : ""})`;
+export function describeQuestion({ name, label, kind, mandatory, reference, choices, initial }: ItemQuestion): string {
+  const values = choices.slice(0, maxChoicesShown).map((choice) => choice.label);
+  const more = choices.length > maxChoicesShown ? ", …" : "";
+  return oneLine([
+    `${name} (${label})`,
+    reference === null ? kind : `→ ${reference}`,
+    ...(mandatory ? ["mandatory"] : []),
+    ...(values.length === 0 ? [] : [`[${values.join(", ")}${more}]`]),
+    ...(initial === "" || kind === "masked" ? [] : [`default ${initial}`]),
+  ].join(" "));
 }
 
 async function resolveAnswer(

@@ -1,7 +1,7 @@
 /** The tools that read from ServiceNow, and their answers as lines of text. */
 import { counted } from "../lib/counted.ts";
 import * as z from "zod";
-import { type CatalogItem, type ItemQuestion, readItem } from "./catalog_item.ts";
+import { type CatalogItem, describeQuestion, readItem } from "./catalog_item.ts";
 import { describeTable, type TableDescription } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { getRecord, type JournalEntry, type RecordView, type RelatedRecords } from "./get_record.ts";
@@ -400,19 +400,8 @@ function itemLines({ name, about, price, isProducer, questions }: CatalogItem): 
   const kind = isProducer ? "record producer" : price;
   return [
     `${[name, about].join(": ").replace(/\s+/g, " ")}${kind === "" ? "" : ` (${kind})`}`,
-    ...(questions.length === 0 ? ["It asks nothing."] : questions.map(questionLine)),
+    ...(questions.length === 0 ? ["It asks nothing."] : questions.map(describeQuestion)),
   ];
-}
-
-function questionLine({ name, label, kind, mandatory, reference, choices, initial }: ItemQuestion): string {
-  const values = choices.map((choice) => choice.label).join(", ");
-  return [
-    `${name} (${label})`,
-    reference === null ? kind : `→ ${reference}`,
-    ...(mandatory ? ["mandatory"] : []),
-    ...(values === "" ? [] : [`[${values}]`]),
-    ...(initial === "" || kind === "masked" ? [] : [`default ${initial}`]),
-  ].join(" ").replace(/\s+/g, " ");
 }
 
 /** The tools that read records and tables. */

@@ -16,10 +16,13 @@ Deno.test("servicenow_describe tells what an item asks, and servicenow_order wha
   const whole = "software=Microsoft Visio\nlicence_for=me\nterms=yes";
   for (
     const [answers, expected] of [
-      ["", /answers must have software \(Which software\?: one of Adobe Acrobat/],
-      ["software=Word\nlicence_for=me\nterms=yes", /no "Word" for software \(Which software\?: one of Adobe Acrobat, /],
+      ["", /answers must have software \(Which software\?\) choice mandatory \[Adobe Acrobat/],
+      [
+        "software=Word\nlicence_for=me\nterms=yes",
+        /no "Word" for software \(Which software\?\) choice mandatory \[Adobe Acrobat, /,
+      ],
       ["software=visio\nlicence_for=Jonas Keller\nterms=yes", /licence_for "Jonas Keller" is ambiguous/],
-      ["software=visio\nlicence_for=me\nterms=no", /must have terms \(I accept the terms: checkbox, mandatory\)/],
+      ["software=visio\nlicence_for=me\nterms=no", /must have terms \(I accept the terms\) checkbox mandatory/],
       [`${whole}\nsoftwares=x`, /asks no softwares; did you mean software\?/],
       [`${whole}\nsoftware=visio`, /gives software twice/],
       [`${whole}\nuntil=someday`, /until: write a date/],
