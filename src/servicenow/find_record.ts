@@ -1,5 +1,5 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
-import { isKept, knownTable, namedLines, namesIn, namingFields, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import {
@@ -38,18 +38,6 @@ const maxDistinctionCharacters = 60;
 const minBeginning = 3;
 
 const peopleNames = ["name", "user_name", "email"];
-/** What distinguishes two records of one name, if the person may read it. */
-const distinctions: ReadonlyMap<string, string> = new Map(namedLines(`
-  sys_user: user_name title department location email active
-  sys_user_group: description manager parent email active
-  cmdb_ci: sys_class_name location assigned_to asset_tag serial_number
-  cmn_location: city country parent
-  cmn_department: company parent
-  sc_cat_item: short_description category active
-  kb_category: parent_id
-  sc_category: sc_catalog parent
-`));
-
 /** A name as a caller gave it. */
 interface GivenName {
   readonly table: string;
@@ -144,8 +132,8 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Prom
   const isNumbered = (knownTable(table)?.numberPrefix ?? "") !== "";
   const nameField = isNumber || isNumbered ? "number" : namingFields(table)[0] ?? "name";
   const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
-  const others = distinctions.get(knownTable(table)?.name ?? table) ?? "short_description active";
-  const shown = isNumber ? [nameField] : [nameField, ...namesIn(others)];
+  const { summaryFields = ["short_description"] } = knownTable(table) ?? {};
+  const shown = isNumber ? [nameField] : [...new Set([nameField, ...summaryFields, "active"])];
   const request = { fields: [...exact, ...shown], limit: maxCandidates };
   const query = anyOf(exact.map((name) => `${name}=${value}`));
   const found = await parts.tableApi.rows(table, { ...request, query });

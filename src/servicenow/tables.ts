@@ -29,67 +29,42 @@ export function namedLines(text: string): readonly (readonly [name: string, valu
 }
 
 /**
- * A line each: `table: label; other names; prefix of its numbers, or fields of its name; where words are looked for`. What
- * has a number has a title as well, and words are looked for in both. All of it but articles are tasks.
+ * A line each: `table: label; other names; prefix of its numbers, or fields of its name; where words are looked for; what
+ * a list shows`. What has a number has a title as well: words are looked for in both, and lists show them. Without the
+ * last, a list shows where words are looked for. All that has a number but articles is a task.
  */
 const tables = `
-  incident: Incident; ; INC; description cmdb_ci.name
-  problem: Problem; ; PRB; description cmdb_ci.name
-  problem_task: Problem task; ; PTASK; description cmdb_ci.name
-  change_request: Change request; change; CHG; description cmdb_ci.name
-  change_task: Change task; ; CTASK; description cmdb_ci.name
-  sc_request: Request; request; REQ; description
-  sc_req_item: Requested item; requested_item ritm; RITM; description cat_item.name
-  sc_task: Catalog task; catalog_task; SCTASK; description
-  task: Task of any kind; ; TASK; description
-  sysapproval_approver: Approval; approval; sysapproval approver; sysapproval.number sysapproval.short_description
-  kb_knowledge: Knowledge article; knowledge article kb; KB; text
-  kb_knowledge_base: Knowledge base; ; title; title description
-  kb_category: Knowledge category; ; label; label
-  sc_cat_item: Catalog item; catalog catalog_item; name; name short_description
-  sc_category: Catalog category; ; title; title
+  incident: Incident; ; INC; description cmdb_ci.name; state priority caller_id assignment_group assigned_to sys_updated_on
+  problem: Problem; ; PRB; description cmdb_ci.name; state assignment_group assigned_to priority cmdb_ci sys_updated_on
+  problem_task: Problem task; ; PTASK; description cmdb_ci.name; state assignment_group assigned_to problem sys_updated_on
+  change_request: Change request; change; CHG; description cmdb_ci.name; type state assignment_group assigned_to risk cmdb_ci start_date end_date sys_updated_on
+  change_task: Change task; ; CTASK; description cmdb_ci.name; state assignment_group assigned_to change_request sys_updated_on
+  sc_request: Request; request; REQ; description; request_state stage approval requested_for opened_at sys_updated_on
+  sc_req_item: Requested item; requested_item ritm; RITM; description cat_item.name; cat_item request stage state assignment_group assigned_to approval sys_updated_on
+  sc_task: Catalog task; catalog_task; SCTASK; description; state assignment_group assigned_to request_item sys_updated_on
+  task: Task of any kind; ; TASK; description; sys_class_name priority state assignment_group assigned_to sys_updated_on
+  sysapproval_approver: Approval; approval; sysapproval approver; sysapproval.number sysapproval.short_description; sysapproval sysapproval.short_description state approver sys_created_on
+  kb_knowledge: Knowledge article; knowledge article kb; KB; text; workflow_state kb_knowledge_base author published sys_updated_on
+  kb_knowledge_base: Knowledge base; ; title; title description; title description owner
+  kb_category: Knowledge category; ; label; label; label parent_id
+  sc_cat_item: Catalog item; catalog catalog_item; name; name short_description; name short_description category price active
+  sc_category: Catalog category; ; title; title; title parent
   sc_catalog: Service catalog; ; title; title
-  cmdb_ci: Configuration item; ci configuration_item; name; name short_description asset_tag serial_number
-  cmdb_rel_ci: Relation of configuration items; ; parent type child; parent.name child.name
-  task_sla: SLA of a task; sla; task sla; task.number sla.name
-  sys_user: Person; user person people; name; name user_name email title
-  sys_user_group: Group; group; name; name description
-  sys_user_grmember: Member of a group; group_member member; user group; user.name group.name
-  cmn_rota_member: Member of an on-call rota; on_call rota; member roster; member.name roster.rota.group.name
+  cmdb_ci: Configuration item; ci configuration_item; name; name short_description asset_tag serial_number; name sys_class_name operational_status support_group owned_by location
+  cmdb_rel_ci: Relation of configuration items; ; parent type child; parent.name child.name; parent parent.sys_class_name type child child.sys_class_name
+  task_sla: SLA of a task; sla; task sla; task.number sla.name; task task.short_description task.assigned_to sla stage has_breached percentage planned_end_time
+  sys_user: Person; user person people; name; name user_name email title; name user_name email title department manager active
+  sys_user_group: Group; group; name; name description; name description manager email
+  sys_user_grmember: Member of a group; group_member member; user group; user.name group.name; user group
+  cmn_rota_member: Member of an on-call rota; on_call rota; member roster; member.name roster.rota.group.name; member roster order from to
   core_company: Company; ; name; name
-  cmn_department: Department; ; name; name
-  cmn_location: Location; ; name; name
-`;
-/** What a list shows, beside number and title; of other tables the fields in which words are looked for. */
-const summaries = `
-  incident: state priority caller_id assignment_group assigned_to sys_updated_on
-  problem: state assignment_group assigned_to priority cmdb_ci sys_updated_on
-  problem_task: state assignment_group assigned_to problem sys_updated_on
-  change_request: type state assignment_group assigned_to risk cmdb_ci start_date end_date sys_updated_on
-  change_task: state assignment_group assigned_to change_request sys_updated_on
-  sc_request: request_state stage approval requested_for opened_at sys_updated_on
-  sc_req_item: cat_item request stage state assignment_group assigned_to approval sys_updated_on
-  sc_task: state assignment_group assigned_to request_item sys_updated_on
-  task: sys_class_name priority state assignment_group assigned_to sys_updated_on
-  sysapproval_approver: sysapproval sysapproval.short_description state approver sys_created_on
-  kb_knowledge: workflow_state kb_knowledge_base author published sys_updated_on
-  kb_knowledge_base: title description owner
-  kb_category: label parent_id
-  sc_cat_item: name short_description category price active
-  sc_category: title parent
-  cmdb_ci: name sys_class_name operational_status support_group owned_by location
-  cmdb_rel_ci: parent parent.sys_class_name type child child.sys_class_name
-  task_sla: task task.short_description task.assigned_to sla stage has_breached percentage planned_end_time
-  sys_user: name user_name email title department manager active
-  sys_user_group: name description manager email
-  sys_user_grmember: user group
-  cmn_rota_member: member roster order from to
+  cmn_department: Department; ; name; name; company
+  cmn_location: Location; ; name; name; city country
 `;
 const nameSeparators: Readonly<Record<string, string>> = { sysapproval_approver: ", approver ", cmdb_rel_ci: " " };
 
-const summaryOf: ReadonlyMap<string, string> = new Map(namedLines(summaries));
 export const knownTables: readonly KnownTable[] = namedLines(tables).map(([name, described]) => {
-  const [label = "", aliases = "", named = "", searched = ""] = described.split("; ");
+  const [label = "", aliases = "", named = "", searched = "", listed = searched] = described.split("; ");
   const isNumbered = /^[A-Z]+$/.test(named);
   const title = isNumbered ? ["number", "short_description"] : [];
   return {
@@ -99,7 +74,7 @@ export const knownTables: readonly KnownTable[] = namedLines(tables).map(([name,
     numberPrefix: isNumbered ? named : "",
     parents: isNumbered && name !== "task" && name !== "kb_knowledge" ? ["task"] : [],
     textFields: [...title, ...namesIn(searched)],
-    summaryFields: [...title, ...namesIn(summaryOf.get(name) ?? searched)],
+    summaryFields: [...title, ...namesIn(listed)],
     nameFields: isNumbered ? [] : namesIn(named),
     nameSeparator: nameSeparators[name] ?? ": ",
   };

@@ -234,14 +234,14 @@ Deno.test("records of one name are told apart by what the person may read of the
   const ci = twin("cmdb_ci_server", server?.["sys_id"] ?? "", { location: away });
   for (
     const [where, expected] of [
-      ["assigned_to=Jonas Keller", /\(jonas\.keller2, Engineer, Engineering, Pier 4, jonas\.keller2@example\.com\)/],
+      ["assigned_to=Jonas Keller", /\(jonas\.keller2, jonas\.keller2@example\.com, Engineer, Engineering\)/],
       ["assignment_group=Network", new RegExp(`\\(Cables in Oslo, Jonas Keller, sys_id ${group}\\)`)],
-      ["cmdb_ci=db-01", new RegExp(`\\(Server, Pier 4, .*sys_id ${ci}\\)`)],
+      ["cmdb_ci=db-01", new RegExp(`\\(Server, .*Pier 4, sys_id ${ci}\\)`)],
       ["location=Building 7", new RegExp(`\\(San Diego, US, sys_id ${sysId("13")}\\)`)],
     ] as const
   ) {
     const text = await desk.text("servicenow_search", { table: "incident", where });
     assert.match(text, /is ambiguous: .*sys_id\.?$/, where);
-    assert.match(text, expected, where);
+    assert.match(text, expected, text);
   }
 });
