@@ -244,7 +244,6 @@ export async function resolvedStates(parts: DeskParts, tables: readonly string[]
 }
 
 const nextState = z.object({ available_states: z.array(z.string().regex(/^[\w -]{1,40}$/)) });
-const maxFlows = 200;
 
 /** A sentence about where the state of a record may lead; empty where that is not known. */
 export async function nextStates(parts: DeskParts, { table: named, sysId, record }: FoundRecord): Promise<string> {
@@ -259,42 +258,37 @@ export async function nextStates(parts: DeskParts, { table: named, sysId, record
   if (next.length > 0) {
     return ` ServiceNow lets it go from ${labels.labelOf(state)} to ${next.map(labels.labelOf).join(", ")}.`;
   }
-  const lines = await movesOf(parts, table, { type: storedValue(record, "type"), state });
-  return lines.moves.length === 0 ? "" : ` ${lines.source}: ${lines.moves.join("; ")}.`;
+  const moves = await usualMoves(parts, table, { type: storedValue(record, "type"), state });
+  return moves.length === 0 ? "" : ` ${byBaseSystem}: ${moves.join("; ")}.`;
 }
 
-/** Where the states of a table, or one of them, may lead; in words, and by whose word. */
-async function movesOf(
+const byBaseSystem = "Usual in the base system, and perhaps not in this instance";
+
+/** Where the base system lets the states of a table lead, or the one that a record is in; in words. */
+async function usualMoves(
   parts: DeskParts,
   table: string,
   at: { readonly type: string; readonly state: string } | null,
-): Promise<{ readonly source: string; readonly moves: readonly string[] }> {
+): Promise<readonly string[]> {
   const { labelOf, isUsual } = await stateLabels(parts, table);
-  const inWords = (kind: string, from: string, next: readonly string[]): string =>
-    `${kind}, from ${labelOf(from)} to ${next.map(labelOf).join(", ")}`;
-  const query = `table=${table}^active=true`;
-  const fields = ["table", "starting_state", "ending_state"];
-  const flows = await parts.tableApi.rowsIfShown("sf_state_flow", { query, fields, limit: maxFlows, stored: true });
-  const own = flows.filter((row) => storedValue(row, "table") === table); // an instance ignores unknown conditions
-  const byState = Map.groupBy(own, (row) => storedValue(row, "starting_state"));
-  const told = [...byState].filter(([from]) => from !== "" && (at === null || from === at.state));
-  if (told.length > 0) {
-    const source = "By the state flows of this instance";
-    return {
-      source,
-      moves: told.map(([from, rows]) => inWords(table, from, rows.map((row) => storedValue(row, "ending_state")))),
-    };
-  }
-  const usual = namedLines(moves).flatMap(([kind, all]) => {
+  return namedLines(moves).flatMap(([kind, all]) => {
     const [owner, type] = kind.split(" ");
     if (owner !== table || (at !== null && type !== undefined && type !== at.type)) return [];
-    return all.split("; ").map((move) => move.split(">")).filter(([from = ""]) =>
+    const steps = all.split("; ").map((move) => move.split(">")).filter(([from = ""]) =>
       (at === null || from === at.state) && isUsual(from) !== false
-    ).map(([from = "", next = ""]) =>
-      inWords(type ?? table, from, next.split(",").filter((each) => isUsual(each) !== false))
     );
+    return steps.map(([from = "", next = ""]) => {
+      const following = next.split(",").filter((each) => isUsual(each) !== false).map(labelOf);
+      return `${type ?? table}, from ${labelOf(from)} to ${following.join(", ")}`;
+    });
   });
-  return { source: "Usual in the base system, and perhaps not in this instance", moves: usual };
+}
+
+async function movesInWords(parts: DeskParts, table: string): Promise<readonly string[]> {
+  const moves = await usualMoves(parts, table, null);
+  return moves.length > 0
+    ? [`${byBaseSystem}:`, ...moves]
+    : ["Which state may follow which is NOT known: ServiceNow does not show it to this user."];
 }
 
 // A table as a person sees it.
@@ -332,7 +326,7 @@ export async function describeTable(
     source: columns.source,
     fields,
     fieldsLeft: Math.max(0, wanted.length - maxFields),
-    /** Which state may follow which, and who says so; where the state alone was asked for. */
-    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table, null) : null,
+    /** Which state may follow which, where the state alone was asked for. */
+    next: fields.length === 1 && fields[0]?.name === "state" ? await movesInWords(parts, table) : [],
   };
 }

@@ -366,8 +366,6 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-const unknownMoves = "Which state may follow which is NOT known: ServiceNow does not show it to this user.";
-
 function tableLines({ table, writable, source, fields, fieldsLeft, next }: TableDescription): readonly string[] {
   return [
     `${table}${writable ? "" : " (read only here)"}: name (label) type`,
@@ -376,7 +374,7 @@ function tableLines({ table, writable, source, fields, fieldsLeft, next }: Table
       : []),
     ...fields.map(fieldLine),
     ...(fieldsLeft > 0 ? [`and ${counted(fieldsLeft, "more field")}`] : []),
-    ...(next === null ? [] : next.moves.length === 0 ? [unknownMoves] : [`${next.source}:`, ...next.moves]),
+    ...next,
   ];
 }
 
