@@ -9,7 +9,7 @@ import {
   resolveValues,
 } from "./resolve_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
-import { choicesOfColumn, fieldsOfState, listChoices, nextStates } from "./choices.ts";
+import { fieldsOfState, nextStates } from "./choices.ts";
 import { columnsOf, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
 import { attempt, invalidInput, Refusal, type ServicenowFailure } from "./failure.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
@@ -181,18 +181,7 @@ async function refuseMissing(
   if (missing.length === 0) return;
   const names = missing.join(" and ");
   const what = record === null ? `${table} must have ${names}` : `${names} must be given for this change`;
-  throw invalidInput(`${what}${await choicesOfMissing(parts, described, missing)}. Nothing was sent`);
-}
-
-/** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
-async function choicesOfMissing(parts: DeskParts, columns: TableColumns, missing: readonly string[]): Promise<string> {
-  let text = "";
-  for (const column of columns.columns) {
-    if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
-    const { choices } = await choicesOfColumn(parts, columns, column);
-    if (choices.length > 0) text += `; ${column.name}: ${listChoices(choices)}`;
-  }
-  return text;
+  throw invalidInput(`${what}. Nothing was sent`);
 }
 
 /** `dryRun`: say what would be sent, and send nothing. */
@@ -331,10 +320,7 @@ export async function createRecord(
   if (origin === null || back === undefined) return report;
   const sysId = storedValue(after, "sys_id");
   const note = await linkBack(parts, origin, { field: back, to: sysId });
-  // To be referred to may have changed the new record.
-  const now = await attempt(parts.tableApi.row(table, sysId, ["sys_mod_count"]));
-  const version = now.ok ? storedValue(now.value, "sys_mod_count") : null;
-  return { ...report, version, notes: [...report.notes, note] };
+  return { ...report, version: null, notes: [...report.notes, note] }; // to be referred to may have changed it
 }
 
 function notMadeFrom(table: string, source: string): string {
