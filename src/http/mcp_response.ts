@@ -131,11 +131,6 @@ export interface ScopeChallenge {
 }
 
 const jsonInit = { headers: { "content-type": "application/json" } };
-/** Deno writes head and body apart once they are longer than 512 bytes, except in chunks: HTTP/1.1 alone has those. */
-const chunkedInit = { headers: { "content-type": "application/json", "transfer-encoding": "chunked" } };
-const leastChunkedCharacters = 400;
-/** A connection keeps a buffer of the size of its largest chunked answer. */
-const maxChunkedCharacters = 16_384;
 
 /** Encodes answers of the protocol layer, in the kind that their caller reads. */
 export function createAnswerEncoder(
@@ -152,9 +147,7 @@ export function createAnswerEncoder(
         if (answer.status === 200 && acceptsOnlyEventStreams(headerOf(request, "accept"))) {
           return new Response(toEvent({ id: null, text: answer.body }, 0), { headers: eventStreamHeaders });
         }
-        return answer.status === 200
-          ? new Response(answer.body, isSentInChunks(answer.body.length) ? chunkedInit : jsonInit)
-          : new Response(answer.body, { status: answer.status, ...jsonInit });
+        return answer.status === 200 ? new Response(answer.body, jsonInit) : respond(answer.status, answer.body);
       case "accepted":
         return answer.status === 204
           ? new Response(null, { status: 204 })
@@ -175,10 +168,6 @@ export function createAnswerEncoder(
         return respond(429, answer.body, { "retry-after": String(answer.retryAfterSeconds) });
     }
   };
-}
-
-function isSentInChunks(characters: number): boolean {
-  return characters > leastChunkedCharacters && characters <= maxChunkedCharacters;
 }
 
 /** The answer to a wrong verb (RFC 9110 §15.5.6). */

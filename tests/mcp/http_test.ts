@@ -42,38 +42,6 @@ Deno.test("an empty answer goes out with Content-Length 0 and no Content-Type", 
   });
 });
 
-Deno.test("an answer of some kilobytes goes out in chunks, which Deno sends with the head, where the client knows them", async () => {
-  const echo = defineTool({
-    name: "echo",
-    title: "Echo",
-    description: "Answers with the text.",
-    scopes: [],
-    annotations: {},
-    input: z.object({ text: z.string().describe("What to answer") }),
-    run: ({ text }) => ({ ok: true, content: [{ type: "text", text }] }),
-  });
-  await withServer(createHarness({ tools: createToolRegistry([echo]) }), async (port) => {
-    const ask = (text: string, version?: string): Promise<string> => {
-      const body = JSON.stringify(rpc("tools/call", { name: "echo", arguments: { text } }));
-      const head =
-        "Authorization: Bearer all-scopes\r\nContent-Type: application/json\r\nAccept: application/json\r\n" +
-        `Content-Length: ${body.length}`;
-      return exchange(port, head, body, version);
-    };
-    for (const length of [1, 500, 2_000, 7_000]) {
-      const text = "x".repeat(length);
-      const [head = "", ...rest] = (await ask(text)).split("\r\n\r\n");
-      assert.match(head, /^HTTP\/1\.1 200 /);
-      assert.match(head.toLowerCase(), length === 1 ? /\r\ncontent-length: / : /\r\ntransfer-encoding: chunked/);
-      assert.match(rest.join(""), new RegExp(`"text":"x{${length}}"`));
-    }
-    const old = await ask("x".repeat(2_000), "1.0");
-    assert.match(old, /\r\ncontent-length: \d+\r\n/i);
-    assert.doesNotMatch(old, /transfer-encoding/i);
-    assert.match(await ask("x".repeat(20_000)), /\r\ncontent-length: \d+\r\n/i);
-  });
-});
-
 Deno.test("a body's length is judged by Content-Length before it is read, and counted without one", async () => {
   await withServer(createHarness(), async (port) => {
     const head = "Authorization: Bearer all-scopes\r\nContent-Type: application/json";
