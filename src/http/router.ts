@@ -1,8 +1,8 @@
 /** Serves the routes, each behind the checks of its kind. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import { requestHost } from "../lib/network.ts";
-import { html, pageResponse, wantsPage } from "../lib/page.ts";
-import { crashText, type Unavailability, unavailability } from "../lib/system_fault.ts";
+import { type Html, html, pageResponse, wantsPage } from "../lib/page.ts";
+import { crashText, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
@@ -263,38 +263,29 @@ function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Respons
   if (unavailable?.cause !== "storage_unavailable") {
     log.write("error", "request_failed", { error: crashText(error) });
   }
-  if (unavailable !== null) {
-    return reader === "person" ? unavailablePage(unavailable) : Response.json(
-      { error: "temporarily_unavailable", error_description: unavailable.text },
-      { status: 503, headers: { "retry-after": String(unavailable.retryAfterSeconds), "cache-control": "no-store" } },
-    );
+  if (unavailable === null) {
+    if (reader === "program") return Response.json({ error: "server_error" }, { status: 500 });
+    const words = "The fault is on this server, and its log has the details. Start again from the application.";
+    return failurePage(500, "Something went wrong", html`<p>${words}</p>`);
   }
-  return reader === "person" ? brokenPage() : Response.json({ error: "server_error" }, { status: 500 });
-}
-
-function unavailablePage({ cause, text, retryAfterSeconds }: Unavailability): Response {
-  const title = "This server cannot answer right now";
-  return pageResponse({
-    title,
-    status: 503,
-    retryAfterSeconds,
-    body: html`
-      <h1>${title}</h1>
+  const { cause, text, retryAfterSeconds } = unavailable;
+  if (reader === "program") {
+    const headers = { "retry-after": String(retryAfterSeconds), "cache-control": "no-store" };
+    return Response.json({ error: "temporarily_unavailable", error_description: text }, { status: 503, headers });
+  }
+  const response = failurePage(
+    503,
+    "This server cannot answer right now",
+    html`
       <p>${cause === "storage_unavailable" ? "Its database is not available. Nothing was changed." : `${text}.`}</p>
       <p>Wait a moment, then go back and try again. If this page stays, tell the person who runs the server: its log says
         what is wrong.</p>
     `,
-  });
+  );
+  response.headers.set("retry-after", String(retryAfterSeconds));
+  return response;
 }
 
-function brokenPage(): Response {
-  const title = "Something went wrong";
-  return pageResponse({
-    title,
-    status: 500,
-    body: html`
-      <h1>${title}</h1>
-      <p>The fault is on this server, and its log has the details. Start again from the application.</p>
-    `,
-  });
+function failurePage(status: number, title: string, words: Html): Response {
+  return pageResponse({ title, status, body: html`<h1>${title}</h1>${words}` });
 }
