@@ -31,14 +31,7 @@ export interface Pending extends Waiting {
 }
 
 /** Where the pages live, relative to whatever host the browser used. */
-export function pathsOf(
-  issuer: string,
-): Readonly<
-  Record<
-    "home" | "signIn" | "signOut" | "consent" | "setUp" | "grants" | "servicenowLink" | "company" | "companyLink",
-    string
-  >
-> {
+export function pathsOf(issuer: string) {
   const base = basePathOf(issuer);
   return {
     home: `${base}/`,

@@ -65,6 +65,7 @@ function storeRegisteredClient(
 }
 
 const maxRedirectUris = 20;
+const authenticationMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"] as const;
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 
 /**
@@ -155,8 +156,9 @@ function makeClient(
   if (!forItself && !grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
   if (!forItself && !(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
   if (forItself && metadata.token_endpoint_auth_method === "none") return failure("client_credentials_need_proof");
-  const authentication = toAuthentication(metadata.token_endpoint_auth_method);
-  if (authentication === null) return failure("unsupported_authentication_method");
+  const { token_endpoint_auth_method: method = "client_secret_any" } = metadata;
+  const authentication = [...authenticationMethods, "client_secret_any" as const].find((known) => known === method);
+  if (authentication === undefined) return failure("unsupported_authentication_method");
   const keys = readClientKeys(metadata, authentication, mayFetchKeys);
   if (keys === null) return failure("unusable_client_keys");
   const { client_name: name, scope } = metadata;
@@ -167,20 +169,6 @@ function makeClient(
     ...(isVouchedFor ? { isVouchedFor } : {}),
   } as const;
   return success(newClient({ ...fixed, name, scope, redirectUris, grantTypes, authentication, ...keys }));
-}
-
-function toAuthentication(method: string | undefined): Client["authentication"] | null {
-  switch (method) {
-    case undefined:
-      return "client_secret_any";
-    case "none":
-    case "client_secret_basic":
-    case "client_secret_post":
-    case "private_key_jwt":
-      return method;
-    default:
-      return null;
-  }
 }
 
 /**

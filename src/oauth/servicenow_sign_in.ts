@@ -67,21 +67,18 @@ export function createServicenowCallback(options: InstanceOptions): Endpoint {
       subject: signedIn?.account.id ?? null,
       signal: request.signal,
     });
+    const { servicenowLink } = pathsOf(issuer);
     if (!finished.ok) {
       const { reason, next } = finished.error;
       logStep({ log, peer }, "servicenow_callback", { outcome: "refused", reason });
-      return servicenowProblemPage(reason, {
-        linkPath: pathsOf(issuer).servicenowLink,
-        ...(next === undefined ? {} : { nextPath: pathOfRequest(issuer, next) }),
-      });
+      return servicenowProblemPage(reason, issuer, next);
     }
     const { purpose, subject } = finished.value;
     logStep({ log, peer }, "servicenow_callback", { outcome: purpose.kind, user: subject });
     if (purpose.kind === "sign_in") {
       return await startSession(options, { request, peer }, finished.value, purpose.handle);
     }
-    const { next } = purpose;
-    return seeOther(next === undefined ? pathsOf(issuer).servicenowLink : pathOfRequest(issuer, next));
+    return seeOther(purpose.next === undefined ? servicenowLink : pathOfRequest(issuer, purpose.next));
   };
 }
 
@@ -99,7 +96,7 @@ async function startSession(
   if (account === null) {
     await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
     peer.onStep?.({ outcome: "refused", reason: "disabled_user", user: subject });
-    return servicenowProblemPage("disabled", { linkPath: pathsOf(issuer).servicenowLink });
+    return servicenowProblemPage("disabled", issuer);
   }
   return seeOther(next, [await browsers.signIn(request, account)]);
 }
@@ -230,13 +227,11 @@ const problems: Readonly<Record<VisitRefusal | "disabled", ReturnType<typeof dea
   code_refused: deadEnd("ServiceNow did not confirm the sign-in", startAgain),
 };
 
-/** Why a return from the instance is refused; `nextPath` leads on to the application that waits. */
-function servicenowProblemPage(
-  reason: VisitRefusal | "disabled",
-  { linkPath, nextPath }: { readonly linkPath: string; readonly nextPath?: string },
-): Response {
-  const more = nextPath === undefined
-    ? html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`
-    : html`<p><a href="${nextPath}">Try again, or continue without linking</a></p>`;
-  return deadEndPage(problems[reason], reason === "disabled" ? undefined : more);
+/** Why a return from the instance is refused; `next` is the handle of a request that waits, and goes on. */
+function servicenowProblemPage(reason: VisitRefusal | "disabled", issuer: string, next?: string): Response {
+  if (reason === "disabled") return deadEndPage(problems.disabled);
+  const more = next === undefined
+    ? html`<p class="hint"><a href="${pathsOf(issuer).servicenowLink}">Your ServiceNow account</a></p>`
+    : html`<p><a href="${pathOfRequest(issuer, next)}">Try again, or continue without linking</a></p>`;
+  return deadEndPage(problems[reason], more);
 }
