@@ -91,12 +91,17 @@ const maxAssertionLength = 8_192;
 const maxLifetimeSeconds = 600;
 const clockToleranceSeconds = 10;
 
-/** The client that an assertion says it is from; not yet proven. `null` when it is no JWT that names one. */
+/**
+ * The client that an assertion says it is from; not yet proven. `null` when it is no JWT that names one, or of another
+ * kind that the same key signed, such as an access token (RFC 8725 §3.11).
+ */
 function clientIdOfAssertion(assertion: string): string | null {
   if (assertion.length > maxAssertionLength) return null;
   try {
-    const { sub } = decodeJwt(assertion);
-    return typeof sub === "string" && sub !== "" ? sub : null;
+    const { typ = "jwt" } = decodeProtectedHeader(assertion);
+    const { sub = "" } = decodeJwt(assertion);
+    const isAssertion = ["jwt", "client-authentication+jwt"].includes(typ.toLowerCase());
+    return isAssertion && typeof sub === "string" && sub !== "" ? sub : null;
   } catch {
     return null; // not a JWT
   }
@@ -125,9 +130,6 @@ function createAssertionVerifier(options: AuthenticationOptions) {
     }
   };
   return async (client: Client, assertion: string, asker: string): Promise<Result<Client, RefusalReason>> => {
-    if (assertion.length > maxAssertionLength || !hasAcceptableType(assertion)) {
-      return failure("invalid_client_assertion");
-    }
     const known = await keysOf(client, { anew: false, asker });
     let payload = known === null ? null : await verify(client, assertion, known);
     if (payload === null) {
@@ -149,16 +151,6 @@ function createAssertionVerifier(options: AuthenticationOptions) {
   };
 }
 
-/** Another kind of JWT that the same key signed, such as an access token, is no assertion (RFC 8725 §3.11). */
-function hasAcceptableType(assertion: string): boolean {
-  try {
-    const { typ } = decodeProtectedHeader(assertion);
-    return typ === undefined || ["jwt", "client-authentication+jwt"].includes(typ.toLowerCase());
-  } catch {
-    return false; // not a JWT
-  }
-}
-
 /** One audience, so that it was not meant for another server too, and a life short enough to remember its use. */
 function isOrdinary({ aud, exp, iat, jti }: JWTPayload, now: number): boolean {
   const seconds = now / 1_000;
@@ -167,43 +159,35 @@ function isOrdinary({ aud, exp, iat, jti }: JWTPayload, now: number): boolean {
 }
 
 /** How a client says who it is. */
-type Credentials =
-  | { readonly method: "none"; readonly clientId: string }
-  | {
-    readonly method: "client_secret_basic" | "client_secret_post";
-    readonly clientId: string;
-    readonly secret: string;
-  }
-  | { readonly method: "private_key_jwt"; readonly clientId: string; readonly assertion: string };
+interface Credentials {
+  readonly method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+  readonly clientId: string;
+  /** The secret or the assertion. */
+  readonly proof: string;
+}
 
 /** Finds out which client sends a request from `address`. */
-export type ClientAuthenticator = (
-  request: Request,
-  parameters: Parameters,
-  address: string,
-) => Promise<Result<Client, RefusalReason>>;
+export type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>;
 
-export function createClientAuthenticator(options: AuthenticationOptions): ClientAuthenticator {
+export function createClientAuthenticator(options: AuthenticationOptions) {
   const { clock, directory } = options;
   const verifyAssertion = createAssertionVerifier(options);
-  return async (request, parameters, address) => {
+  return async (
+    request: Request,
+    parameters: Parameters,
+    address: string,
+  ): Promise<Result<Client, RefusalReason>> => {
     const read = readCredentials(request, parameters);
     if (!read.ok) return read;
-    const credentials = read.value;
+    const { method, clientId, proof } = read.value;
     const asker = addressKey(address);
-    const client = await directory.find(credentials.clientId, asker);
+    const client = await directory.find(clientId, asker);
     if (client === null) return failure("unknown_client");
-    switch (credentials.method) {
-      case "none":
-        return client.authentication === "none" ? success(client) : failure("wrong_authentication_method");
-      case "client_secret_basic":
-      case "client_secret_post":
-        return checkSecret(client, credentials, clock());
-      case "private_key_jwt":
-        return client.authentication === "private_key_jwt"
-          ? await verifyAssertion(client, credentials.assertion, asker)
-          : failure("wrong_authentication_method");
+    if (method === "client_secret_basic" || method === "client_secret_post") {
+      return checkSecret(client, read.value, clock());
     }
+    if (client.authentication !== method) return failure("wrong_authentication_method");
+    return method === "none" ? success(client) : await verifyAssertion(client, proof, asker);
   };
 }
 
@@ -219,11 +203,8 @@ export function readCredentials(request: Request, parameters: Parameters): Resul
     if (header !== null) return parseBasic(header);
     if (assertion !== undefined) return parseAssertion(assertion, parameters.get("client_assertion_type"));
     if (bodyId === undefined) return failure("missing_client");
-    return success(
-      bodySecret === undefined
-        ? { method: "none", clientId: bodyId }
-        : { method: "client_secret_post", clientId: bodyId, secret: bodySecret },
-    );
+    const method = bodySecret === undefined ? "none" : "client_secret_post";
+    return success({ method, clientId: bodyId, proof: bodySecret ?? "" });
   })();
   if (credentials.ok && bodyId !== undefined && bodyId !== credentials.value.clientId) {
     return failure("client_id_mismatch");
@@ -233,22 +214,21 @@ export function readCredentials(request: Request, parameters: Parameters): Resul
 
 function parseAssertion(assertion: string, type: string | undefined): Result<Credentials, RefusalReason> {
   const clientId = type === assertionType ? clientIdOfAssertion(assertion) : null;
-  return clientId === null
-    ? failure("invalid_client_assertion")
-    : success({ method: "private_key_jwt", clientId, assertion });
+  if (clientId === null) return failure("invalid_client_assertion");
+  return success({ method: "private_key_jwt", clientId, proof: assertion });
 }
 
 /** RFC 6749 §2.3.1: both halves are form-urlencoded before they are joined. */
 function parseBasic(header: string): Result<Credentials, RefusalReason> {
-  const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1];
-  const pair = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString("utf8");
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header)?.[1] ?? "";
+  const pair = Buffer.from(encoded, "base64").toString("utf8");
   const colon = pair.indexOf(":");
   if (colon < 1) return failure("malformed_basic_credentials");
   try {
-    const clientId = decodeURIComponent(pair.slice(0, colon).replaceAll("+", " "));
-    const secret = decodeURIComponent(pair.slice(colon + 1).replaceAll("+", " "));
+    const [clientId = "", proof = ""] = [pair.slice(0, colon), pair.slice(colon + 1)]
+      .map((half) => decodeURIComponent(half.replaceAll("+", " ")));
     // An empty secret is the same as none.
-    return success(secret === "" ? { method: "none", clientId } : { method: "client_secret_basic", clientId, secret });
+    return success({ method: proof === "" ? "none" : "client_secret_basic", clientId, proof });
   } catch {
     return failure("malformed_basic_credentials"); // a stray percent sign
   }
@@ -257,12 +237,12 @@ function parseBasic(header: string): Result<Credentials, RefusalReason> {
 /** Whether the secret is the client's, sent in a way that the client registered. */
 export function checkSecret(
   client: Client,
-  { method, secret }: Extract<Credentials, { secret: string }>,
+  { method, proof }: Credentials,
   now: number,
 ): Result<Client, RefusalReason> {
   const allowed = client.authentication === method || client.authentication === "client_secret_any";
   if (!allowed || client.secretHash === null) return failure("wrong_authentication_method");
-  if (!matchesHash(secret, client.secretHash)) return failure("wrong_client_secret");
+  if (!matchesHash(proof, client.secretHash)) return failure("wrong_client_secret");
   if (client.secretExpiresAt !== 0 && client.secretExpiresAt <= now) return failure("expired_client_secret");
   return success(client);
 }

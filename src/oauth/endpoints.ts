@@ -195,7 +195,7 @@ function createCredentialKey(options: CredentialOptions): (request: Request) => 
     const grantId = await grantIdOf(parameters.value);
     if (grantId !== null) return `grant ${grantId}`;
     const credentials = readCredentials(request, parameters.value);
-    if (!credentials.ok || !("secret" in credentials.value)) return null;
+    if (!credentials.ok) return null;
     const client = await clients.read(storage, credentials.value.clientId);
     return client !== null && checkSecret(client.value, credentials.value, clock()).ok
       ? `client ${client.value.id}`
