@@ -40,6 +40,8 @@ function createCookies(issuer: string) {
   const browserName = `${prefix}portcullis-browser`;
   const sessionName = `${prefix}portcullis-session`;
   const attributes = `Path=${path || "/"}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+  const cookie = (name: string, value: string, maxAgeSeconds: number): string =>
+    `${name}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`;
   return {
     /** Hashes of the browser's cookies, the lasting one first. */
     readBrowsers(request: Request): readonly string[] {
@@ -47,15 +49,13 @@ function createCookies(issuer: string) {
       const values = [...readCookies(request, (name) => name === browserName), ...tabs];
       return [...new Set(values)].slice(0, maxBrowserCookies);
     },
-    readSession: (request: Request): string | null => readCookies(request, (name) => name === sessionName)[0] ?? null,
+    readSession: (request: Request): string => readCookies(request, (name) => name === sessionName)[0] ?? "",
     /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
-    setBrowser: (value: string, tabMaxAgeSeconds: number): readonly string[] => [
-      `${browserName}=${value}; Max-Age=${browserMaxAgeSeconds}; ${attributes}`,
-      `${browserName}-${tabNameOf(value)}=${value}; Max-Age=${tabMaxAgeSeconds}; ${attributes}`,
+    setBrowser: (value: string): readonly string[] => [
+      cookie(browserName, value, browserMaxAgeSeconds),
+      cookie(`${browserName}-${tabNameOf(value)}`, value, tabCookieSeconds),
     ],
-    setSession: (value: string, maxAgeSeconds: number): string =>
-      `${sessionName}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`,
-    clearSession: (): string => `${sessionName}=; Max-Age=0; ${attributes}`,
+    setSession: (value: string, maxAgeSeconds: number) => cookie(sessionName, value, maxAgeSeconds),
   };
 }
 
@@ -119,7 +119,7 @@ export function createBrowsers(options: {
     if (present !== undefined) return { hash: present, hashes, isNew: false, cookies: [] };
     const value = randomSecret();
     const hash = hashSecret(value);
-    return { hash, hashes: [hash], isNew: true, cookies: cookies.setBrowser(value, tabCookieSeconds) };
+    return { hash, hashes: [hash], isNew: true, cookies: cookies.setBrowser(value) };
   };
   const putKnown = (hash: string, userId: string) => {
     const now = clock();
@@ -141,8 +141,7 @@ export function createBrowsers(options: {
       return !isNew && (await knownBrowsers.list(storage, { below: [hash], limit: 1 })).length > 0;
     },
     async signedIn(request: Request): Promise<SignedIn | null> {
-      const cookie = cookies.readSession(request);
-      const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
+      const session = await browserSessions.read(storage, hashSecret(cookies.readSession(request)));
       if (session === null) return null;
       const account = await users.find(session.value.userId);
       if (account === null || account.credentialHash !== session.value.credentialHash) return null;
@@ -167,21 +166,20 @@ export function createBrowsers(options: {
         signedInAt: now,
         ...company === undefined ? {} : { company },
       };
-      const previous = cookies.readSession(request);
       await storage.commit({
         puts: [
           browserSessions.put(hashSecret(cookie), session, now + sessionLifetimeSeconds * 1_000),
           putKnown(browser.hash, account.id),
         ],
-        deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
+        deletes: [browserSessions.key(hashSecret(cookies.readSession(request)))],
       });
       return cookies.setSession(cookie, sessionLifetimeSeconds);
     },
     /** Lets the session last as long again, but no longer than sessions may in all; `null` when there is none. */
     async renew(request: Request): Promise<string | null> {
       const cookie = cookies.readSession(request);
-      const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
-      if (cookie === null || session === null) return null;
+      const session = await browserSessions.read(storage, hashSecret(cookie));
+      if (session === null) return null;
       const left = session.value.signedInAt + maxSessionSeconds * 1_000 - clock();
       const lastsMs = Math.min(sessionLifetimeSeconds * 1_000, left);
       const renewed = browserSessions.put(hashSecret(cookie), session.value, clock() + lastsMs);
@@ -192,9 +190,8 @@ export function createBrowsers(options: {
     },
     /** Ends the session; returns the cookie that clears it. */
     async signOut(request: Request): Promise<string> {
-      const cookie = cookies.readSession(request);
-      if (cookie !== null) await storage.commit({ deletes: [browserSessions.key(hashSecret(cookie))] });
-      return cookies.clearSession();
+      await storage.commit({ deletes: [browserSessions.key(hashSecret(cookies.readSession(request)))] });
+      return cookies.setSession("", 0);
     },
   };
 }

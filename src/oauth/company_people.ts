@@ -14,12 +14,18 @@ import type { AuthorizationServerOptions } from "./context.ts";
 import { type CompanyPerson, readPerson, verifyIdToken } from "./company/identity.ts";
 import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { type CompanySettings, isAllowed, namedGroups } from "./company/settings.ts";
-import { type Account, companyUserId, endAccessByProvider, type UserDirectory } from "./manage_users.ts";
+import {
+  type Account,
+  companyUserId,
+  endAccessByProvider,
+  newUser,
+  shownName,
+  type UserDirectory,
+} from "./manage_users.ts";
 import {
   companyPeople,
   conflict,
   defineRecordFamily,
-  noPassphrase,
   ownerId,
   retryOnConflict,
   unchanged,
@@ -65,8 +71,6 @@ type PeopleOptions = Pick<RecheckOptions, "storage" | "clock" | "company"> & { r
 
 type Seen = Pick<CompanyPerson, "subject" | "email" | "domain" | "groups" | "name">;
 
-const maxNameCharacters = 100;
-
 /** Whose account here an account at the provider is: one that was linked, or one of their own. */
 export async function userIdOf(
   { storage, company: { issuer } }: Pick<PeopleOptions, "storage" | "company">,
@@ -91,7 +95,7 @@ export function admitPerson(
     const isAdmitted = id === ownerId || isAllowed(company.allow, person);
     if (stored === null && !isAdmitted) return failure("not_allowed");
     const now = clock();
-    const made = stored?.value ?? newUser(id, { epoch: randomId(), now });
+    const made = stored?.value ?? newUser(id, now);
     const isLinked = id !== companyUserId(company.issuer, person.subject);
     const user: User = {
       ...made,
@@ -124,7 +128,7 @@ export function linkPerson(
     if (isTaken || stored?.value.company?.issuer === issuer) return failure("linked_elsewhere");
     const now = clock();
     // The owner has no record where the settings give the passphrase; without an epoch, what they allowed goes on.
-    const user = { ...stored?.value ?? newUser(userId, { epoch: "", now }), company: checkOf(company, person, now) };
+    const user = { ...stored?.value ?? newUser(userId, now, { epoch: "" }), company: checkOf(company, person, now) };
     const isLinked = await storage.commit({
       checks: [
         users.check(stored, userId),
@@ -156,16 +160,8 @@ function identityKey(issuer: string, subject: string): string {
   return hashSecret(`${issuer}\n${subject}`);
 }
 
-function newUser(id: string, { epoch, now }: { readonly epoch: string; readonly now: number }): User {
-  return { id, passwordHash: noPassphrase, epoch, disabled: false, createdAt: now, passwordChangedAt: now };
-}
-
 function checkOf(company: CompanySettings, { subject, groups }: Seen, now: number): NonNullable<User["company"]> {
   return { issuer: company.issuer, subject, groups: namedGroups(company, groups), checkedAt: now };
-}
-
-function shownName(name: string): string {
-  return name.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").trim().slice(0, maxNameCharacters);
 }
 
 /** Keeps what a sign-in at the provider leaves for later: the refresh token, and the session that a logout may name. */

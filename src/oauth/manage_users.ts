@@ -68,6 +68,19 @@ function takenName(name: string): UserProblem {
   };
 }
 
+/** The record of a new user; one without a passphrase signs in elsewhere. */
+export function newUser(id: string, now: number, given: Partial<User> = {}): User {
+  const changes = { createdAt: now, passwordChangedAt: now };
+  return { id, passwordHash: noPassphrase, epoch: randomId(), disabled: false, ...changes, ...given };
+}
+
+const maxNameCharacters = 100;
+
+/** A person's name from elsewhere, fit to be shown. */
+export function shownName(name: string): string {
+  return name.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").trim().slice(0, maxNameCharacters);
+}
+
 /** Adds a user. Names are lower-case and never reused. */
 export async function addUser(
   { storage, clock }: AdministrationOptions,
@@ -77,13 +90,9 @@ export async function addUser(
   if (unfit !== null) return failure(unfit);
   const problem = passphraseProblem(passphrase);
   if (problem !== null) return failure({ field: "passphrase", message: problem });
-  const now = clock();
-  const summary: UserSummary = { id: name, disabled: false, createdAt: now, passwordChangedAt: now };
-  const added = await storage.commit({
-    checks: [users.check(null, name)],
-    puts: [users.put(name, { ...summary, epoch: randomId(), passwordHash: await hashPassword(passphrase) })],
-  });
-  return added ? success(summary) : failure(takenName(name));
+  const user = newUser(name, clock(), { passwordHash: await hashPassword(passphrase) });
+  const added = await storage.commit({ checks: [users.check(null, name)], puts: [users.put(name, user)] });
+  return added ? success(summarise(user)) : failure(takenName(name));
 }
 
 /** All users, without their hashes. */

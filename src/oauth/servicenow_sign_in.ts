@@ -12,8 +12,6 @@ import {
   type VisitRefusal,
 } from "./servicenow_port.ts";
 import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
-import type { Clock } from "../lib/time.ts";
-import type { Storage } from "../storage/mod.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   accountPageIn,
@@ -28,11 +26,10 @@ import {
   showSignIn,
   type SignInElsewhere,
 } from "./interaction.ts";
-import { randomId } from "../lib/secrets.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";
-import type { Account } from "./manage_users.ts";
-import { noPassphrase, users } from "./records.ts";
+import { type Account, newUser, shownName } from "./manage_users.ts";
+import { users } from "./records.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
@@ -91,7 +88,9 @@ async function startSession(
   const { browsers, issuer, storage, clock } = options;
   const next = await nextOf(options, request, handle);
   if (next === null) return errorPage(issuer, "request_gone");
-  await addUser(storage, clock, { id: subject, displayName: name });
+  // At the first sign-in; a stored user, disabled or not, is left unchanged.
+  const user = newUser(subject, clock(), { displayName: shownName(name) || subject });
+  await storage.commit({ checks: [users.check(null, subject)], puts: [users.put(subject, user)] });
   const account = await options.users.find(subject);
   if (account === null) {
     await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
@@ -109,25 +108,6 @@ async function nextOf(options: InstanceOptions, request: Request, handle: string
   const requestHandle = handle.slice(requestPrefix.length);
   const pending = await findPending(options, requestHandle, options.browsers.identify(request));
   return pending === null ? null : pathOfRequest(options.issuer, requestHandle);
-}
-
-/** Stores the user at the first sign-in. A stored user, disabled or not, is left unchanged. */
-async function addUser(
-  storage: Storage,
-  clock: Clock,
-  { id, displayName }: { readonly id: string; readonly displayName: string },
-): Promise<void> {
-  const now = clock();
-  const user = {
-    id,
-    displayName: displayName.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").slice(0, 100) || id,
-    passwordHash: noPassphrase,
-    epoch: randomId(),
-    disabled: false,
-    createdAt: now,
-    passwordChangedAt: now,
-  };
-  await storage.commit({ checks: [users.check(null, id)], puts: [users.put(id, user)] });
 }
 
 /** `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it. */

@@ -21,12 +21,13 @@ import {
 } from "../lib/connect_card.ts";
 import { listAccess } from "./grants.ts";
 import { requestHost } from "../lib/network.ts";
-import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
+import { hashSecret, matchesHash, randomSecret } from "../lib/secrets.ts";
 import { defineRecordFamily, ownerId, type RecordOf, setUpCodes, type Stored, unchanged, users } from "./records.ts";
 import {
   type Account,
   addUser,
   existingUserProblem,
+  newUser,
   newUserProblem,
   resetUser,
   type UserProblem,
@@ -82,13 +83,10 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     async claim(found, passphrase) {
       const passwordHash = await passwords.hash(passphrase);
       if (passwordHash === "busy") return "busy";
-      const now = clock();
-      const epoch = randomId();
-      const owner = { id: ownerId, passwordHash, epoch, disabled: false, createdAt: now, passwordChangedAt: now };
       // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
       const claimed = await storage.commit({
         checks: [unchanged(found), users.check(null, ownerId)],
-        puts: [users.put(ownerId, owner)],
+        puts: [users.put(ownerId, newUser(ownerId, clock(), { passwordHash }))],
         deletes: [found.key],
       });
       return claimed ? "claimed" : null;
