@@ -51,8 +51,7 @@ async function modelFact({ ollama }: Config, model: LocalModel): Promise<Check> 
   const { names, problem } = offeredModels(ollama, report);
   if (report.failure !== undefined) return { name, state: "warning", text: report.failure.message };
   if (problem !== null) return { name, state: "warning", text: `${problem.what}: ${problem.remedy}.` };
-  const engine = model.host.isOllama ? `Ollama ${report.version ?? ""}` : "Model server";
-  return { name, state: "well", text: `${engine} at ${model.host.origin}: ${names.join(", ")}` };
+  return { name, state: "well", text: `${model.host.engine} at ${model.host.origin}: ${names.join(", ")}` };
 }
 
 function servicenowFact({ servicenow: { access, missing, write } }: Config): Check {

@@ -6,32 +6,27 @@ import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_set
 import type { LocalModel } from "./local_model.ts";
 import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
-const modelEntry = z.lazy(() =>
+const modelsReport = z.lazy(() =>
   z.object({
-    name: z.string().describe("What to pass as model"),
-    installed: z.boolean(),
-    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
-    allowed: z.boolean().describe("The operator allows calls of it"),
-    size_bytes: z.number().optional(),
-    parameter_size: z.string().optional(),
-    quantization: z.string().optional(),
-    family: z.string().optional(),
-    capabilities: z.array(z.string()).optional(),
-    context_tokens: z.number().optional().describe("Room for prompt and answer"),
+    models: z.array(z.object({
+      name: z.string().describe("What to pass as model"),
+      installed: z.boolean(),
+      loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
+      allowed: z.boolean().describe("The operator allows calls of it"),
+      parameter_size: z.string().optional(),
+      capabilities: z.array(z.string()).optional(),
+      context_tokens: z.number().optional().describe("Room for prompt and answer"),
+    })),
+    server: z.object({
+      address: z.string(),
+      ok: z.boolean(),
+      problem: z.string().optional().describe("What to do about a server that cannot be used"),
+    }),
   })
 );
-const server = z.lazy(() =>
-  z.object({
-    address: z.string(),
-    ok: z.boolean(),
-    version: z.string().optional(),
-    problem: z.string().optional().describe("What to do about a server that cannot be used"),
-  })
-);
-const modelsReport = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
 
-type ModelEntry = z.infer<typeof modelEntry>;
 export type ModelsReport = z.infer<typeof modelsReport>;
+type ModelEntry = ModelsReport["models"][number];
 
 type DescribeModelsOptions = Pick<LlmGenerateOptions, "model" | "models">;
 
@@ -40,7 +35,7 @@ export async function describeModels(
   { model, models }: DescribeModelsOptions,
   signal: AbortSignal,
 ): Promise<ModelsReport> {
-  const { version, failure, installed } = await model.report(signal);
+  const { failure, installed } = await model.report(signal);
   const set = models?.map(parseAllowedModel);
   const { names, isUsable, problem } = offerOf(models, model.host, installed);
   const allowed = set?.map(({ name }) => name) ?? (isUsable ? names : []);
@@ -54,10 +49,7 @@ export async function describeModels(
         loaded: details?.isLoaded === true,
         allowed: allowed.includes(name),
         ...present({
-          size_bytes: details?.sizeBytes,
           parameter_size: details?.parameterSize,
-          quantization: details?.quantization,
-          family: details?.family,
           capabilities: details?.capabilities?.slice(),
           context_tokens: set?.find((it) => it.name === name)?.contextTokens ?? details?.contextTokens,
         }),
@@ -66,10 +58,7 @@ export async function describeModels(
     server: {
       address: model.host.origin,
       ok: failure === undefined,
-      ...present({
-        version,
-        problem: failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)),
-      }),
+      ...present({ problem: failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)) }),
     },
   };
 }

@@ -169,9 +169,7 @@ function toInstalled(name: string, entry: Readonly<Record<string, unknown>>): In
     name,
     ...present({
       sizeBytes: countIn(entry["size"], meta["size"]),
-      family: textIn(details["family"], entry["arch"]),
       parameterSize: textIn(details["parameter_size"]),
-      quantization: textIn(details["quantization_level"], entry["quantization"]),
       capabilities: capabilitiesOf(entry, part("architecture")["input_modalities"]),
       contextTokens: countIn(
         ...[entry["loaded_context_length"], meta["n_ctx"], entry["max_model_len"], details["context_length"]],

@@ -1,7 +1,7 @@
 /** Ollama by its own API: generation as a stream of events, and what it has. */
 import * as z from "zod";
 import { readModelList } from "./mod_settings.ts";
-import { isObject, parseJson, present } from "../lib/json.ts";
+import { parseJson, present } from "../lib/json.ts";
 import { createTransport, type ModelClientOptions, type StreamPart } from "./transport.ts";
 import type { ModelClient, ModelRequest } from "./port.ts";
 
@@ -15,16 +15,13 @@ export function createOllamaClient(options: ModelClientOptions): ModelClient {
       return stream("prompt" in body ? "api/generate" : "api/chat", body, parseLine, call);
     },
     async report(signal) {
-      const [version, installed, loaded] = await Promise.all([
-        probe("api/version", readVersion, signal),
+      const [installed, loaded] = await Promise.all([
         probe("api/tags", readModelList, signal),
         probe("api/ps", readModelList, signal),
       ]);
-      if (!version.ok) return { failure: version.error, installed: [] };
-      if (!installed.ok) return { version: version.value, failure: installed.error, installed: [] };
+      if (!installed.ok) return { failure: installed.error, installed: [] };
       const running = new Map(loaded.ok ? loaded.value.map((it) => [it.name, it]) : []);
       return {
-        version: version.value,
         // Of a model in memory the context is known as it was loaded; of any other, the largest that it may have.
         installed: installed.value.map((it) => {
           const { contextTokens = it.contextTokens } = running.get(it.name) ?? {};
@@ -34,13 +31,6 @@ export function createOllamaClient(options: ModelClientOptions): ModelClient {
     },
     close,
   };
-}
-
-const maxVersionCharacters = 100;
-
-function readVersion(reply: unknown): string | null {
-  const version = isObject(reply) ? reply["version"] : undefined;
-  return typeof version === "string" && version.length <= maxVersionCharacters ? version : null;
 }
 
 /** What `POST /api/generate` takes of a single question, and `POST /api/chat` of a conversation. */

@@ -94,9 +94,7 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
 export interface InstalledModel {
   readonly name: string;
   readonly sizeBytes?: number;
-  readonly family?: string;
   readonly parameterSize?: string;
-  readonly quantization?: string;
   readonly capabilities?: readonly string[];
   /** Tokens that prompt and answer have room for: as it is loaded, or else at most. */
   readonly contextTokens?: number;
@@ -108,7 +106,6 @@ export interface InstalledModel {
 
 /** The engine, as it is now. */
 export interface HostReport {
-  readonly version?: string;
   /** Why it cannot be used. */
   readonly failure?: OllamaFailure;
   readonly installed: readonly InstalledModel[];

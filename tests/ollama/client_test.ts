@@ -79,12 +79,12 @@ Deno.test("generate() takes the single JSON object that answers an empty prompt"
   client.close();
 });
 
-Deno.test("a report has the version, and the installed models, of which some are in memory", async () => {
+Deno.test("a report has the installed models, of which some are in memory", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3:mini" }] });
   const client = testClient(ollama.url);
   await gather(client.ask(ask("hi"), modelCall()));
-  const { version, failure, installed } = await client.report(noSignal());
-  assert.deepEqual([version, failure], ["0.33.0", undefined]);
+  const { failure, installed } = await client.report(noSignal());
+  assert.equal(failure, undefined);
   assert.deepEqual(installed.map((it) => [it.name, it.isLoaded ?? false]), [
     ["tinyllama:latest", true],
     ["phi3:mini", false],
