@@ -15,7 +15,8 @@ import {
   type RpcRequest,
 } from "./jsonrpc.ts";
 import { unmarked } from "./call.ts";
-import type { AuditEntry, Exchange, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import type { Exchange, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
+import type { AuditEntry, Runtime } from "./runtime.ts";
 import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {

@@ -1,21 +1,12 @@
 /** One request on its way through the server, and the answers that end it. */
 import type { Principal } from "../lib/principal.ts";
 import type { Profile } from "./profile.ts";
-import type { Admission } from "../lib/join_next.ts";
-import type { Log } from "../lib/log.ts";
-import type { SecretBox } from "../lib/secrets.ts";
-import type { Tracer } from "../lib/tracer.ts";
-import type { Services } from "./limits.ts";
-import type { CallWatch, InFlight } from "./in_flight.ts";
-import type { Tasks } from "./tasks.ts";
-import type { FrameReader, StreamTable } from "./streams.ts";
+import type { FrameReader } from "./streams.ts";
 import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type RpcRequest } from "./jsonrpc.ts";
-import { type ClientAbility, encodeRequiredCapabilities, type PendingQuestions } from "./question.ts";
-import type { ResultType, Revision, ServerInfo } from "./revision.ts";
-import type { ChangeHub, ScopeNotices } from "./notices.ts";
-import type { ToolRegistry } from "./registry.ts";
-import type { createResourceWatch, PromptRegistry, ResourceRegistry } from "./resource.ts";
-import type { Session, Sessions } from "./session.ts";
+import { type ClientAbility, encodeRequiredCapabilities } from "./question.ts";
+import type { ResultType, Revision } from "./revision.ts";
+import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
+import type { Session } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject } from "../lib/json.ts";
 
@@ -47,47 +38,6 @@ export interface JsonAnswer {
   readonly isMalformed?: true;
 }
 
-// The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
-
-/** How a call ended. */
-type AuditOutcome =
-  | "ok"
-  | "tool_error"
-  | "protocol_error"
-  | "insufficient_scope"
-  | "rate_limited"
-  /** An administrator has stopped calls, or this one. */
-  | "stopped"
-  | "cancelled"
-  | "unavailable"
-  | "internal_error";
-
-/** One record per JSON-RPC request. */
-export interface AuditEntry {
-  /** When the call ended, in milliseconds since the epoch. */
-  readonly time: number;
-  readonly requestId: string;
-  /** The user's id; `null` for the public handshake. */
-  readonly subject: string | null;
-  readonly clientId: string | null;
-  /** The grant of the token; `null` for the public handshake. */
-  readonly grantId: string | null;
-  readonly method: string;
-  /** The tool's name, when a known tool was called. */
-  readonly tool: string | null;
-  readonly outcome: AuditOutcome;
-  /** The error's code: a JSON-RPC number or the tool's own snake_case reason. */
-  readonly code: string | null;
-  readonly durationMs: number;
-  /** The trace that the caller says the request belongs to. */
-  readonly traceId?: string;
-  /** Names the change that the call made, where it can be undone. */
-  readonly change?: string;
-}
-
-/** Takes one record per request, with the request's parameters as they came, a tool's arguments by its own names. */
-export type TakeAudit = (entry: AuditEntry, params?: unknown) => void;
-
 /** What the transport reports about the public part of the handshake, whose caller has shown no token. */
 export interface PublicExchange {
   /** Names the request in audit and log. */
@@ -110,55 +60,6 @@ export interface Exchange extends PublicExchange {
   readonly disconnected: AbortSignal;
 }
 
-/** Takes a call, or another message that causes a write, from the principal's rate limit. */
-type Admit = (principal: Principal) => Admission | Promise<Admission>;
-
-/** What this server offers and can send notices about. */
-interface ServerFeatures {
-  readonly prompts: boolean;
-  readonly resources: boolean;
-  /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
-  readonly extensions: readonly string[];
-}
-
-/** What a server is made of, and every call may use. */
-export interface ServerParts {
-  readonly serverInfo: ServerInfo;
-  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
-  readonly instructions: (principal: Principal | null) => string;
-  readonly tools: ToolRegistry;
-  readonly secretBox: SecretBox;
-  readonly log: Log;
-  /** Receives one record per request. */
-  readonly audit: TakeAudit;
-  readonly admit: Admit;
-  /** A call that takes longer is aborted and answered as failed. */
-  readonly toolTimeoutMs: number;
-}
-
-export interface Runtime extends ServerParts, Services {
-  readonly features: ServerFeatures;
-  readonly prompts: PromptRegistry;
-  readonly resources: ResourceRegistry;
-  readonly watchResources: ReturnType<typeof createResourceWatch>;
-  readonly sessions: Sessions;
-  readonly changes: ChangeHub;
-  readonly scopeNotices: ScopeNotices;
-  /** The ways to end the open subscriptions well, for shutdown. */
-  readonly enders: Set<() => void>;
-  /** Takes note of a client's name and returns the profile to use from here on. */
-  readonly noteClient: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
-  readonly tracer: Tracer;
-  readonly streams: StreamTable;
-  readonly questions: PendingQuestions;
-  readonly inFlight: InFlight;
-  readonly callWatch: CallWatch;
-  readonly tasks: Tasks;
-  readonly structuredResults: StructuredResults;
-  /** Fires when the server is about to give up the calls that still run. */
-  readonly stopping: AbortSignal;
-}
-
 /** A request with its surroundings, also one of the public handshake. The mutable fields are filled on the way. */
 export interface PublicCall {
   readonly request: RpcRequest;
@@ -167,7 +68,7 @@ export interface PublicCall {
   readonly runtime: Runtime;
   /** What the audit record will say. */
   tool: string | null;
-  outcome: AuditOutcome;
+  outcome: AuditEntry["outcome"];
   code: string | null;
   change: string | null;
 }
@@ -196,7 +97,7 @@ export interface Call extends PublicCall {
 }
 
 /** Notes for the audit how the call ended. */
-export function mark(call: PublicCall, outcome: AuditOutcome, code: string = outcome): void {
+export function mark(call: PublicCall, outcome: AuditEntry["outcome"], code: string = outcome): void {
   call.outcome = outcome;
   call.code = code;
 }
@@ -269,9 +170,6 @@ export function logCrash(
 }
 
 // What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
-
-/** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
-export type StructuredResults = "auto" | "always";
 
 /**
  * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an

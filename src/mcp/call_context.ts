@@ -149,10 +149,10 @@ export class CallContext implements ToolContext {
 
   get answerNow(): AbortSignal {
     const { runtime: { timers, stopping }, exchange: { profile: { answerWithinMs } } } = this.#call;
-    if (answerWithinMs === null || this.task !== null) return stopping;
+    if (answerWithinMs === null || this.task !== null) return stopping.signal;
     if (this.#answerNow === undefined) {
       const controller = new AbortController();
-      this.#answerNow = AbortSignal.any([controller.signal, stopping]);
+      this.#answerNow = AbortSignal.any([controller.signal, stopping.signal]);
       const reason = new DOMException("this client waits no longer for an answer", "TimeoutError");
       if (!this.#ended) this.#stops.push(timers.after(answerWithinMs, () => controller.abort(reason)));
     }

@@ -6,9 +6,6 @@ import type { StorageKey } from "../storage/mod.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Services } from "./limits.ts";
 
-/** The calls that run, by the owner of the request and the request's id. */
-export type InFlight = ReturnType<typeof createInFlight>;
-
 /**
  * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two
  * minutes of it are for clocks that are apart.

@@ -1,6 +1,7 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
 import { answerError, answerUnavailable, resultFormOf, unmarked } from "./call.ts";
-import type { Call, McpAnswer, PublicCall, Runtime } from "./call.ts";
+import type { Call, McpAnswer, PublicCall } from "./call.ts";
+import type { Runtime } from "./runtime.ts";
 import { tooManyCalls } from "./tool_call.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";

@@ -4,7 +4,8 @@ import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { isObject, present } from "../lib/json.ts";
 import { answerError, answerInvalid, answerResult, logCrash, paramsOf, requireTasks } from "./call.ts";
-import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
+import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
@@ -94,7 +95,7 @@ function encodeServerCapabilities(
 async function answerInitialize(call: Call): Promise<JsonAnswer> {
   const { request: { params }, exchange, principal, runtime } = call;
   const { name } = clientIdentity(params);
-  const profile = runtime.noteClient(principal, name, exchange.acceptsStream) ?? exchange.profile;
+  const profile = runtime.noteClient?.(principal, name, exchange.acceptsStream) ?? exchange.profile;
   const hasSession = profile.streams && exchange.acceptsStream;
   const capabilities = hasSession ? parseClientCapabilities(paramsOf(call)["capabilities"]) : noCapabilities;
   const { revision, answer } = openWith(call, principal, hasSession, capabilities.has("view"));

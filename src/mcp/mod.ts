@@ -8,18 +8,19 @@
  *   storage can serve them; a stream ends with its instance.
  * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
-export type { AuditEntry, Exchange, McpAnswer, PublicExchange, TakeAudit } from "./call.ts";
+export type { Exchange, McpAnswer, PublicExchange } from "./call.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export type { McpLimits } from "./limits.ts";
-export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
+export { createMcpServer, type McpServer } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { viewMediaType } from "./question.ts";
 export { createToolRegistry } from "./registry.ts";
 export { createPromptRegistry, createResourceRegistry } from "./resource.ts";
 export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
 export { methodNames, type ServerInfo } from "./revision.ts";
+export type { AuditEntry, McpServerOptions, TakeAudit } from "./runtime.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export type { Frame, FrameReader } from "./streams.ts";
 export {

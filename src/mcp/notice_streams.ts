@@ -5,7 +5,8 @@
 import type { Principal } from "../lib/principal.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
 import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
-import type { Call, Exchange, McpAnswer, Runtime } from "./call.ts";
+import type { Call, Exchange, McpAnswer } from "./call.ts";
+import type { Runtime } from "./runtime.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";

@@ -25,8 +25,6 @@ export function createChangeHub() {
   };
 }
 
-export type ScopeNotices = ReturnType<typeof createScopeNotices>;
-
 type Scopes = Principal["scopes"];
 
 interface Listener {

@@ -166,9 +166,6 @@ interface Delivery {
   readonly signal: AbortSignal;
 }
 
-/** The questions that wait for answers. */
-export type PendingQuestions = ReturnType<typeof createPendingQuestions>;
-
 /** How many pieces a posted response has; stored after them. */
 const headShape = z.lazy(() => z.object({ pieces: z.int().min(1) }));
 

@@ -198,8 +198,6 @@ type Resumed =
   /** None of an answer: a new stream of the session is as good. */
   | { readonly kind: "notices" | "nothing" };
 
-export type StreamTable = ReturnType<typeof createStreamTable>;
-
 /** A stream is resumed at the instance that holds it. */
 export function createStreamTable({ secretBox, clock, timers, limits, sessions, watchToken }: StreamTableOptions) {
   const instance = randomText(6);

@@ -15,9 +15,6 @@ import { createLiveTask, type LiveTask } from "./live_task.ts";
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;
 
-/** The tasks of all clients. */
-export type Tasks = ReturnType<typeof createTasks>;
-
 /** A task as its client finds it. */
 export interface FoundTask {
   /** Without a large result. */

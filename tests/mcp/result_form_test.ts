@@ -1,7 +1,7 @@
 /** Which callers get structured content beside the text of a result, and what they get where a tool has none. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { StructuredResults } from "../../src/mcp/call.ts";
+import type { StructuredResults } from "../../src/mcp/runtime.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";

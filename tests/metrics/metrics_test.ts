@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AuditEntry } from "../../src/mcp/call.ts";
+import type { AuditEntry } from "../../src/mcp/runtime.ts";
 import { createMetrics } from "../../src/audit/metrics.ts";
 
 const entry: AuditEntry = {

@@ -1,0 +1,131 @@
+/** What a server is made of, and every call may use. */
+import type { Admission } from "../lib/join_next.ts";
+import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import { type Clock, systemClock, systemTimers, type Timers } from "../lib/time.ts";
+import { noTracer, type Tracer } from "../lib/tracer.ts";
+import type { Storage } from "../storage/mod.ts";
+import { type CallWatch, createInFlight, noCallWatch } from "./in_flight.ts";
+import { type McpLimits, mcpLimits, type Services } from "./limits.ts";
+import { createChangeHub, createScopeNotices } from "./notices.ts";
+import type { Profile } from "./profile.ts";
+import { createPendingQuestions } from "./question.ts";
+import type { ToolRegistry } from "./registry.ts";
+import { createPromptRegistry, createResourceRegistry, createResourceWatch } from "./resource.ts";
+import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
+import type { ServerInfo } from "./revision.ts";
+import { createSessions } from "./session.ts";
+import { createStreamTable } from "./streams.ts";
+import { createTasks } from "./tasks.ts";
+
+// The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
+
+/** How a call ended. */
+type AuditOutcome =
+  | "ok"
+  | "tool_error"
+  | "protocol_error"
+  | "insufficient_scope"
+  | "rate_limited"
+  /** An administrator has stopped calls, or this one. */
+  | "stopped"
+  | "cancelled"
+  | "unavailable"
+  | "internal_error";
+
+/** One record per JSON-RPC request. */
+export interface AuditEntry {
+  /** When the call ended, in milliseconds since the epoch. */
+  readonly time: number;
+  readonly requestId: string;
+  /** The user's id; `null` for the public handshake. */
+  readonly subject: string | null;
+  readonly clientId: string | null;
+  /** The grant of the token; `null` for the public handshake. */
+  readonly grantId: string | null;
+  readonly method: string;
+  /** The tool's name, when a known tool was called. */
+  readonly tool: string | null;
+  readonly outcome: AuditOutcome;
+  /** The error's code: a JSON-RPC number or the tool's own snake_case reason. */
+  readonly code: string | null;
+  readonly durationMs: number;
+  /** The trace that the caller says the request belongs to. */
+  readonly traceId?: string;
+  /** Names the change that the call made, where it can be undone. */
+  readonly change?: string;
+}
+
+/** Takes one record per request, with the request's parameters as they came, a tool's arguments by its own names. */
+export type TakeAudit = (entry: AuditEntry, params?: unknown) => void;
+
+/** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
+export type StructuredResults = "auto" | "always";
+
+/** What a server offers, and what it depends on. */
+export interface McpServerOptions {
+  readonly serverInfo: ServerInfo;
+  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
+  readonly instructions: (principal: Principal | null) => string;
+  readonly tools: ToolRegistry;
+  readonly prompts?: PromptRegistry;
+  readonly resources?: ResourceRegistry;
+  /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
+  readonly extensions?: readonly string[];
+  readonly secretBox: SecretBox;
+  /** Keeps what changes in sessions, and tasks. */
+  readonly storage: Storage;
+  readonly log: Log;
+  readonly tracer?: Tracer;
+  /** Receives one record per request. */
+  readonly audit: TakeAudit;
+  /** Takes a call, or another message that causes a write, from the principal's rate limit. */
+  readonly admit: (principal: Principal) => Admission | Promise<Admission>;
+  readonly callWatch?: CallWatch;
+  /** Takes note of a client's name and returns the profile to use from here on. */
+  readonly noteClient?: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
+  /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
+  readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
+  readonly structuredResults?: StructuredResults;
+  /** A call that takes longer is aborted and answered as failed. */
+  readonly toolTimeoutMs: number;
+  readonly clock?: Clock;
+  readonly timers?: Timers | undefined;
+  /** Limits other than {@link mcpLimits}. */
+  readonly limits?: Partial<McpLimits> | undefined;
+}
+
+export type Runtime = ReturnType<typeof createRuntime>;
+
+/** Opens nothing, and begins no timer. */
+export function createRuntime(options: McpServerOptions) {
+  const { log, secretBox, storage, clock = systemClock, timers = systemTimers } = options;
+  const { prompts = createPromptRegistry([]), resources = createResourceRegistry([]) } = options;
+  const { tracer = noTracer, callWatch = noCallWatch, structuredResults = "auto" } = options;
+  const limits: McpLimits = { ...mcpLimits, ...options.limits };
+  const services: Services = { secretBox, storage, clock, timers, log, limits };
+  const changes = createChangeHub();
+  const sessions = createSessions(services);
+  return {
+    ...options,
+    ...services,
+    ...{ prompts, resources, tracer, callWatch, structuredResults, changes, sessions },
+    /** What this server offers, and can send notices about. */
+    features: {
+      prompts: options.prompts !== undefined,
+      resources: options.resources !== undefined,
+      extensions: options.extensions ?? [],
+    },
+    watchResources: createResourceWatch(resources, services),
+    scopeNotices: createScopeNotices(),
+    /** The ways to end the open subscriptions well, for shutdown. */
+    enders: new Set<() => void>(),
+    streams: createStreamTable({ ...services, sessions, watchToken: options.watchToken }),
+    tasks: createTasks(services, changes),
+    questions: createPendingQuestions(services),
+    inFlight: createInFlight(services),
+    /** Aborted when the server is about to give up the calls that still run. */
+    stopping: new AbortController(),
+  };
+}
