@@ -240,7 +240,6 @@ async function copyDirectory(
   const made = await workspace.makeDirectory(to);
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
-  let [unnamed, firstUnnamed] = [0, ""];
   /** Files that another program put there meanwhile would go, too: they are in the trash, where one is kept. */
   const soFar = async (words: string): Promise<ToolOutcome> => {
     const isGone = (await workspace.remove(to, { recursive: true })).ok;
@@ -249,13 +248,10 @@ async function copyDirectory(
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;
     return refuse("copy", `${words}; ${state}`, "copy_incomplete");
   };
-  /** A directory that was left out, with what is in it. */
-  let within: readonly string[] | null = null;
   for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
     if (!step.ok) return await soFar(failureWords(toFailure("copy", from, step.error)));
     const { kind, path: source, segments } = step.value;
     const target = childPath(to, segments);
-    if (within !== null && within.every((name, index) => name === segments[index])) continue;
     if (++visited > workspace.limits.maxTreeEntries) return await soFar(`it has more than ${visited - 1} entries`);
     if (signal.aborted) return await soFar("it was cancelled");
     const copied = kind === "file" ? await workspace.copy(source, target) : null;
@@ -269,16 +265,10 @@ async function copyDirectory(
       : made?.ok === false
       ? toFailure("create directory", target, made.error)
       : null;
-    if (failed === null) continue;
-    if (failed.code !== "bad_name") return await soFar(failureWords(failed));
-    if (unnamed++ === 0) firstUnnamed = failureWords(failed).replace(/^[^:]*: /, "");
-    if (kind === "directory") within = segments;
+    if (failed !== null) return await soFar(failureWords(failed));
   }
-  const without = [
-    ...leftOut === 0 ? [] : [`${count(leftOut, "link or special file", "links or special files")} left out`],
-    ...unnamed === 0 ? [] : [`${count(unnamed, "entry", "entries")} left out: ${firstUnnamed}`],
-  ];
-  if (without.length > 0) onLeftOut?.(without.join("; "));
+  const without = leftOut === 0 ? [] : [`${count(leftOut, "link or special file", "links or special files")} left out`];
+  without.forEach((words) => onLeftOut?.(words));
   const facts = [`${count(files, "file")}, ${count(sizeBytes, "byte")}`, ...without].join("; ");
   const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${facts})`;
   return textAnswer(text, {
