@@ -14,10 +14,10 @@ const tooMuch = "it takes more time or memory to read than a document may";
 /** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
 const maxGrowthBytes = 1024 * 1024 * 1024;
 const watchMs = 100;
-/** Documents that wait for the thread, which reads one after the other. */
-const maxWaiting = 16;
+/** Documents that wait for the thread beside the one that it reads. */
+const maxWaiting = 15;
 /** Of one caller's. */
-const maxWaitingOfOne = 4;
+const maxWaitingOfOne = 3;
 /** A document that took too much is refused at once for so long: it would keep the thread from others each time. */
 const refusedMs = 600_000;
 /** So many of them are known. */
@@ -52,30 +52,6 @@ function startHolder({ holder, directory }: ReturnType<typeof documentModules>):
   }
 }
 
-/** One piece of work after the other, of each caller that waits in turn: no caller waits for all of another's. */
-function createTurns() {
-  const waiting = new Map<string, (() => void)[]>();
-  let isBusy = false;
-  const next = (): void => {
-    const [first] = waiting;
-    isBusy = first !== undefined;
-    if (first === undefined) return;
-    const [caller, [begin, ...others]] = first;
-    waiting.delete(caller);
-    if (others.length > 0) waiting.set(caller, others);
-    begin?.();
-  };
-  return async <T>(caller: string, work: () => Promise<T>): Promise<T> => {
-    if (isBusy) await new Promise<void>((begin) => waiting.set(caller, [...waiting.get(caller) ?? [], begin]));
-    isBusy = true;
-    try {
-      return await work();
-    } finally {
-      next();
-    }
-  };
-}
-
 /** Reads documents. */
 export type Documents = ReturnType<typeof createDocuments>;
 
@@ -87,8 +63,8 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       parts.reduce((sum, { name, text }) => sum + name.length + text.length + 64, 1_024),
   });
   const refused = boundedMap<string, number>(maxRefused);
-  const inTurn = createTurns();
-  const waiting: string[] = []; // a caller for each document
+  const waiting = new Map<string, (() => void)[]>(); // by caller
+  let isBusy = false;
   let holder: Worker | null = null;
   let stopIdle: (() => void) | undefined;
 
@@ -136,17 +112,27 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       if (!isNew) send();
     });
 
-  /** Does this when the caller's turn has come. */
+  /** One piece of work after the other, of each caller that waits in turn: no caller waits for all of another's. */
   const inShare = async <Made>(caller: string, work: () => Promise<Result<Made, string>>) => {
-    const own = waiting.filter((one) => one === caller).length;
-    if (own >= maxWaitingOfOne || waiting.length >= maxWaiting) {
+    const own = waiting.getOrInsertComputed(caller, () => []);
+    const all = waiting.values().reduce((sum, each) => sum + each.length, 0);
+    if (own.length >= maxWaitingOfOne || all >= maxWaiting) {
       return failure("it waits behind other documents: try again in a moment");
     }
-    waiting.push(caller);
+    if (isBusy) await new Promise<void>((begin) => own.push(begin));
+    isBusy = true;
     try {
-      return await inTurn(caller, work);
+      return await work();
     } finally {
-      waiting.splice(waiting.indexOf(caller), 1);
+      isBusy = false;
+      for (const [next, [begin, ...others]] of waiting) {
+        waiting.delete(next);
+        if (begin === undefined) continue;
+        if (others.length > 0) waiting.set(next, others);
+        isBusy = true;
+        begin();
+        break;
+      }
     }
   };
 
