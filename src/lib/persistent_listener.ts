@@ -3,7 +3,7 @@
  * descriptors: it listens again on its port. Open connections, and what is in flight on them, stay.
  */
 import type { Log } from "./log.ts";
-import { atMost, pause } from "./time.ts";
+import { pause, systemTimers } from "./time.ts";
 
 /** The used part of what `Deno.serve` returns. */
 export type HttpServer = Pick<Deno.HttpServer<Deno.NetAddr>, "addr" | "finished" | "shutdown">;
@@ -47,19 +47,12 @@ export function listenPersistently(
     }
   };
   const keepListening = async (): Promise<void> => {
-    let server: HttpServer | null = first;
     let wait = 0; // 0: no outage
-    while (server !== null) {
-      const failed: Promise<{ readonly error: unknown } | null> = server.finished.then(
-        () => null,
-        (error) => ({ error }),
-      );
-      if (wait > 0 && await lasts(failed)) {
-        wait = 0;
-        log.write("info", "accepting_again", { port });
-      }
-      const failure = await failed;
+    for (let server: HttpServer | null = first; server !== null;) {
+      const began = systemTimers.elapsed();
+      const failure = await server.finished.then(() => null, (error: unknown) => ({ error }));
       if (failure === null || stopping.signal.aborted) return;
+      if (systemTimers.elapsed() - began > steadyMs) wait = 0;
       if (wait === 0) log.write("error", "accept_failed", { port, error: String(failure.error), hint });
       wait = longer(wait);
       server = await listenAgain(wait);
@@ -67,8 +60,6 @@ export function listenPersistently(
       if (servers.length > maxFormerServers) servers.shift()?.shutdown().catch(() => {}); // its failure is known
     }
   };
-  const lasts = async (failed: Promise<unknown>): Promise<boolean> =>
-    await atMost(steadyMs, failed, "steady") === "steady" && !stopping.signal.aborted;
   const kept = keepListening();
   return {
     port,
