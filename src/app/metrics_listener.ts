@@ -34,10 +34,12 @@ export function listenForMetrics(
   ready.resolve(createMetricsEndpoint({
     names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
     expose: () => {
+      const { rss, heapUsed } = Deno.memoryUsage();
       return metrics.expose({
         version,
         openStreams: openStreams(),
-        residentBytes: Deno.memoryUsage().rss,
+        residentBytes: rss,
+        heapUsedBytes: heapUsed,
         cpuSeconds: cpuSeconds(),
         startedAt: Math.floor(startedAt / 1_000),
       });

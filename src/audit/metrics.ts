@@ -17,6 +17,7 @@ interface Gauges {
   readonly version: string;
   readonly openStreams: number;
   readonly residentBytes: number;
+  readonly heapUsedBytes: number;
   /** Processor time of the process, all threads. */
   readonly cpuSeconds: number;
   /** Seconds since the epoch. */
@@ -47,12 +48,13 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
     countRefusedToken: (): void => refusedTokens.add({}),
     countRateLimited: (limit: LimitName): void => limited.add({ limit }),
     /** The text of a scrape. */
-    expose({ version, openStreams, cpuSeconds, residentBytes, startedAt }: Gauges): string {
+    expose({ version, openStreams, cpuSeconds, residentBytes, heapUsedBytes, startedAt }: Gauges): string {
       const gauges = [
         single("portcullis_open_streams", "gauge", "Event streams that are open.", openStreams),
         single("portcullis_info", "gauge", "The program that answers.", 1, { version }),
         single("process_cpu_seconds_total", "counter", "Processor time of the process.", cpuSeconds),
         single("process_resident_memory_bytes", "gauge", "Memory of the process.", residentBytes),
+        single("portcullis_heap_used_bytes", "gauge", "JavaScript heap of the server in use.", heapUsedBytes),
         single("process_start_time_seconds", "gauge", "Start of the server since the epoch.", startedAt),
       ];
       return [requests, calls, durations, refusedTokens, limited].map((each) => each.text()).concat(gauges).join("");

@@ -62,9 +62,7 @@ export function createKeyedWatches(start: () => () => void) {
       if (!isWatchable(key)) throw new TypeError(`Entries of ${key[0]} cannot be watched: see storage/watches.ts`);
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return () => {}; // nothing is ever stored there
-      let listeners = watched.get(keyText);
-      if (listeners === undefined) watched.set(keyText, listeners = new Set());
-      const own = listeners;
+      const own = watched.getOrInsertComputed(keyText, () => new Set());
       const listener = (): void => onChange(); // the same function may watch twice
       own.add(listener);
       stop ??= start();
@@ -78,8 +76,7 @@ export function createKeyedWatches(start: () => () => void) {
     },
     /** The entry with this key, as text, has changed. */
     tell(keyText: string): void {
-      const listeners = watched.get(keyText);
-      if (listeners !== undefined) tellOne(listeners);
+      tellOne(watched.get(keyText) ?? new Set());
     },
     /** Any entry may have changed. */
     tellAll(): void {

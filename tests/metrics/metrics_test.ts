@@ -19,6 +19,7 @@ const gauges = {
   openStreams: 2,
   cpuSeconds: 1.5,
   residentBytes: 3,
+  heapUsedBytes: 4,
   startedAt: 6,
 };
 
