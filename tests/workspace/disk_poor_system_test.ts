@@ -94,9 +94,11 @@ function refuse(codes: Readonly<Partial<Record<Call, string>>>): Disposable {
 }
 
 function refuseRemoval(): Disposable {
-  const { remove } = Deno;
-  Deno.remove = () => Promise.reject(Object.assign(new Deno.errors.PermissionDenied("refused"), { code: "EACCES" }));
-  return { [Symbol.dispose]: () => Deno.remove = remove };
+  const { removeSync } = Deno;
+  Deno.removeSync = () => {
+    throw Object.assign(new Deno.errors.PermissionDenied("refused"), { code: "EACCES" });
+  };
+  return { [Symbol.dispose]: () => Deno.removeSync = removeSync };
 }
 
 async function inWorkspace(
