@@ -15,7 +15,6 @@ import {
   type DiskDirectory,
   type DiskFile,
   type DiskInfo,
-  errorCode,
   identityOf,
   isSame,
   toRefusal,
@@ -202,13 +201,8 @@ function replace(
       () => waiting.directory.rename(waiting.name, place.parent, place.name),
     );
   }
-  try {
-    putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
-    return true;
-  } catch (error) {
-    if (errorCode(error) !== "ENOENT") throw error;
-    return putNew(change, change.next(), put, waiting, place); // another process has deleted it
-  }
+  putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
+  return true;
 }
 
 /** Records a step and puts what waits in the place of a file, which becomes what the step keeps. */

@@ -73,16 +73,13 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
       const held = step(() => handleOf(reach()).open(".", "directory"));
       return { value: new DiskDirectory(held, first, reached), [Symbol.dispose]: () => held.close() };
     },
-    /**
-     * Opens what lies at a path of names without links, in one call; `null` where that cannot be, for whatever reason.
-     * With `isRootSeen` the root is not looked at once more.
-     */
-    openPlain(relative: string, purpose: "read" | "path", isRootSeen: boolean): DiskFile | null {
-      if (!isRootSeen && !isThere()) return null;
+    /** Opens what lies at a path of names without links, in one call; `null` where that cannot be, for whatever reason. */
+    openPlain(relative: string, purpose: "read" | "path"): DiskFile | null {
+      if (!isThere()) return null;
       const opened = handle.tryOpen(relative, purpose);
       return typeof opened === "string" ? null : openAny(opened);
     },
-    /** The same for a directory; the root is looked at. */
+    /** The same for a directory. */
     listPlain(relative: string): DiskListing | null {
       const opened = isThere() ? handle.tryOpen(relative, "list") : "";
       const listing = typeof opened === "string" ? null : new DiskListing(opened, first);
@@ -364,13 +361,17 @@ function* removeBelow(directory: Handle, root: DiskInfo, name: string): Generato
       continue;
     }
     const below: string[] = [];
-    using opened = new Opened(directory.open(path, "list"));
-    for (let batch; (batch = opened.descriptor.readEntries()).length > 0;) {
-      for (const { name: each, kind } of batch) {
-        if (kind === "directory") below.push(`${path}/${each}`);
-        else opened.descriptor.removeFile(each);
-        yield;
+    const opened = directory.open(path, "list");
+    try {
+      for (let batch; (batch = opened.readEntries()).length > 0;) {
+        for (const { name: each, kind } of batch) {
+          if (kind === "directory") below.push(`${path}/${each}`);
+          else opened.removeFile(each);
+          yield;
+        }
       }
+    } finally {
+      opened.close();
     }
     if (below.length > 0) {
       pending.push(...below);
@@ -381,15 +382,6 @@ function* removeBelow(directory: Handle, root: DiskInfo, name: string): Generato
     if (slash < 0) directory.removeDirectory(last);
     else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
     yield;
-  }
-}
-
-/** Closes a descriptor at the end of a block. */
-class Opened implements Disposable {
-  constructor(readonly descriptor: Handle) {}
-
-  [Symbol.dispose](): void {
-    this.descriptor.close();
   }
 }
 

@@ -43,7 +43,7 @@ export function readingOf(disk: Disk): Pick<Workspace, "read" | "readInto" | "st
       }),
     readInto: (path, buffer, offset) =>
       settle<Outcome<ReadPart>>(() => {
-        const opened = openInside(disk, path, Infinity, true); // listing has looked at the root a moment before
+        const opened = openInside(disk, path, Infinity);
         if (!opened.ok) return opened;
         const sizeBytes = opened.value.info.size;
         const length = Math.max(0, Math.min(buffer.byteLength, maxReadBytes, sizeBytes - offset));
@@ -232,9 +232,9 @@ function withDetails({ name, kind }: DirectoryEntry, listing: DiskListing): Dire
 }
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
-function openInside(disk: Disk, path: WorkspacePath, maxBytes: number, isRootSeen = false): Outcome<DiskFile> {
+function openInside(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
   return disk.access.attempt(() => {
-    const plain = openPlain(disk, path, "read", isRootSeen);
+    const plain = openPlain(disk, path, "read");
     if (plain !== null) return judge(disk, plain, maxBytes);
     const found = findInside(disk, path);
     if (!found.ok) return found;
@@ -250,13 +250,8 @@ function openInside(disk: Disk, path: WorkspacePath, maxBytes: number, isRootSee
  * Opens in one call what lies at `path`, where that is possible and no spelling of it can be another name: no link is
  * on the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
  */
-function openPlain(
-  disk: Disk,
-  path: WorkspacePath,
-  purpose: "read" | "path",
-  isRootSeen = false,
-): DiskFile | null {
-  return isPlain(disk, path) ? disk.access.openPlain(path.text, purpose, isRootSeen) : null;
+function openPlain(disk: Disk, path: WorkspacePath, purpose: "read" | "path"): DiskFile | null {
+  return isPlain(disk, path) ? disk.access.openPlain(path.text, purpose) : null;
 }
 
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {

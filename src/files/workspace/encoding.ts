@@ -51,9 +51,6 @@ function textIn(buffer: Buffer, encoding: TextEncoding): string | null {
 }
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** So few bytes are decoded before the decoder could be called. */
-const fewBytes = 4_096;
-const replacement = "\ufffd";
 
 /** The text of these bytes, or `null` where one of them is not ASCII. Ten times as quick as to decode UTF-8. */
 export function asciiText(bytes: Uint8Array): string | null {
@@ -63,10 +60,6 @@ export function asciiText(bytes: Uint8Array): string | null {
 
 /** The text of these bytes, or `null` where they are no UTF-8. */
 export function utf8Text(bytes: Uint8Array): string | null {
-  if (bytes.byteLength <= fewBytes) {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-    if (!text.includes(replacement)) return text;
-  }
   try {
     return strict.decode(bytes);
   } catch {

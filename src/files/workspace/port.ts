@@ -218,7 +218,7 @@ export interface Workspace {
   read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
   /**
    * Reads a regular file from `offsetBytes` on, at most `maxReadBytes` of it, as far as it fits into `buffer`. It costs
-   * no memory, hash or version; whether the workspace itself was replaced is only seen when a directory is listed.
+   * no memory, hash or version.
    */
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** What is at the path. */
