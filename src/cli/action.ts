@@ -26,66 +26,57 @@ async function withInstallation(
   }
 }
 
+/** What a command's first word can name. The words after it are those of its usage. */
 export interface Action {
-  readonly name: string;
-  /** The names of the words after it, as in its usage. */
-  readonly words: readonly string[];
   /** The command's own flags and switches that it takes. */
   readonly flags?: readonly string[];
   readonly run: (context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
 }
 
+type Actions = Readonly<Record<string, Action>>;
 type Callable = Pick<CommandWork, "usage" | "flags" | "switches">;
 
-/** A command whose first word names what it does. */
+/** A command whose first word names what it does. Each line of its usage starts with its name. */
 export function commandOf(
-  { actions, ...command }: Omit<CommandWork, "run"> & { readonly actions: readonly Action[] },
+  { actions, ...command }: Omit<CommandWork, "run"> & { readonly actions: Actions },
 ): CommandWork {
   return { ...command, run: (context) => runAction(command, actions, context) };
 }
 
 /** Runs the action that the first word names, or says what is wrong with the command line. */
-async function runAction(
-  command: Callable,
-  actions: readonly Action[],
-  context: CommandContext,
-): Promise<ExitStatus> {
-  const [first, ...rest] = context.words;
-  const action = actions.find((each) => each.name === first);
-  const mistake = action === undefined
-    ? unknownAction(command, first, actions)
-    : mistakeIn(command, action, rest, context.flags);
-  if (mistake === null && action !== undefined) return await action.run(context, rest);
-  const usage = command.usage.filter((line) => action === undefined || line.startsWith(`${nameOf(command)} ${first}`));
+async function runAction(command: Callable, actions: Actions, context: CommandContext): Promise<ExitStatus> {
+  const [first = "", ...words] = context.words;
+  const [name = ""] = command.usage[0]?.split(" ", 1) ?? [];
+  const action = Object.hasOwn(actions, first) ? actions[first] : undefined;
+  const own = command.usage.filter((line) => line.startsWith(`${name} ${first}`));
+  const known = Object.keys(actions);
+  let mistake: string | null;
+  if (first === "") mistake = `${name} needs one of: ${known.join(", ")}`;
+  else if (action === undefined) {
+    mistake = `there is no \`${name} ${printable(first)}\`${didYouMean(first, known)}`;
+  } else {
+    mistake = mistakeIn(`\`${name} ${first}\``, { ...command, usage: own }, action, words, context.flags);
+    if (mistake === null) return await action.run(context, words);
+  }
+  const usage = action === undefined ? command.usage : own;
   context.say(`error: ${mistake}\nhint: ${usage.map((line) => `${programName()} ${line}`).join("\n      ")}\n`);
   return 2;
 }
 
-/** Each line of its usage starts with its name. */
-function nameOf({ usage: [line = ""] }: Callable): string {
-  return line.split(" ", 1)[0] ?? "";
-}
-
-function unknownAction(command: Callable, word: string | undefined, actions: readonly Action[]): string {
-  const known = actions.map((each) => each.name);
-  return word === undefined
-    ? `${nameOf(command)} needs one of: ${known.join(", ")}`
-    : `there is no \`${nameOf(command)} ${printable(word)}\`${didYouMean(word, known)}`;
-}
-
 function mistakeIn(
-  command: Callable,
+  called: string,
+  { usage: [line = ""], flags, switches = {} }: Callable,
   action: Action,
   words: readonly string[],
-  flags: CommandContext["flags"],
+  given: CommandContext["flags"],
 ): string | null {
-  const called = `\`${nameOf(command)} ${action.name}\``;
-  const missing = action.words[words.length];
+  const needed = line.replaceAll(/\[.*?\]|--\S+ \S+/g, "").split(" ").filter((word) => /^[A-Z=]+$/.test(word));
+  const missing = needed[words.length];
   if (missing !== undefined) return `${missing} is missing: ${called} needs it`;
-  const extra = words[action.words.length];
+  const extra = words[needed.length];
   if (extra !== undefined) return `${called} does not take ${JSON.stringify(printable(extra))}`;
-  const own = [...Object.keys(command.flags), ...Object.keys(command.switches ?? {})];
-  const foreign = own.find((flag) => flags[flag] !== undefined && !action.flags?.includes(flag));
+  const foreign = [...Object.keys(flags), ...Object.keys(switches)]
+    .find((flag) => given[flag] !== undefined && !action.flags?.includes(flag));
   return foreign === undefined ? null : `${called} does not take --${foreign}`;
 }
 
@@ -103,12 +94,12 @@ export function administered<Operations>(
     context: CommandContext,
     words: readonly string[],
   ) => ExitStatus | Promise<ExitStatus>,
-): Action["run"] {
-  return async (context, words) => {
-    return await withInstallation(
-      context,
-      async (installation) => await run(await load(), installation, context, words),
-    );
+  flags: readonly string[] = [],
+): Action {
+  return {
+    flags,
+    run: (context, words) =>
+      withInstallation(context, async (installation) => await run(await load(), installation, context, words)),
   };
 }
 

@@ -41,11 +41,11 @@ export const auditCommand: CommandWork = commandOf({
     head: { value: "HEAD", help: "what `portcullis audit head` printed earlier; several with commas between" },
   },
   switches: { json: "print JSON, one line each" },
-  actions: [
-    { name: "list", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
-    { name: "verify", words: [], flags: ["head"], run: administered(load, verify) },
-    { name: "head", words: [], run: administered(load, head) },
-  ],
+  actions: {
+    list: administered(load, list, [...filterFlags, "limit", "json"]),
+    verify: administered(load, verify, ["head"]),
+    head: administered(load, head),
+  },
 });
 
 async function list({ searchAudit }: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {

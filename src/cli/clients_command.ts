@@ -49,17 +49,16 @@ export const clientsCommand: CommandWork = commandOf({
     assertions:
       "it may bring identity assertions of the company's provider (see OIDC_ASSERTIONS) in place of a sign-in",
   },
-  actions: [
-    {
-      name: "create",
-      words: [],
-      flags: ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl", "assertions"],
-      run: administered(load, create),
-    },
-    { name: "list", words: [], run: administered(load, list) },
-    { name: "approve", words: ["ID"], flags: ["scope"], run: administered(load, approve) },
-    { name: "remove", words: ["ID"], run: administered(load, remove) },
-  ],
+  actions: {
+    create: administered(
+      load,
+      create,
+      ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl", "assertions"],
+    ),
+    list: administered(load, list),
+    approve: administered(load, approve, ["scope"]),
+    remove: administered(load, remove),
+  },
 });
 
 type ClientRequest = Parameters<Clients["createClient"]>[1];

@@ -11,10 +11,7 @@ export const keysCommand: CommandWork = commandOf({
   usage: ["keys rotate [--now]", "keys list"],
   flags: {},
   switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
-  actions: [
-    { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
-    { name: "list", words: [], run: administered(load, list) },
-  ],
+  actions: { rotate: administered(load, rotate, ["now"]), list: administered(load, list) },
 });
 
 async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, flags, say }: CommandContext) {

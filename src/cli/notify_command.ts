@@ -8,7 +8,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 export const notifyCommand: CommandWork = commandOf({
   usage: ["notify test"],
   flags: {},
-  actions: [{ name: "test", words: [], run: sendTest }],
+  actions: { test: { run: sendTest } },
 });
 
 async function sendTest({ loadConfig, say }: CommandContext): Promise<ExitStatus> {

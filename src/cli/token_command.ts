@@ -26,16 +26,11 @@ export const tokenCommand: CommandWork = commandOf({
     user: { value: "USER", help: "the user it acts for (default the owner)" },
     directories: { value: "NAMES", help: "those of the workspace that it may use, separated by commas (default all)" },
   },
-  actions: [
-    {
-      name: "create",
-      words: [],
-      flags: ["scope", "ttl", "name", "user", "directories"],
-      run: administered(load, create),
-    },
-    { name: "list", words: [], run: administered(load, list) },
-    { name: "revoke", words: ["ID"], run: administered(load, revoke) },
-  ],
+  actions: {
+    create: administered(load, create, ["scope", "ttl", "name", "user", "directories"]),
+    list: administered(load, list),
+    revoke: administered(load, revoke),
+  },
 });
 
 async function create(tokens: Tokens, installation: OpenInstallation, context: CommandContext) {

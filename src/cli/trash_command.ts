@@ -21,15 +21,12 @@ export const trashCommand: CommandWork = commandOf({
     as: { value: "PATH", help: "another path in the workspace" },
   },
   switches: { json: "print JSON, one line each" },
-  actions: [
-    { name: "list", words: [], flags: ["user", "json"], run: withTrash(list) },
-    { name: "restore", words: ["ID"], flags: ["user", "as"], run: withTrash(restore) },
-  ],
+  actions: { list: withTrash(list, ["user", "json"]), restore: withTrash(restore, ["user", "as"]) },
 });
 
 type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
 
-function withTrash(work: Work): Action["run"] {
+function withTrash(work: Work, flags: readonly string[]): Action {
   return administered(load, async ({ openOwnerTrash }, { storage, clock }, context, words) => {
     const config = context.loadConfig();
     if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
@@ -39,7 +36,7 @@ function withTrash(work: Work): Action["run"] {
     } finally {
       await opened.close();
     }
-  });
+  }, flags);
 }
 
 async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitStatus> {

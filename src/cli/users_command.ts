@@ -7,6 +7,8 @@ import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());
 type Users = Awaited<ReturnType<typeof load>>;
 
+const ended = "sessions, grants and tokens are ended";
+
 /** Works beside a running server; what it ends is refused from the next request on. */
 export const usersCommand: CommandWork = commandOf({
   usage: [
@@ -26,27 +28,15 @@ export const usersCommand: CommandWork = commandOf({
     "promote   makes an administrator of the console; demote takes that away",
   ],
   flags: {},
-  actions: [
-    { name: "list", words: [], run: administered(load, list) },
-    { name: "add", words: ["NAME"], run: withPassphrase(({ addUser }) => addUser, "may sign in now", true) },
-    {
-      name: "reset",
-      words: ["NAME"],
-      run: withPassphrase(
-        ({ resetUser }) => resetUser,
-        "has a new passphrase; sessions, grants and tokens are ended",
-        false,
-      ),
-    },
-    {
-      name: "disable",
-      words: ["NAME"],
-      run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
-    },
-    { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
-    { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
-    { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
-  ],
+  actions: {
+    list: administered(load, list),
+    add: withPassphrase(({ addUser }) => addUser, "may sign in now", true),
+    reset: withPassphrase(({ resetUser }) => resetUser, `has a new passphrase; ${ended}`, false),
+    disable: change(({ disableUser }) => disableUser, `is locked out; ${ended}`),
+    enable: change(({ enableUser }) => enableUser, "may sign in again"),
+    promote: change(administrator(true), "is an administrator of the console now"),
+    demote: change(administrator(false), "is not an administrator any more"),
+  },
 });
 
 type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
@@ -74,7 +64,7 @@ function administrator(is: boolean): (users: Users) => Users["disableUser"] {
   return ({ setAdministrator }) => (installation, name) => setAdministrator(installation, { name, administrator: is });
 }
 
-function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {
+function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action {
   return administered(load, async (users, installation, { say }, [name = ""]) => {
     const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
     if (unfit !== null) return endWith(say, `error: ${unfit.message}\n`);
@@ -84,7 +74,7 @@ function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, 
   });
 }
 
-function change(pick: (users: Users) => Users["disableUser"], done: string): Action["run"] {
+function change(pick: (users: Users) => Users["disableUser"], done: string): Action {
   return administered(
     load,
     async (users, installation, { say }, [name = ""]) => report(await pick(users)(installation, name), name, done, say),

@@ -20,18 +20,14 @@ export const workspaceCommand: CommandWork = commandOf({
     "name, start it again: that directory becomes a folder, too.",
   ],
   flags: {},
-  actions: [
-    { name: "add", words: ["NAME=PATH"], run: withDirectories(add) },
-    { name: "list", words: [], run: withDirectories(list) },
-    { name: "remove", words: ["NAME"], run: withDirectories(remove) },
-  ],
+  actions: { add: withDirectories(add), list: withDirectories(list), remove: withDirectories(remove) },
 });
 
 type Added = Parameters<typeof changeAdded>[1];
 type Work = (config: Config, added: Added, context: CommandContext, word: string) => ExitStatus | Promise<ExitStatus>;
 
-function withDirectories(work: Work): Action["run"] {
-  return async (context, [word = ""]) => {
+function withDirectories(work: Work): Action {
+  const run: Action["run"] = async (context, [word = ""]) => {
     const config = context.loadConfig();
     if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
     if (config.value.workspace.store === "storage") {
@@ -40,6 +36,7 @@ function withDirectories(work: Work): Action["run"] {
     const added = config.value.workspace.directories.filter(({ isAdded }) => isAdded);
     return await work(config.value, added, context, word);
   };
+  return { run };
 }
 
 async function add(config: Config, added: Added, context: CommandContext, word: string): Promise<ExitStatus> {
