@@ -26,4 +26,3 @@ export type { RunningServer } from "./running_server.ts";
 export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
 export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
 export { serverUrlFor, servesTls } from "./server_url.ts";
-export { registryAdvice } from "./servicenow_registry.ts";

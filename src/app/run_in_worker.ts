@@ -11,7 +11,7 @@ import type { ProviderFetch } from "../oauth/mod.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
-import type { Answers, FromWorker, Question, ToWorker } from "./worker_messages.ts";
+import type { Answers, FromWorker, Question, ToWorker } from "./sandboxed_server.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { setProgramName } from "../lib/program_name.ts";
 

@@ -1,5 +1,5 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { createDocumentFetcher, createInternet } from "../lib/document_fetcher.ts";
+import { createDocumentFetcher, createInternet, type FetchDocument } from "../lib/document_fetcher.ts";
 import type { WriteLines } from "../lib/json_log.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
@@ -7,8 +7,8 @@ import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
 import { hasNames } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
-import { createProviderGateway } from "./provider_gateway.ts";
-import type { Answers, Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
+import { createProviderGateway, type ProviderQuestion, type ProviderReply } from "./provider_gateway.ts";
+import type { RunningServer } from "./running_server.ts";
 
 /** A server behind the wall. */
 interface SandboxedServer {
@@ -131,3 +131,65 @@ function freePort(hostname: string): number {
 export function serverWorkerUrl(): URL {
   return programModuleUrl("src/app/server_worker.ts");
 }
+
+// Messages between this thread and the server's worker.
+
+export type ToWorker =
+  /** Once, as the answer to `loaded`. */
+  | {
+    readonly kind: "start";
+    readonly config: Config;
+    readonly preferredPort: number;
+    readonly program: string;
+  }
+  /** The answer to a question: see {@link Answers}. */
+  | { readonly kind: "answer"; readonly id: number; readonly answer: Answers[keyof Answers] }
+  /** Finish what is in flight, close everything, answer `stopped`. */
+  | { readonly kind: "stop" };
+
+interface Ready extends Omit<RunningServer, "stop"> {
+  readonly kind: "ready";
+}
+
+/** The server cannot run, for a reason that was foreseen: `error:` and `hint:` lines. */
+interface Refused {
+  readonly kind: "refused";
+  readonly text: string;
+}
+
+interface Failed {
+  readonly kind: "failed";
+  readonly reason: string;
+}
+
+/** The server has ended because it was told to. */
+interface Stopped {
+  readonly kind: "stopped";
+}
+
+/** What the worker asks the main thread for, by the kind of the question. */
+export type Question =
+  /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
+  | { readonly kind: "fetch_document"; readonly url: string; readonly asker: string }
+  /** A request to the company's provider, whose hosts the main thread knows by its metadata. */
+  | { readonly kind: "ask_provider"; readonly question: ProviderQuestion }
+  /** Whole lines of the log, which the main thread writes. */
+  | { readonly kind: "log"; readonly lines: Uint8Array<ArrayBuffer> };
+
+export interface Answers {
+  readonly fetch_document: Awaited<ReturnType<FetchDocument>>;
+  readonly ask_provider: ProviderReply;
+  /** Whether they are written. */
+  readonly log: boolean;
+}
+
+export type FromWorker =
+  /** Its code is loaded: from now on no permission to load any is needed. */
+  | { readonly kind: "loaded" }
+  | (Question & { readonly id: number })
+  /** The first client that connected, as it calls itself. */
+  | { readonly kind: "connected"; readonly name: string }
+  | Ready
+  | Refused
+  | Failed
+  | Stopped;

@@ -14,7 +14,7 @@ const minute = 60_000;
  * person; in this process only when absent.
  */
 export async function openServicenow(
-  { access, tables }: Config["servicenow"],
+  { access, tables, missing }: Config["servicenow"],
   { serverUrl, storage, secrets, log, clock, telemetry: { fetch } }: Parts,
   calls: RateLimiter = createRateLimiter({
     count: servicenowCallsPerMinute,
@@ -22,6 +22,14 @@ export async function openServicenow(
     clock: systemTimers.elapsed,
   }),
 ): Promise<Servicenow | null> {
+  if (missing.length > 0) {
+    log.write("warn", "servicenow_not_configured", {
+      problem: `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
+      remedy: `set them from an OAuth client of the instance; its form: ${
+        formWords(serverUrl)
+      }; see docs/servicenow.md`,
+    });
+  }
   if (access === undefined) return null;
   const { createServicenow } = await loadServicenow();
   const { instance, clientId, clientSecret } = access;
@@ -49,4 +57,22 @@ export async function openServicenow(
 /** The scopes that are offered: ServiceNow's only with an instance, and the one that writes there only if it is on. */
 export function scopesOf({ access, write }: Config["servicenow"]): readonly string[] {
   return offeredScopes({ servicenow: access === undefined ? "off" : write ? "write" : "read" });
+}
+
+/** The fields of that form with what belongs into each. docs/servicenow.md shows the same. */
+export function registryForm(serverUrl: string): readonly (readonly [field: string, value: string])[] {
+  return [
+    ["Name", "Portcullis"],
+    ["Client Secret", "leave empty, the instance makes one"],
+    ["Redirect URL", `${serverUrl}/servicenow/callback`],
+    ["Public Client", "not ticked"],
+    ["Refresh Token Lifespan", "8640000"],
+    ["Access Token Lifespan", "1800"],
+    ["Auth Scope", "useraccount"],
+  ];
+}
+
+/** The form that registers this server at an instance, filled in, on one line. */
+export function formWords(serverUrl: string): string {
+  return registryForm(serverUrl).map(([field, value]) => `${field} ${value}`).join("; ");
 }

@@ -6,7 +6,6 @@ import type { KernelAccess } from "../files/mod.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
-import { formWords } from "./servicenow_registry.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
@@ -53,14 +52,6 @@ export async function runStdio(
     bounds: {},
     extraTools: [],
   };
-  if (config.servicenow.missing.length > 0) {
-    log.write("warn", "servicenow_not_configured", {
-      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenow.missing.join(" and ")} are missing`,
-      remedy: `set them from an OAuth client of the instance; its form: ${
-        formWords(serverUrl)
-      }; see docs/servicenow.md`,
-    });
-  }
   const servicenow = await openServicenow(config.servicenow, parts);
   const approval = await openApproval(config, {
     ...parts,

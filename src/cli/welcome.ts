@@ -1,5 +1,5 @@
 /** The text on the console when the server starts. */
-import { type Config, formatDirectory, registryAdvice, type RunningServer, serverUrlFor } from "../app/mod.ts";
+import { type Config, formatDirectory, type RunningServer, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
 import { waitingWords } from "../lib/program_name.ts";
 import type { Clock } from "../lib/time.ts";
@@ -33,7 +33,6 @@ export function welcomeText(
       : [],
     "",
   ];
-  if (missing.length > 0) lines.push(...registryAdvice(serverUrl, missing), "");
   if (setUpLink !== null) {
     lines.push("To set it up, open this link within 10 minutes:", `  ${setUpLink}`, "", waitingWords, "");
   } else {

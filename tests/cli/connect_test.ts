@@ -1,9 +1,8 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
-import { tunnelAdvice } from "../../src/cli/tunnel_advice.ts";
 import { isOnPath } from "../../src/lib/program_name.ts";
-import { connectCommand } from "../../src/cli/connect_command.ts";
+import { connectCommand, tunnelAdvice } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";
 import { clientWords } from "../../src/lib/program_name.ts";

@@ -37,18 +37,12 @@ export function readConfigFile(
   const absolute = absolutePath(expandHome(path) ?? path);
   const refuse = (hint: string) => failure([{ field: absolute, hint }]);
   try {
-    const { isFile, mode, uid } = Deno.statSync(absolute); // before it is opened: opening a pipe would wait
+    const { isFile, mode, uid, size } = Deno.statSync(absolute); // before it is opened: opening a pipe would wait
     if (!isFile) return refuse("is not a file");
     const exposure = mode === null ? null : exposureOf(mode, uid);
     if (exposure !== null) return refuse(`${exposure}, and may hold secrets: chmod 600 ${absolute}`);
-    using file = Deno.openSync(absolute);
-    const buffer = new Uint8Array(maxFileBytes + 1);
-    let length = 0;
-    for (let count: number | null = 0; count !== null && length < buffer.length; length += count ?? 0) {
-      count = file.readSync(buffer.subarray(length));
-    }
-    if (length > maxFileBytes) return refuse(`is larger than ${maxFileBytes} bytes`);
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));
+    if (size > maxFileBytes) return refuse(`is larger than ${maxFileBytes} bytes`);
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(Deno.readFileSync(absolute));
     const values = parseConfigFile(text, absolute, known);
     return values.ok ? success({ path: absolute, values: values.value }) : values;
   } catch (error) {

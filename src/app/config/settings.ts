@@ -90,8 +90,6 @@ export function warnOfMistypedNames(names: readonly string[]): string | null {
       return closest === null ? [] : [[name, closest] as const];
     });
   if (mistyped.length === 0) return null;
-  const shown = mistyped.slice(0, maxNamesShown)
-    .map(([name, closest]) => `warning: ${name} is not a setting; did you mean ${closest}?\n`);
-  const more = mistyped.length - shown.length;
-  return shown.join("") + (more > 0 ? `warning: ${more} more variables are nearly settings\n` : "");
+  return mistyped.slice(0, maxNamesShown)
+    .map(([name, closest]) => `warning: ${name} is not a setting; did you mean ${closest}?\n`).join("");
 }
