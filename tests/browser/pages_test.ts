@@ -232,7 +232,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await check("grants");
     await picture(page, `grants-${colorScheme}`);
     await page.getByRole("button", { name: "Revoke" }).first().click();
-    await page.getByRole("status").waitFor();
+    await page.getByText("No application has access.").waitFor();
     await check("grants after revoking");
     await picture(page, `grants-revoked-${colorScheme}`);
     await page.setViewportSize({ width: 320, height: 800 });
