@@ -132,18 +132,16 @@ export function methodNotAllowedPage(issuer: string, ...allowed: readonly string
 // The page for an invalid request by an application that no user has approved here: the user decides whether to go
 // back.
 
-interface RefusedRequestPage {
-  readonly clientName: string;
-  /** Where its metadata is published; `null` for one that registered itself. */
-  readonly domain: string | null;
-  /** What is wrong with its request. */
-  readonly problem: string;
-  /** The redirect that tells the application. */
-  readonly location: string;
-}
-
-/** Shows where the redirect leads without following it: otherwise this server would be an open redirector. */
-export function refusedRequestPage({ clientName, domain, problem, location }: RefusedRequestPage): Response {
+/**
+ * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
+ * would be an open redirector. `domain`: where the application's metadata is published; `null` for one that registered
+ * itself.
+ */
+export function refusedRequestPage(
+  { clientName, domain, problem, location }:
+    & { readonly [Name in "clientName" | "problem" | "location"]: string }
+    & { readonly domain: string | null },
+): Response {
   const title = "This request cannot be granted";
   const origin = domain === null
     ? html`, which registered itself under that name,`

@@ -9,11 +9,7 @@ import { parseStored } from "../lib/system_fault.ts";
 import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
 
 /** A record as it was read, with the version that a later commit may insist on. */
-export interface Stored<T> {
-  readonly key: StorageKey;
-  readonly value: T;
-  readonly version: string;
-}
+export type Stored<T> = Omit<StoredEntry, "value"> & { readonly value: T };
 
 type RecordId = readonly [string, ...string[]];
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Admission, createQueue } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { conflict, defineRecordFamily, noPassphrase, ownerId, retryOnConflict } from "./records.ts";
+import { conflict, defineRecordFamily, noPassphrase, ownerId, type RecordOf, retryOnConflict } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./refusal.ts";
@@ -167,19 +167,17 @@ function decoyHash(): Promise<string> {
   return decoy;
 }
 
-/** Attempts that count together. */
-interface SignInAttempts {
-  readonly failures: number;
-  /** The next attempt may begin then. In milliseconds of the agreed clock, as `lastAt`. */
-  readonly notBefore: number;
-  readonly lastAt: number;
-}
-
-/** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
+/**
+ * Attempts that count together: `["sign_in_attempts", HMAC of an address or a browser]`, and
+ * `["sign_in_attempts", "everyone"]`, expiring. Times are milliseconds of the agreed clock; the next attempt may begin at
+ * `notBefore`.
+ */
 const signInAttempts = defineRecordFamily(
   "sign_in_attempts",
   () => ({ failures: z.number(), notBefore: z.number(), lastAt: z.number() }),
 );
+
+type SignInAttempts = RecordOf<typeof signInAttempts>;
 
 interface Bucket {
   readonly id: string;
