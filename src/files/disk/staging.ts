@@ -159,20 +159,28 @@ function openStill(open: DiskFile | null, directory: DiskDirectory): DiskFile {
 
 function takeLock(directory: DiskDirectory, name: string): DiskFile {
   for (let attempt = 0; attempt < maxLockAttempts; attempt++) {
-    const file = directory.openLock(name, true);
+    const file = lockOf(directory, name, true);
     if (file === null) throw coded("ESTALE");
-    let isOurs = false;
-    try {
-      // a process that swept between the creation and the lock took this file for a dead one's
-      if (!file.tryLock()) continue;
-      const there = directory.statusOf(name);
-      isOurs = there !== null && isSame(there, file.info);
-      if (isOurs) return file;
-    } finally {
-      if (!isOurs) file.close();
-    }
+    // a process that swept between the creation and the lock took this file for a dead one's
+    if (file === "held") continue;
+    const there = directory.statusOf(name);
+    if (there !== null && isSame(there, file.info)) return file;
+    file.close();
   }
   throw coded("EBUSY");
+}
+
+/** The file, locked; `null` when there is none, or no file. */
+function lockOf(directory: DiskDirectory, name: string, create: boolean): DiskFile | "held" | null {
+  const file = directory.openLock(name, create);
+  if (file === null) return null;
+  let isOurs = false;
+  try {
+    isOurs = file.tryLock();
+    return isOurs ? file : "held";
+  } finally {
+    if (!isOurs) file.close();
+  }
 }
 
 /** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
@@ -206,7 +214,8 @@ export function sweepStaging(access: DiskAccess): void {
     const names = Array.from(listing.entries(), ({ name }) => name);
     const byOwner = Map.groupBy(names, (name) => (stagedName.exec(name) ?? takenName.exec(name))?.[1]);
     for (const [owner, names] of byOwner) {
-      const lock = owner === undefined ? "held" : tryTakeLock(directory, `${owner}.lock`);
+      // of a dead owner; it has none where it ended before it wrote or after it closed
+      const lock = owner === undefined ? "held" : lockOf(directory, `${owner}.lock`, false);
       if (lock === "held") continue;
       try {
         for (const name of names) removeLeftover(directory, name);
@@ -229,19 +238,6 @@ function removeLeftover(directory: DiskDirectory, name: string): void {
 function keep(directory: DiskDirectory, name: string, newName: string): void {
   directory.makeDirectory(keptDirectoryName, 0o700);
   directory.rename(name, directory.enter(keptDirectoryName), newName);
-}
-
-/** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
-function tryTakeLock(directory: DiskDirectory, name: string): DiskFile | "held" | null {
-  const file = directory.openLock(name, false);
-  if (file === null) return null;
-  let isOurs = false;
-  try {
-    isOurs = file.tryLock();
-    return isOurs ? file : "held";
-  } finally {
-    if (!isOurs) file.close();
-  }
 }
 
 // * The directory of the trash, in the staging directory: for each change a record (`ID.json`, a line for each step) and
