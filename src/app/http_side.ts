@@ -23,7 +23,6 @@ import {
   createHomeEndpoint,
   createIconEndpoint,
   createMcpEndpoint,
-  createMcpPage,
   createResourceMetadataEndpoint,
   createRouter,
   createSpellings,
@@ -109,13 +108,13 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   let draining = false;
   const { health, live, ready } = createHealthEndpoints({ ...parts, version, isDraining: () => draining });
   const base = basePathOf(serverUrl);
-  const pages = {
+  const home = createHomeEndpoint({
     resourceOf: (request: Request) => spellingOf(request).resource,
     base,
     isSetUp: authorizationServer.isSetUp,
     hasConsole: parts.consoleRoutes.length > 0,
     hasServicenow: config.servicenow.access !== undefined,
-  };
+  });
   const fetch = createRouter({
     mcp: createMcpEndpoint({
       mcp,
@@ -138,7 +137,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       outsiders: parts.attempts,
       elapsed: () => parts.timers.elapsed(),
     }),
-    mcpPage: createMcpPage(pages),
+    mcpPage: home,
     routes: [
       {
         // RFC 9728 §3.1
@@ -155,7 +154,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
         ? []
         : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers.endpoint } as const]),
       { paths: [iconPath], kind: "shared", endpoint: createIconEndpoint() },
-      { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
+      { paths: ["/"], kind: "plain", endpoint: home },
     ],
     base,
     names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),

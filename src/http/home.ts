@@ -17,13 +17,6 @@ interface HomeOptions {
   readonly hasServicenow: boolean;
 }
 
-function links(base: string): Html {
-  return html`
-    <p
-      class="hint"><a href="${base}/">How to connect an agent</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
-  `;
-}
-
 const loadCard = loadOnce(() => import("../lib/connect_card.ts")); // a start does not wait for it
 
 function ownPage({ base, hasConsole }: Pick<HomeOptions, "base" | "hasConsole">): Html {
@@ -32,14 +25,12 @@ function ownPage({ base, hasConsole }: Pick<HomeOptions, "base" | "hasConsole">)
     : html`Your <a href="${base}/oauth/grants">Access page</a> lists what you have allowed, and revokes it.`;
 }
 
-async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> {
-  return await isSetUp() ? null : html`
-    <p class="note warn">This server has not been set up. Open the set-up link that it printed when it started, and
-      choose a passphrase. Agents can connect after that.</p>
-  `;
-}
+const setUpNote = html`
+  <p class="note warn">This server has not been set up. Open the set-up link that it printed when it started, and
+    choose a passphrase. Agents can connect after that.</p>
+`;
 
-/** Says what this is and how to connect to it. */
+/** Says what this is and how to connect to it: at `/`, and to a person who opens `/mcp`. */
 export function createHomeEndpoint(options: HomeOptions): Endpoint {
   const { resourceOf, base, isSetUp, hasServicenow } = options;
   const title = "Connect an agent";
@@ -56,26 +47,10 @@ export function createHomeEndpoint(options: HomeOptions): Endpoint {
     const body = html`
       <h1>${title}</h1>
       <p>Your client opens a browser here: sign in, and allow what it asks for. ${ownPage(options)}</p>
-      ${await setUpNote(isSetUp)}
+      ${!await isSetUp() && setUpNote}
       ${card.connectCard(resource)}
       ${hasServicenow &&
         html`<p>For ServiceNow, <a href="${base}/servicenow/link">link your ServiceNow account</a> once.</p>`}
-    `;
-    return pageResponse({ title, body, script: card.connectScript });
-  };
-}
-
-/** Answers a person who opens the address that is meant for agents. */
-export function createMcpPage({ resourceOf, base, isSetUp }: HomeOptions): Endpoint {
-  const title = "This address is for agents";
-  return async (request) => {
-    const card = await loadCard();
-    const body = html`
-      <h1>${title}</h1>
-      <p>Agents call this address using the Model Context Protocol. It has nothing to show in a browser.</p>
-      ${await setUpNote(isSetUp)}
-      ${card.connectCard(resourceOf(request))}
-      ${links(base)}
     `;
     return pageResponse({ title, body, script: card.connectScript });
   };
@@ -87,7 +62,8 @@ export function notFoundPage(base: string): Response {
   const body = html`
     <h1>${title}</h1>
     <p>Check the address.</p>
-    ${links(base)}
+    <p
+      class="hint"><a href="${base}/">How to connect an agent</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
   `;
   return pageResponse({ title, status: 404, body });
 }

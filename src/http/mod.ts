@@ -8,7 +8,7 @@
 export { ConnectionPeer } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
 export { createHealthEndpoints, createMetricsEndpoint, createStorageProbe } from "./health.ts";
-export { createHomeEndpoint, createIconEndpoint, createMcpPage, iconPath, serverIcons } from "./home.ts";
+export { createHomeEndpoint, createIconEndpoint, iconPath, serverIcons } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
 export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
-import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/home.ts";
+import { createHomeEndpoint, notFoundPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -49,7 +49,7 @@ export async function startServer(
   const mounted: Record<string, Endpoint> = {
     ...mount(server),
     "/": createHomeEndpoint(pages),
-    "/mcp": createMcpPage(pages),
+    "/mcp": createHomeEndpoint(pages),
   };
   const delays = { form: 0 };
   handle = async (request) => {

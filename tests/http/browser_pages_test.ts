@@ -18,7 +18,7 @@ Deno.test("/mcp and unknown addresses are pages in a browser, and what they were
   for (const path of ["/mcp", "/mcp/"]) {
     const page = await get(path, browserAccept);
     assert.deepEqual([page.status, page.type], [200, "text/html; charset=utf-8"]);
-    assert.ok(page.text.includes(`${server.url}/mcp`) && page.text.includes('href="/"'));
+    assert.ok(page.text.includes(`${server.url}/mcp`));
     assert.match(page.text, /has not been set up/);
     for (const accept of [null, "*/*", "application/json", "text/event-stream", "text/event-stream, text/html"]) {
       assert.doesNotMatch((await get(path, accept)).type, /html/, `${path} ${accept}`);
