@@ -1,29 +1,37 @@
 /** Commands with several actions, such as `token create`. */
-import { describeProblems, type Installation } from "../app/mod.ts";
+import { type Config, describeProblems, type Installation } from "../app/mod.ts";
 import { loadInstallation } from "../app/later.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
 
-/** An open installation, with the clock of the command. */
+type Run<Given> = (given: Given, context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
+
+/** Runs with the configuration, or says what is wrong with it. */
+export function withConfig(run: Run<Config>) {
+  return (context: CommandContext, words = context.words): ExitStatus | Promise<ExitStatus> => {
+    const config = context.loadConfig();
+    return config.ok ? run(config.value, context, words) : endWith(context.say, describeProblems(config.error), 2);
+  };
+}
+
+/** An open installation, with its configuration and the clock of the command. */
 export interface OpenInstallation extends Installation {
+  readonly config: Config;
   readonly clock: Clock;
 }
 
-async function withInstallation(
-  { loadConfig, say }: CommandContext,
-  work: (installation: OpenInstallation) => Promise<ExitStatus>,
-): Promise<ExitStatus> {
-  const config = loadConfig();
-  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { openInstallation } = await loadInstallation(); // with the storage
-  const installation = await openInstallation(config.value.storage, systemClock);
-  try {
-    return await work({ ...installation, clock: systemClock });
-  } finally {
-    await installation.storage.close();
-  }
+function withInstallation(run: Run<OpenInstallation>): Action["run"] {
+  return withConfig(async (config, context, words) => {
+    const { openInstallation } = await loadInstallation(); // with the storage
+    const installation = await openInstallation(config.storage, systemClock);
+    try {
+      return await run({ ...installation, config, clock: systemClock }, context, words);
+    } finally {
+      await installation.storage.close();
+    }
+  });
 }
 
 /** What a command's first word can name. The words after it are those of its usage. */
@@ -96,11 +104,7 @@ export function administered<Operations>(
   ) => ExitStatus | Promise<ExitStatus>,
   flags: readonly string[] = [],
 ): Action {
-  return {
-    flags,
-    run: (context, words) =>
-      withInstallation(context, async (installation) => await run(await load(), installation, context, words)),
-  };
+  return { flags, run: withInstallation(async (...given) => await run(await load(), ...given)) };
 }
 
 interface Table {

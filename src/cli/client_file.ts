@@ -129,7 +129,7 @@ function isOurs(text: string): boolean {
 }
 
 /**
- * Replaces the file at once, or removes it (`text` is `null`), and keeps the one before beside it; a link stays one, the
+ * Replaces the file at once and keeps the one before beside it, or removes it (`text` is `null`); a link stays one, the
  * mode too. Says where the old one is, `null` without one; `false`, with nothing done, where it is not what was shown.
  */
 async function replaceFile(
@@ -153,10 +153,13 @@ async function replaceFile(
     }
     const now = await readFile(target);
     if (!now.ok || now.value !== shown) return false;
+    if (text === null) {
+      await Deno.remove(target);
+      return null;
+    }
     const backup = `${path}.portcullis-backup-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
     if (shown !== null) await Deno.copyFile(target, backup);
-    if (text === null) await Deno.remove(target);
-    else await Deno.rename(temporary, target);
+    await Deno.rename(temporary, target);
     return shown === null ? null : backup;
   } finally {
     await Deno.remove(temporary).catch(() => {}); // which is gone when it was renamed

@@ -14,7 +14,7 @@ export const keysCommand: CommandWork = commandOf({
   actions: { rotate: administered(load, rotate, ["now"]), list: administered(load, list) },
 });
 
-async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, flags, say }: CommandContext) {
+async function rotate(keys: Keys, installation: OpenInstallation, { flags, say }: CommandContext) {
   if (flags["now"] !== undefined) {
     const { kid, withdrawn } = await keys.replaceSigningKeys(installation);
     say(
@@ -23,10 +23,8 @@ async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, 
     );
     return 0;
   }
-  const config = loadConfig();
-  if (!config.ok) return 2;
   const rotation = await keys.rotateSigningKeys(installation, {
-    overlapSeconds: config.value.authorizationServer.accessTokenLifetimeSeconds,
+    overlapSeconds: installation.config.authorizationServer.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
     return endWith(

@@ -1,10 +1,11 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
-import { describeProblems, giveUp, realPathBelow } from "../app/mod.ts";
+import { type Config, giveUp, realPathBelow } from "../app/mod.ts";
 import { loadInstallation, loadKernelBinding, loadStdioApp } from "../app/later.ts";
 import process from "node:process";
 import { systemClock } from "../lib/time.ts";
 import { createOutput, stderrLog } from "../lib/json_log.ts";
-import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { withConfig } from "./action.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { stopRequested } from "./welcome.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
@@ -13,19 +14,17 @@ export const stdioCommand: CommandWork = {
   takesNoWords: true,
   flags: {},
   isServer: true,
-  run: stdio,
+  run: withConfig(stdio),
 };
 
-async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
-  const config = loadConfig();
-  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+async function stdio(config: Config, { say }: CommandContext): Promise<ExitStatus> {
   process.env = {}; // libraries that look for their variables later find none, instead of an exception
   const { openInstallation } = await loadInstallation(); // see action.ts
   const { runStdio } = await loadStdioApp();
-  const log = stderrLog(config.value.server, say);
-  const installation = await openInstallation(config.value.storage, systemClock, { log });
+  const log = stderrLog(config.server, say);
+  const installation = await openInstallation(config.storage, systemClock, { log });
   const { loadWorkspaceKernel } = await loadKernelBinding();
-  const kernel = loadWorkspaceKernel(config.value.workspace.directories.map(({ path }) => realPathBelow(path)));
+  const kernel = loadWorkspaceKernel(config.workspace.directories.map(({ path }) => realPathBelow(path)));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
   if (Deno.stdin.isTerminal()) {
@@ -36,7 +35,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const { asked, insisted } = stopRequested(() => performance.now());
   void asked.then(() => stop.abort());
   try {
-    const serving = runStdio(config.value, {
+    const serving = runStdio(config, {
       ...installation,
       kernel,
       input: Deno.stdin.readable,

@@ -37,8 +37,7 @@ async function create(tokens: Tokens, installation: OpenInstallation, context: C
   const { flags, print, say } = context;
   const { scope = "", ttl = defaultLifetime, name, user, directories } = flags;
   const chosen = directories?.split(",").map((each) => each.trim());
-  const config = context.loadConfig();
-  const known = config.ok ? config.value.workspace.directories.flatMap((each) => each.name || []) : [];
+  const known = installation.config.workspace.directories.flatMap((each) => each.name || []);
   const unknown = chosen?.find((each) => !known.includes(each));
   if (unknown !== undefined) {
     const hint = known.length === 0 ? "the workspace is one directory" : `it has: ${known.join(", ")}`;

@@ -1,10 +1,10 @@
 /** `trash list|restore`: what agents replaced or deleted in the workspace. */
-import { describeProblems, type OwnerTrash } from "../app/mod.ts";
+import type { OwnerTrash } from "../app/mod.ts";
 import { loadOwnerTrash } from "../app/later.ts";
 import { problemText } from "../lib/result.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { type Action, administered, commandOf, printTable } from "./action.ts";
-import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => loadOwnerTrash();
@@ -27,10 +27,8 @@ export const trashCommand: CommandWork = commandOf({
 type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
 
 function withTrash(work: Work, flags: readonly string[]): Action {
-  return administered(load, async ({ openOwnerTrash }, { storage, clock }, context, words) => {
-    const config = context.loadConfig();
-    if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
-    const opened = await openOwnerTrash(config.value, { storage, clock, user: context.flags["user"] });
+  return administered(load, async ({ openOwnerTrash }, { config, storage, clock }, context, words) => {
+    const opened = await openOwnerTrash(config, { storage, clock, user: context.flags["user"] });
     try {
       return await work(opened, context, words);
     } finally {

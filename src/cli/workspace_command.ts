@@ -1,14 +1,7 @@
 /** `workspace add|list|remove`: the directories of the workspace. */
-import {
-  changeAdded,
-  type Config,
-  describeProblems,
-  formatDirectory,
-  parseNamedDirectories,
-  writeAdded,
-} from "../app/mod.ts";
+import { changeAdded, type Config, formatDirectory, parseNamedDirectories, writeAdded } from "../app/mod.ts";
 import { absolutePath, expandHome } from "../lib/system_path.ts";
-import { type Action, commandOf, printTable } from "./action.ts";
+import { type Action, commandOf, printTable, withConfig } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Works beside a running server, which takes the change in once its calls are over. */
@@ -27,15 +20,13 @@ type Added = Parameters<typeof changeAdded>[1];
 type Work = (config: Config, added: Added, context: CommandContext, word: string) => ExitStatus | Promise<ExitStatus>;
 
 function withDirectories(work: Work): Action {
-  const run: Action["run"] = async (context, [word = ""]) => {
-    const config = context.loadConfig();
-    if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
-    if (config.value.workspace.store === "storage") {
+  const run = withConfig(async (config, context, [word = ""]) => {
+    if (config.workspace.store === "storage") {
       return endWith(context.say, "error: the workspace is in the database\nhint: set WORKSPACE_STORE=disk\n");
     }
-    const added = config.value.workspace.directories.filter(({ isAdded }) => isAdded);
-    return await work(config.value, added, context, word);
-  };
+    const added = config.workspace.directories.filter(({ isAdded }) => isAdded);
+    return await work(config, added, context, word);
+  });
   return { run };
 }
 
