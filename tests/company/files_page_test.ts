@@ -1,8 +1,7 @@
 /** The console's Files is no way around what someone's groups let them allow. */
 import assert from "node:assert/strict";
 import { changeSection, createChanges } from "../../src/console/pages/changes.ts";
-import { filesSection } from "../../src/console/pages/files.ts";
-import { createOwnFiles } from "../../src/console/pages/own_files.ts";
+import { createOwnFiles, filesSection } from "../../src/console/pages/files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { parseGroups } from "../../src/oauth/company/settings.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";

@@ -461,8 +461,7 @@ export const tokenFaults: readonly Fault[] = [
   { name: "token-then-silence", cause: "path_not_passed", run: (client) => client.connect() },
   {
     name: "edge-blocks-cloud",
-    cause: "edge_blocks_agent",
-    direct: { cause: "path_not_passed" },
+    cause: "path_not_passed",
     agent: "python-httpx/0.28",
     isInCloud: true,
     run: (client) => client.connect(),

@@ -92,7 +92,12 @@ Deno.test("one click ends a connection at the next request, and the page says so
   assert.match(await (await owner.get(location)).text(), /role="status">Access removed/);
   // The words come from the act, and the mark is bound to the browser: no link from elsewhere makes the page say them.
   const other = await signInTo(harness);
-  for (const [browser, link] of [[other, location], [owner, "/console/connections?done=end.forged"]] as const) {
+  for (
+    const [browser, link] of [[other, location], [
+      owner,
+      "/console/connections?done=Access%20removed.&mark=forged",
+    ]] as const
+  ) {
     assert.doesNotMatch(await (await browser.get(link)).text(), /Access removed/);
   }
   const line = harness.lines.find(({ event }) => event === "grant_revoked");

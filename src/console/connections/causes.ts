@@ -20,15 +20,13 @@ export interface Facts {
 const freshTokenMs = 10_000;
 
 const cameBy = (sign: string) => ({ steps }: Facts): boolean => steps.some((step) => step.sign === sign);
-const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step) => agent.test(step.agent ?? ""));
 /** There was a step of this kind and outcome, with one of the reasons. */
 const had = (kind: StepKind, outcome: Step["outcome"], ...reasons: readonly (string | null)[]) => ({ steps }: Facts) =>
   steps.some((step) => step.kind === kind && step.outcome === outcome && reasons.includes(step.reason));
 
 /** Signs beside the step and its reason, by the names that the table gives them. */
 const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
-  agent_is_claude_code: isOf(/^claude-code/i),
-  agent_of_the_cloud: (facts) => !facts.isDirect && isOf(/^(claude|python-httpx|chatgpt|openai)/i)(facts),
+  agent_is_claude_code: ({ steps }) => steps.some(({ agent }) => /^claude-code/i.test(agent ?? "")),
   came_by_other_host: cameBy("other_host"),
   came_by_other_scheme: cameBy("other_scheme"),
   clock_jumped({ step, steps }) {
@@ -50,7 +48,6 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   path_of_old_transport: ({ step }) => /\/(sse|messages?)\/?$/.test(step.path ?? ""),
   prefix_is_twice: ({ base, prefix }) => prefix !== null && prefix === base,
   query_is_missing: ({ step }) => step.sign === "no_query",
-  query_is_there: ({ step }) => step.sign !== "no_query",
   redirect_is_loopback: ({ redirectHost }) => /^(localhost|127\.|\[::1\])/.test(redirectHost ?? ""),
   refresh_was_replayed: had("refresh", "refused", "reused_refresh_token"),
   registration_is_closed: cameBy("registration_closed"),
@@ -153,15 +150,11 @@ The client's request for a token was refused: it lacks a parameter, has one twic
   is not open to it; the last step says which.
 Update the client, choose Authorization Code in it, or remove the connection in it and add it again.
 
-edge_blocks_agent: token; if agent_of_the_cloud
-The client got its token and sent nothing more: a firewall or CDN refuses the agent at /mcp, or the client stopped.
-Let your CDN or firewall pass AI agents to /mcp. \`portcullis doctor\` tries it as Claude-User.
-
 path_not_passed: token
-The client got its token and sent nothing more: [a proxy blocks /mcp, or the client stopped]{it waits for you, or has
-  ended}.
-[Check the proxy's rules for /mcp and try again]{Continue in the client (Claude Code: /mcp shows whether it is
-  connected)}. If it does not help, restart the client.
+The client got its token and sent nothing more: [a proxy, firewall or CDN blocks /mcp, or the client stopped]{it waits
+  for you, or has ended}.
+[Check their rules for /mcp, let AI agents pass (\`portcullis doctor\` tries it as Claude-User) and try again]{Continue
+  in the client (Claude Code: /mcp shows whether it is connected)}. If it does not help, restart the client.
 
 token_expired: refused_token; refused expired_token
 The client's token has expired, and the client did not renew it.
@@ -339,7 +332,8 @@ Use the address that ends in /mcp. Let the proxy remove /PATH once, or pass it a
 
 wrong_path: stray; refused status_404 status_405; if has_prefix
 path_rule: resource_metadata server_metadata; refused status_404; if has_prefix
-The client asks for a path that is not the server's: it begins with /PATH.
+The client asks for a path that is not the server's, or looks for the server's documents where they are not: it begins
+  with /PATH.
 Use the address that ends in /mcp, as \`portcullis connect\` prints it. To serve it below /PATH, set SERVER_URL to the
   address that clients type, such as https://mcp.example.com/PATH[: the proxy may keep /PATH or remove it].
 
@@ -374,10 +368,11 @@ The client read which server to ask, and did not ask it: it waits until you ask 
 Start the sign-in in the client (Claude Code: /mcp). SERVER_URL must be the address that the client uses, to the
   letter[: open it from the client's machine].
 
-registration_off: registration; refused registration_off
+registration_off: registration; refused registration_off wrong_registration_token
 no_way_to_register: server_metadata; if registration_is_closed
-The client found no way to register: REGISTRATION is off, or needs a token.
-Make it by hand with \`portcullis clients create\` and enter its id in the client, or set REGISTRATION=open.
+The client may not register: REGISTRATION is off, or the client has no registration token, or a wrong one.
+Make it by hand with \`portcullis clients create\` and enter its id in the client, give it DCR_AUTH_TOKEN, or set
+  REGISTRATION=open for clients that register themselves.
 
 waits_for_person: server_metadata; if no_proxy; no fault
 waits_for_person: server_metadata; if agent_is_claude_code
@@ -394,11 +389,6 @@ client_held: registration token; refused held client_held; no fault
 The client asks for access in its own name (client credentials), and waits for the owner to approve it.
 Approve it on the Connections page, or with \`portcullis clients approve\`.
 
-registration_token: registration; refused wrong_registration_token
-The client tried to register without the registration token, or with a wrong one.
-Give it DCR_AUTH_TOKEN, make it by hand with \`portcullis clients create\`, or set REGISTRATION=open for clients that
-  register themselves.
-
 redirect_forbidden: registration; refused forbidden_redirect_uri missing_redirect_uris too_many_redirect_uris
 None of the addresses that the client wants to be sent back to is allowed here.
 The address must be https, http on the client's own machine, or on a known application's scheme. For another scheme,
@@ -414,9 +404,12 @@ The client registered, and no one has opened its sign-in page: a pop-up was bloc
   for you[, or a firewall or proxy blocks /oauth/authorize].
 Open the address that the client shows in a browser, and allow pop-ups for the client.[ Let the proxy pass /oauth/.]
 
-query_missing: authorization; refused unknown_client nothing_asked; if query_is_missing
-The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].
-[Let the proxy pass the whole address. ]Open the page from the client, which has the right address.
+query_missing: authorization; refused unknown_client; if query_is_missing
+query_missing: authorization token refresh; refused nothing_asked missing_client
+The sign-in page was opened without the client's request, or the client left out its id[, or a proxy drops what follows
+  the question mark].
+[Let the proxy pass the whole address. ]Open the page from the client, which has the right address. If it stays, remove
+  the connection in the client and add it again, so that it registers.
 
 unknown_client: authorization token refresh; refused unknown_client
 The client uses an id that is not registered here: it was removed, or it belongs to another server.
@@ -425,10 +418,6 @@ Remove the connection in the client, with its stored data, and add it again.
 wrong_resource: authorization token refresh; refused foreign_resource resource_mismatch
 The client asked for another resource than this server.
 Enter the address that ends in /mcp in the client, as \`portcullis connect\` prints it, and check SERVER_URL.
-
-client_id_missing: authorization token refresh; refused nothing_asked missing_client; if query_is_there
-The client sent a request without its id (client_id).
-Enter the id in the client, or remove the connection there and add it again, so that it registers.
 
 redirect_not_registered: authorization; refused redirect_uri_not_registered
 The client asked to be sent back to an address that it has not registered.
@@ -493,16 +482,13 @@ provider_away: sign_in; refused unreachable timed_out server_error unexpected_st
 The company's identity provider, where people sign in, did not give an answer that can be used.
 \`portcullis doctor\` examines the provider: its discovery, keys and clock. Then start again from the client.
 
-provider_clock: sign_in; refused expired not_yet_valid
-The clocks of this server and of the company's identity provider are more than a minute apart.
-Set this machine's clock (NTP), on every instance, and start again from the client.
-
 provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out malformed_token
   symmetric_or_unsigned wrong_type bad_signature wrong_issuer wrong_audience wrong_nonce wrong_at_hash other_subject
-  other_issuer_answered
-The company's identity provider refused this server, or what came from it does not fit this sign-in.
+  other_issuer_answered expired not_yet_valid
+The company's identity provider refused this server, or what came from it does not fit this sign-in, or this machine's
+  time.
 Check the application at the provider (its secret, its redirect address, the claims of its ID tokens), OIDC_ISSUER and
-  OIDC_CLIENT_ID: the log has the reason.
+  OIDC_CLIENT_ID, and the clock of each machine (NTP). The log has the reason.
 
 servicenow_refused: sign_in; refused denied code_refused unavailable
 The system where people sign in (ServiceNow, or the company's identity provider) did not sign the person in: they

@@ -110,29 +110,18 @@ function hasKeyInUrl({ url }: Request): boolean {
   return keyParameters.some((name) => parameters.has(name));
 }
 
-/** `other` are routes that no client needs to connect; `unknown` may be none. */
-function kindOfPath(path: string): StepKind | "other" | "unknown" {
-  if (path === "/mcp" || path === "/mcp/" || path.startsWith("/files/")) return "other";
-  if (path.includes("/.well-known/")) {
-    if (path.includes("/.well-known/oauth-protected-resource")) return "resource_metadata";
-    return /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(path) ? "server_metadata" : "other";
-  }
-  return kindsOfPath.get(path) ?? "unknown";
-}
-
-const kindsOfPath: ReadonlyMap<string, StepKind> = new Map([
-  ["/oauth/register", "registration"],
-  ["/register", "registration"],
-  ["/oauth/authorize", "authorization"],
-  ["/authorize", "authorization"],
-  ["/oauth/token", "token"],
-  ["/token", "token"],
-  ["/oauth/sign-in", "sign_in"],
-  ["/servicenow/callback", "sign_in"],
-  ["/oauth/company", "sign_in"],
-  ["/oauth/callback", "sign_in"],
-  ["/oauth/consent", "consent"],
-]);
+/** The first that fits; `other` are routes that no client needs to connect. */
+const kindsOfPath: readonly (readonly [path: RegExp, kind: StepKind | "other"])[] = [
+  [/^\/mcp\/?$|^\/files\//, "other"],
+  [/\/\.well-known\/oauth-protected-resource/, "resource_metadata"],
+  [/\/\.well-known\/(oauth-authorization-server|openid-configuration)/, "server_metadata"],
+  [/\/\.well-known\//, "other"],
+  [/^(\/oauth)?\/register$/, "registration"],
+  [/^(\/oauth)?\/authorize$/, "authorization"],
+  [/^(\/oauth)?\/token$/, "token"],
+  [/^\/(oauth\/(sign-in|company|callback)|servicenow\/callback)$/, "sign_in"],
+  [/^\/oauth\/consent$/, "consent"],
+];
 
 /** Paths that clients look for, since other servers have them. */
 const clientPath = /^\/oauth|\/oauth\/|\/(sse|mcp|messages?|userinfo|jwks)\/?$/;
@@ -253,40 +242,28 @@ export function createAttemptRecorder(
       peer: Peer,
       answer: (peer: Peer) => Response | Promise<Response>,
     ): Promise<Response> {
+      const { method } = request;
       const { pathname, searchParams } = new URL(request.url);
-      const kind = kindOfPath(pathname);
+      const kind = kindsOfPath.find(([path]) => path.test(pathname))?.[1] ?? "stray";
       const isAccountPage = kind === "sign_in" && searchParams.has("next"); // a sign-in to the server's own pages
-      if (request.method === "OPTIONS" || request.method === "HEAD" || isAccountPage || kind === "other") {
-        return await answer(peer);
-      }
-      if (kind === "unknown") {
-        const response = await answer(peer);
-        if (isLost(request, pathname, response.status)) {
-          const step = {
-            ...baseOf(request, peer, "stray"),
-            outcome: "refused",
-            reason: response.status < 400 ? "page_for_people" : `status_${response.status}`,
-          } as const;
-          note({ ...step, path: shownPath(pathname), ...cameBy(request, server) });
-        }
-        return response;
-      }
-      const isBare = kind === "authorization" && request.method === "GET" && searchParams.size === 0;
+      if (method === "OPTIONS" || method === "HEAD" || isAccountPage || kind === "other") return await answer(peer);
+      const isBare = kind === "authorization" && method === "GET" && searchParams.size === 0;
       const base = { ...baseOf(request, peer, kind), ...isBare ? { sign: "no_query" } : {} };
       let isReported = false;
       const onStep = (reported: ReportedStep): void => {
         isReported = true;
         noteReported(base, reported);
       };
-      const response = await answer({ address: peer.address, onStep });
+      const response = await answer(kind === "stray" ? peer : { address: peer.address, onStep });
       const { status } = response;
       const isDocument = kind === "resource_metadata" || kind === "server_metadata";
-      const about = isDocument ? { ...cameBy(request, server), path: shownPath(pathname) } : {};
-      if (isDocument && status === 200) {
-        const isClosed = kind === "server_metadata" && !isOpen;
-        note({ ...base, ...about, ...isClosed ? { sign: "registration_closed" } : {} });
-      } else if (status >= 400 && !isReported) {
-        note({ ...base, ...about, outcome: "refused", reason: `status_${status}` });
+      const about = isDocument || kind === "stray" ? { ...cameBy(request, server), path: shownPath(pathname) } : {};
+      const isRefused = kind === "stray" ? isLost(request, pathname, status) : status >= 400 && !isReported;
+      if (isRefused) {
+        const reason = status < 400 ? "page_for_people" : `status_${status}`;
+        note({ ...base, ...about, outcome: "refused", reason });
+      } else if (isDocument && status === 200) {
+        note({ ...base, ...about, ...kind === "server_metadata" && !isOpen ? { sign: "registration_closed" } : {} });
       }
       return response;
     },
@@ -304,22 +281,20 @@ export function createAttemptRecorder(
     noteStranger(
       request: Request,
       peer: Peer,
-      { status, reason: given }: { readonly status: number; readonly reason: string | null },
+      { status, reason }: { readonly status: number; readonly reason: string | null },
     ): void {
-      const reason = given === "not_an_operator_token" ? null : given; // a key of another server
+      const refuse = (kind: StepKind, why: string, more: Partial<NewStep> | null = cameBy(request, server)): void =>
+        note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...more });
       if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
-      const isOther = reason === null && (request.headers.has("authorization") || hasKeyHeader(request));
-      if (status === 401 && reason === null && hasKeyInUrl(request)) {
-        return note({ ...baseOf(request, peer, "reached"), outcome: "refused", reason: "token_in_url" });
+      const isForeignKey = reason === "not_an_operator_token"; // of another server
+      if (reason !== null && !isForeignKey) {
+        return refuse("refused_token", reason, foreignToken(request, reason, server));
       }
-      if (status === 401 && reason === null && !isOther) {
-        const path = request.method === "GET" ? "GET" : null;
-        return note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server), path });
-      }
-      const kind = reason === null ? "reached" : "refused_token";
-      const why = reason ?? (isOther && status === 401 ? "other_scheme" : `status_${status}`);
-      const from = reason === null ? cameBy(request, server) : foreignToken(request, reason, server);
-      note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...from });
+      if (status !== 401) return refuse("reached", `status_${status}`);
+      if (hasKeyInUrl(request)) return refuse("reached", "token_in_url", null);
+      if (request.headers.has("authorization") || hasKeyHeader(request)) return refuse("reached", "other_scheme");
+      const path = request.method === "GET" ? "GET" : null;
+      note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server), path });
     },
     /** A request with a good token that was refused as a whole. */
     noteRefused(caller: Caller, { method, headers }: Pick<Request, "method" | "headers">, status: number): void {

@@ -4,6 +4,7 @@
  */
 import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import {
   type Act,
   ago,
@@ -55,12 +56,11 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
     change: (by: string, form: URLSearchParams) => Promise<void>,
     confirm: string | null = null,
   ): Act => ({
-    done,
+    ...confirm === null ? {} : { confirm },
     forAdministrators: true,
-    confirm: () => confirm,
-    async run({ visitor, form }) {
-      await change(visitor.userId, form);
-      return "done";
+    async run({ by, form }) {
+      await change(by.userId, form);
+      return success(done);
     },
   });
   return {
@@ -103,14 +103,12 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
     download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),
     acts: {
       cancel: {
-        done: "The call was cancelled.",
-        async run({ visitor, form }) {
+        async run({ by, form }) {
           const id = form.get("call") ?? "";
           const call = (await live.view()).find((each) => each.id === id);
-          const mayCancel = call !== undefined && (visitor.isAdministrator || call.person === visitor.userId);
-          return mayCancel && await live.cancel(id, visitor.userId)
-            ? "done"
-            : { problem: "This call has ended already." };
+          const mayCancel = call !== undefined && (by.isAdministrator || call.person === by.userId);
+          const isCancelled = mayCancel && await live.cancel(id, by.userId);
+          return isCancelled ? success("The call was cancelled.") : failure("This call has ended already.");
         },
       },
       pause: switching(
@@ -123,16 +121,15 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
         "let a client call again",
       ),
       stop: {
-        done: "All calls are stopped.",
         forAdministrators: true,
-        confirm: () => "stop all calls of everyone",
-        async run({ visitor }) {
+        confirm: "stop all calls of everyone",
+        async run({ by }) {
           const calls = await live.view();
-          await live.stopAll(visitor.userId);
+          await live.stopAll(by.userId);
           const named = calls.slice(0, stoppedShown).map(({ tool, client }) => `${tool} of ${nameOf(client)}`);
           const more = calls.length > stoppedShown ? ` and ${calls.length - stoppedShown} more` : "";
           const what = calls.length === 0 ? "None was running" : `Running were ${named.join(", ")}${more}`;
-          return { done: `All calls are stopped. ${what}.` };
+          return success(`All calls are stopped. ${what}.`);
         },
       },
       start: switching("Calls run again.", (by) => live.resumeAll(by), "let calls run again"),
@@ -162,32 +159,19 @@ function switchesPart({ switches: { stopped, paused } }: ConsoleSources["live"],
 }
 
 function runningTable(calls: RunningCalls, visit: Visit, nameOf: NameOf): Html {
-  return dataTable({
-    caption: "Running calls, oldest first",
-    columns: ["Client", personColumn(visit), "Tool", "Arguments", "Started", "Actions"],
-    rows: calls.map(({ id, client, person, tool, arguments: given, since }) => [
-      nameOf(client),
-      person,
-      html`<strong>${tool}</strong>`,
-      html`<code>${given}</code>`,
-      ago(since, visit.now),
-      html`<div class="row">${
-        actButton(visit, "activity", "cancel", "Cancel", {
-          values: { call: id },
-          kind: "danger",
-          name: `Cancel ${tool}`,
-        })
-      }${
-        visit.visitor.isAdministrator &&
-        actButton(visit, "activity", "pause", "Pause the client", {
-          values: { client },
-          kind: "danger",
-          name: `Pause the client ${nameOf(client)}`,
-        })
-      }</div>`,
-    ]),
-    whenEmpty: "Nothing is running.",
+  const rows = calls.map(({ id, client, person, tool, arguments: given, since }) => {
+    const cancel = { values: { call: id }, kind: "danger", name: `Cancel ${tool}` } as const;
+    const pause = { values: { client }, kind: "danger", name: `Pause the client ${nameOf(client)}` } as const;
+    const buttons = html`<div class="row">${actButton(visit, "activity", "cancel", "Cancel", cancel)}${
+      visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause the client", pause)
+    }</div>`;
+    return [
+      ...[nameOf(client), person, html`<strong>${tool}</strong>`, html`<code>${given}</code>`],
+      ...[ago(since, visit.now), buttons],
+    ];
   });
+  const columns = ["Client", personColumn(visit), "Tool", "Arguments", "Started", "Actions"];
+  return dataTable("Running calls, oldest first", columns, rows, "Nothing is running.");
 }
 
 /** The filter's fields that the address gives, for links that keep them. */
@@ -249,14 +233,11 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
     ];
   });
   const older = cursor === null ? null : visit.href("activity", { ...given(visit), cursor });
-  return html`${
-    dataTable({
-      caption: "What was done, newest first",
-      columns: ["Time", personColumn(visit), "Client", "Tool", "File or record", "Outcome", { number: "Duration" }],
-      rows,
-      whenEmpty: cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.",
-    })
-  }${older !== null && html`<p><a href="${older}">Older lines</a></p>`}`;
+  const columns = ["Time", personColumn(visit), "Client", "Tool", "File or record", "Outcome", "#Duration"];
+  const whenEmpty = cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.";
+  return html`${dataTable("What was done, newest first", columns, rows, whenEmpty)}${
+    older !== null && html`<p><a href="${older}">Older lines</a></p>`
+  }`;
 }
 
 /** When, and in it what finds the call in the log and in traces. */

@@ -23,7 +23,7 @@ import {
   workspaceOf,
 } from "../../files/mod.ts";
 import { actButton } from "./frame.ts";
-import { type Act, ago, type ConsoleSources, differenceBlock, doneOr, type Section } from "./section.ts";
+import { type ActVisit, ago, type ConsoleSources, differenceBlock, type Section } from "./section.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
@@ -54,15 +54,14 @@ export function createChanges(
       return found && (found.change.undoneBy === null ? "kept" : "undone");
     },
     /** Undoes the change that a form names; what became of it, in words. */
-    async undo({ visitor, address, form }: Parameters<Act["run"]>[0]): Promise<Result<string, string>> {
-      const { userId } = visitor;
-      const missing = missingScope(visitor, "files:write");
+    async undo({ by, form }: ActVisit): Promise<Result<string, string>> {
+      const missing = missingScope(by, "files:write");
       if (missing !== null) return failure(missing);
-      const found = await find(form.get("id") ?? "", whoseOf(visitor, form));
+      const found = await find(form.get("id") ?? "", whoseOf(by, form));
       if (found === null) return failure("This change is no longer kept.");
       const { change, workspace: { trash } } = found;
       let made: string | null = null;
-      const workspace = found.workspace.begin(authorOf(userId), (own) => {
+      const workspace = found.workspace.begin(authorOf(by.userId), (own) => {
         made = own;
       });
       if (workspace.trash === null) return failure("This server does not keep changes.");
@@ -70,7 +69,7 @@ export function createChanges(
       if (!undone.ok) return failure(undoWords(change, undone.error));
       await trash.noteUndone(change.id, made ?? "");
       const what = undone.value.map(showName).join(", ");
-      log.write("audit", "change_undone", { user: userId, address, outcome: "ok", what });
+      log.write("audit", "change_undone", { user: by.userId, address: by.address, outcome: "ok", what });
       return success(`Undid ${change.by?.tool} of ${what}.`);
     },
   };
@@ -119,11 +118,8 @@ export function changeSection(
     },
     acts: {
       undo: {
-        done: "The change was undone.",
-        async run(visit) {
-          const { visitor, form } = visit;
-          return doneOr(await undo(visit), { id: form.get("id") ?? "", person: whoseOf(visitor, form) });
-        },
+        run: undo,
+        view: ({ form, by }) => ({ id: form.get("id") ?? "", person: whoseOf(by, form) }),
       },
     },
   };

@@ -9,6 +9,7 @@ import {
   type Vouching,
 } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import type { Usage } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
 import {
@@ -76,49 +77,37 @@ export function connectionsSection(
     },
     acts: {
       end: {
-        done: "Access removed.",
-        async run({ visitor, form, address }) {
-          const what = { grant: form.get("grant"), token: form.get("token") };
-          return await administration.end(what, { ...visitor, address })
-            ? "done"
-            : { problem: "This application no longer has access." };
+        async run({ by, form }) {
+          const isEnded = await administration.end({ grant: form.get("grant"), token: form.get("token") }, by);
+          return isEnded ? success("Access removed.") : failure("This application no longer has access.");
         },
       },
       approve: {
-        done: "The client was approved.",
         forAdministrators: true,
-        confirm: () => "approve a client",
-        async run({ visitor, form, address }) {
+        confirm: "approve a client",
+        async run({ by, form }) {
           const approval = { id: form.get("client") ?? "", scope: form.getAll("scope").join(" ") };
-          const approved = await administration.approveClient(approval, { ...visitor, address });
-          if (approved.ok) return "done";
-          const isGone = approved.error.field === "id";
-          return { problem: isGone ? notWaiting : "Choose at least one scope for the client." };
+          const approved = await administration.approveClient(approval, by);
+          if (approved.ok) return success("The client was approved.");
+          return failure(approved.error.field === "id" ? notWaiting : "Choose at least one scope for the client.");
         },
       },
       add: {
-        done: "The application was added.",
         forAdministrators: true,
-        confirm: () => "add an application",
-        async run({ visitor, form, address }) {
+        confirm: "add an application",
+        async run({ by, form }) {
           const [name, callback] = ["name", "callback"].map((field) => (form.get(field) ?? "").trim());
-          const added = await administration.addApplication(name ?? "", callback ?? "", { ...visitor, address });
-          if (added.ok) {
-            return { done: `${added.value.client.name} was added. Its client ID: ${added.value.client.id}` };
-          }
-          return { problem: added.error.field === "name" ? "Enter a name." : `This callback ${added.error.message}.` };
+          const added = await administration.addApplication(name ?? "", callback ?? "", by);
+          if (added.ok) return success(`${added.value.client.name} was added. Its client ID: ${added.value.client.id}`);
+          return failure(added.error.field === "name" ? "Enter a name." : `This callback ${added.error.message}.`);
         },
       },
       vouch: {
-        done: "The application was added.",
         forAdministrators: true,
-        confirm: () => "add an application",
-        async run({ visitor, form, address, href }) {
-          const added = await administration.addAssertingClient?.((form.get("application") ?? "").trim(), {
-            ...visitor,
-            address,
-          });
-          if (!added?.ok) return { problem: "Enter a name." };
+        confirm: "add an application",
+        async run({ by, form, href }) {
+          const added = await administration.addAssertingClient?.((form.get("application") ?? "").trim(), by);
+          if (!added?.ok) return failure("Enter a name.");
           const { client, secret } = added.value;
           return html`
             <p><strong>${client.name}</strong> was added. Enter these in the application, and the client ID at the
@@ -129,11 +118,10 @@ export function connectionsSection(
         },
       },
       refuse: {
-        done: "The client was removed.",
         forAdministrators: true,
-        async run({ visitor, form, address }) {
-          const isRemoved = await administration.refuseClient(form.get("client") ?? "", { ...visitor, address });
-          return isRemoved ? "done" : { problem: notWaiting };
+        async run({ by, form }) {
+          const isRemoved = await administration.refuseClient(form.get("client") ?? "", by);
+          return isRemoved ? success("The client was removed.") : failure(notWaiting);
         },
       },
     },
@@ -246,15 +234,8 @@ async function grantsTable(
       endForm(visit, "grant", id, clientName),
     ];
   });
-  const table = dataTable({
-    caption: "Most recently used first",
-    columns: [
-      ...["Client", personColumn(visit), "Scopes", "Allowed", "Last used"],
-      ...[{ number: "Calls" }, { number: "Errors" }, "Actions"],
-    ],
-    rows,
-    whenEmpty: "No client has access.",
-  });
+  const columns = ["Client", personColumn(visit), "Scopes", "Allowed", "Last used", "#Calls", "#Errors", "Actions"];
+  const table = dataTable("Most recently used first", columns, rows, "No client has access.");
   const rest = isCut &&
     html`<p class="quiet">Not all are shown. Choose a person under People to see all of theirs.</p>`;
   return html`${table}${next}${rest}`;
@@ -295,16 +276,9 @@ function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, v
       endForm(visit, "token", id, name),
     ];
   });
-  const table = dataTable({
-    caption: "Newest first",
-    columns: [
-      ...["Token", personColumn(visit), "Scopes", "Created", "Expires", "Last used"],
-      ...[{ number: "Calls" }, "Actions"],
-    ],
-    rows,
-    whenEmpty: withCode("None. Create one with `portcullis token create`."),
-  });
-  return html`${table}${next}`;
+  const columns = ["Token", personColumn(visit), "Scopes", "Created", "Expires", "Last used", "#Calls", "Actions"];
+  const whenEmpty = withCode("None. Create one with `portcullis token create`.");
+  return html`${dataTable("Newest first", columns, rows, whenEmpty)}${next}`;
 }
 
 /** The visitor's own account at ServiceNow, and where to link one. */
@@ -321,18 +295,14 @@ async function ownAccount({ linkPath, health }: ServicenowAccounts, { visitor }:
 
 /** Everyone's accounts there: since when, last used, and what ended a link. */
 function linksTable(origin: string, links: readonly LinkHealth[], visit: Visit): Html {
-  const table = dataTable({
-    caption: "One row a person. “Last used” is when the link was last renewed, which use does about every half hour.",
-    columns: [personColumn(visit), "Account", "State", "Linked", "Last used"],
-    rows: links.map((link) => [
-      link.subject,
-      accountName(link),
-      stateCell(link, visit),
-      ago(link.linkedAt, visit.now),
-      link.state === "linked" ? ago(link.renewedAt, visit.now) : "",
-    ]),
-    whenEmpty: "No one has linked an account.",
-  });
+  const rows = links.map((link) => [
+    ...[link.subject, accountName(link), stateCell(link, visit), ago(link.linkedAt, visit.now)],
+    link.state === "linked" ? ago(link.renewedAt, visit.now) : "",
+  ]);
+  const caption =
+    "One row a person. “Last used” is when the link was last renewed, which use does about every half hour.";
+  const columns = [personColumn(visit), "Account", "State", "Linked", "Last used"];
+  const table = dataTable(caption, columns, rows, "No one has linked an account.");
   return html`<h2>Accounts at ${new URL(origin).host}</h2>${table}`;
 }
 

@@ -188,8 +188,7 @@ export function createConsole(options: ConsoleOptions) {
   const streams = createPageStreams();
   const rendering = createSharedRendering();
   const pathOf = (name: string): string => `${base}/console${name === "" ? "" : `/${name}`}`;
-  const markOf = (visitor: Visitor, act: string, words: string): string =>
-    secrets.authenticate("console-done", `${visitor.csrf} ${act} ${words}`);
+  const markOf = ({ csrf }: Visitor, done: string): string => secrets.authenticate("console-done", `${csrf} ${done}`);
   const visitOf = (visitor: Visitor, query: URLSearchParams): Visit => ({
     visitor,
     query,
@@ -208,7 +207,7 @@ export function createConsole(options: ConsoleOptions) {
     page: { body: Html; problem?: string; done?: string; status?: number; cookies?: readonly string[]; alone?: true },
   ): Promise<Response> => {
     const { body, problem, done, alone, ...sent } = page;
-    const events = new URLSearchParams([...visit.query].filter(([name]) => name !== "done" && name !== "what"));
+    const events = new URLSearchParams([...visit.query].filter(([name]) => name !== "done" && name !== "mark"));
     events.set("section", section.name);
     return consolePage({
       section,
@@ -234,12 +233,9 @@ export function createConsole(options: ConsoleOptions) {
   };
 
   const show = async (section: Section, visit: Visit): Promise<Response> => {
-    const [name = "", mark = ""] = (visit.query.get("done") ?? "").split(".");
-    const act = section.acts?.[name];
-    const words = visit.query.get("what") ?? "";
-    const isDone = act !== undefined && equalInConstantTime(mark, markOf(visit.visitor, name, words));
-    const body = await bodyOf(section, visit);
-    return framed(section, visit, { body, ...(isDone ? { done: words === "" ? act.done : words } : {}) });
+    const done = visit.query.get("done") ?? "";
+    const isDone = equalInConstantTime(visit.query.get("mark") ?? "", markOf(visit.visitor, done));
+    return framed(section, visit, { body: await bodyOf(section, visit), ...isDone ? { done } : {} });
   };
 
   const refuse = (section: Section, visit: Visit, words: string): Promise<Response> =>
@@ -271,27 +267,25 @@ export function createConsole(options: ConsoleOptions) {
     return await framed(section, visit, { body, status: outcome?.error.status ?? 200, alone: true });
   };
 
-  const perform = async (section: Section, act: Act, name: string, posted: Posted): Promise<Response> => {
+  const perform = async (section: Section, act: Act, posted: Posted): Promise<Response> => {
     const { visitor, form, peer } = posted;
-    const visit = visitOf(visitor, new URLSearchParams());
+    const visit = { ...visitOf(visitor, new URLSearchParams()), form, by: { ...visitor, address: peer.address } };
     if (!mayOpen(visitor)(act)) return await refuse(section, visit, "Only the owner and administrators may do that.");
-    const words = act.confirm?.(form) ?? null;
+    const words = typeof act.confirm === "function" ? act.confirm(form) : act.confirm ?? null;
     const confirmation = words === null ? { cookies: [] } : await confirmed(section, visit, words, posted);
     if (confirmation instanceof Response) return confirmation;
     const { cookies } = confirmation;
-    const outcome = await act.run({ ...visit, form, address: peer.address });
-    if (outcome === "done" || "done" in outcome) {
-      const what = outcome === "done" ? "" : outcome.done.slice(0, maxDoneCharacters).toWellFormed();
+    const outcome = await act.run(visit);
+    if (!("ok" in outcome)) return await framed(section, visit, { body: outcome, cookies, alone: true });
+    if (outcome.ok) {
+      const done = outcome.value.slice(0, maxDoneCharacters).toWellFormed();
       // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
-      const done = `${name}.${markOf(visitor, name, what)}`;
-      const view = outcome === "done" ? {} : outcome.view;
-      return seeOther(visit.href(section.name, { ...view, done, ...what === "" ? {} : { what } }), cookies);
+      return seeOther(visit.href(section.name, { ...act.view?.(visit), done, mark: markOf(visitor, done) }), cookies);
     }
-    if (!("problem" in outcome)) return await framed(section, visit, { body: outcome, cookies, alone: true });
     // With what was posted, so that nothing has to be typed again.
     const query = new URLSearchParams([...form].filter(([field]) => field !== "csrf" && field !== "passphrase"));
     const body = await bodyOf(section, { ...visit, query });
-    return await framed(section, visit, { body, problem: outcome.problem, status: 422, cookies });
+    return await framed(section, visit, { body, problem: outcome.error, status: 422, cookies });
   };
 
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {
@@ -305,7 +299,7 @@ export function createConsole(options: ConsoleOptions) {
       if (act === undefined || !mayOpen(visitor)(section)) {
         return await refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
       }
-      return await perform(section, act, name, { request, peer, visitor, form });
+      return await perform(section, act, { request, peer, visitor, form });
     }
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD, POST" } });

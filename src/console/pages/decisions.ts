@@ -1,6 +1,7 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
 import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
@@ -39,20 +40,19 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
       decide: {
         confirm: (form) =>
           form.get("decision") === "approve" && extentOf(form) !== "once" ? "approve more than this call" : null,
-        done: "Decided.",
-        async run({ visitor, form, address }) {
-          const call = (await decisions.waiting(visitor)).find(({ id }) => id === form.get("call"));
+        async run({ by, form }) {
+          const call = (await decisions.waiting(by)).find(({ id }) => id === form.get("call"));
           const decided = await decisions.decide({
             id: form.get("call") ?? "",
             effectDigest: form.get("effect") ?? "",
             approves: form.get("decision") === "approve",
             extent: extentOf(form),
             word: form.get("word") ?? "",
-          }, { ...visitor, address });
-          if (decided !== "decided") return { problem: problemWords[decided] };
+          }, by);
+          if (decided !== "decided") return failure(problemWords[decided]);
           const places = call === undefined || call.places.length === 0 ? "" : ` on ${call.places.join(", ")}`;
           const did = form.get("decision") === "approve" ? "Approved" : "Denied";
-          return { done: `${did}: ${call?.tool ?? "a call"}${places}` };
+          return success(`${did}: ${call?.tool ?? "a call"}${places}`);
         },
       },
     },

@@ -1,20 +1,38 @@
 /** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
 import * as z from "zod";
-import { type Change, readName, showName, showText, toSize, type Workspace } from "../../files/mod.ts";
+import {
+  type Change,
+  differenceOf,
+  inStoredForm,
+  loadDownload,
+  parseDirectoryPath,
+  readName,
+  refusalWords,
+  showExactly,
+  showName,
+  showText,
+  toSize,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceRefusal,
+} from "../../files/mod.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
-import type { Changes } from "./changes.ts";
+import type { Visitor } from "../../oauth/mod.ts";
+import { quietly } from "../approvals/gate.ts";
+import { ruleWords } from "../approvals/rule.ts";
+import { authorOf, type Changes, missingScope, personOf, textOf } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import { type createOwnFiles, maySee, type OpenedPath, sentence } from "./own_files.ts";
 import {
+  type ActVisit,
   ago,
+  type ConsoleSources,
   dataTable,
   differenceBlock,
-  doneOr,
   personColumn,
   type Section,
-  textField,
   type Visit,
 } from "./section.ts";
 
@@ -30,6 +48,11 @@ const maxJudged = 200;
 const maxPathCharacters = 4_096;
 const maxLine = 1_000_000_000;
 const maxWordsCharacters = 200;
+/** Of a download, and of a version that is put back. */
+const pieceBytes = 262_144;
+/** Then a tool answers with what it has. */
+const patienceMs = 10_000;
+const notKept = "This version is no longer kept.";
 
 /** What the pages read of the answers of `file_read` and `file_search`. */
 const answer = z.lazy(() =>
@@ -49,7 +72,7 @@ function answerIn(outcome: ToolOutcome): z.output<typeof answer> {
 
 /** The section; `namesOf` gives what clients are called, by id. */
 export function filesSection(
-  files: ReturnType<typeof createOwnFiles>,
+  files: OwnFiles,
   changes: Changes,
   namesOf: (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>,
 ): Section {
@@ -60,29 +83,21 @@ export function filesSection(
     const here = path || "Workspace";
     const link = (words: string, more: Readonly<Record<string, string>> = {}, kind = ""): Html =>
       html`<a href="${visit.href(name, { path, ...more })}" class="${kind}">${words}</a>`;
-    const form = (field: Html, words: string): Html =>
-      html`
-        <form method="get" action="${visit.href(name)}" class="row"><input type="hidden" name="path" value="${path}">
-          ${field}<button type="submit" class="small">${words}</button></form>
-      `;
-    const changeCell = ({ change, person, version, isUndone }: PastChange): Html => {
-      const whose = { id: change, person: person ?? "" };
-      const undo = () => actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
-      return html`
-        <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
-          ${version && link("Version before", { version })}
-          ${isUndone ? html`<span class="badge">undone</span>` : undo()}</div>
-      `;
-    };
     return {
       frame(page: Html, words: string): Html {
         const names = path.split("/").filter((each) => each !== "");
         const above = names.map((each, index) => [" / ", link(each, { path: names.slice(0, index + 1).join("/") })]);
-        const search = html`<div><input type="text" name="find" value="${words}" maxlength="${maxWordsCharacters}"
-          aria-label="Search files" placeholder="Search files" autocomplete="off"></div>`;
-        return html`<div class="path"><p>${link("Workspace", { path: "" })}${above}</p>${
-          form(search, "Search")
-        }</div>${page}`;
+        return html`
+          <div class="path">
+            <p>${link("Workspace", { path: "" })}${above}</p>
+            <form method="get" action="${visit.href(
+              name,
+            )}" class="row"><input type="hidden" name="path" value="${path}">
+            <div><input type="text" name="find" value="${words}" maxlength="${maxWordsCharacters}"
+              aria-label="Search files" placeholder="Search files" autocomplete="off"></div>
+            <button type="submit" class="small">Search</button></form>
+          </div>${page}
+        `;
       },
       async file({ info }: OpenedPath): Promise<Html> {
         if (!info.ok) return html`${refusal(sentence(info.error))}<p>${link("History", { view: "history" })}</p>`;
@@ -92,16 +107,12 @@ export function filesSection(
         files.note(viewed, visitor, path);
         const { sizeBytes, modifiedAt } = info.value;
         const { next_cursor: next, document } = answerIn(outcome);
-        const more = () =>
-          html`
-            <p>${link("Next lines", { cursor: next ?? "" })}</p>
-            ${form(textField("line", "Line", "", 12), "Go to line")}
-          `;
         return html`
           <p class="quiet">${sizeWords(sizeBytes)}, changed ${ago(modifiedAt, visit.now)}${document &&
             `. ${showText(document)}`}</p>
           <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
-          ${contentOf(outcome, path)}${next !== undefined && more()}
+          ${contentOf(outcome, path)}
+          ${next !== undefined && html`<p>${link("Next lines", { cursor: next })}</p>`}
         `;
       },
       async directory(opened: OpenedPath): Promise<Html> {
@@ -119,11 +130,10 @@ export function filesSection(
             modifiedAt === undefined ? null : ago(modifiedAt, visit.now),
           ];
         });
-        const columns = ["Name", { number: "Size" }, "Modified"];
-        const whenEmpty = "There are no files here.";
+        const columns = ["Name", "#Size", "Modified"];
         const more = hasMore ? [link("More", { after: showName(entries.at(-1)?.name ?? "") }), " · "] : null;
         return html`
-          <div class="titled entries">${dataTable({ caption: here, columns, rows, whenEmpty })}</div>
+          <div class="titled entries">${dataTable(here, columns, rows, "There are no files here.")}</div>
           <p>${more}${link("History", { view: "history" })}</p>
         `;
       },
@@ -141,33 +151,40 @@ export function filesSection(
           const place = line === 0 ? {} : { line: String(line) };
           return [link(shown, { path: shown, ...place }), line || null, html`<code>${showText(text)}</code>`];
         });
-        const columns = ["File", { number: "Line" }, "Text"];
+        const columns = ["File", "#Line", "Text"];
         const whenEmpty = next === undefined ? "No matches." : "No matches so far.";
         return html`
-          <div class="titled entries">${dataTable({ caption: `Found in ${here}`, columns, rows, whenEmpty })}</div>
+          <div class="titled entries">${dataTable(`Found in ${here}`, columns, rows, whenEmpty)}</div>
           ${next !== undefined && html`<p>${link("More", { find: words, cursor: next })}</p>`}
         `;
       },
       /** Kept changes: everyone's for administrators. */
       async history({ path: { text: own }, workspace, isDirectory }: OpenedPath): Promise<Html> {
-        const kept: PastChange[] = [];
+        const kept = [];
         let judged = 0;
         for await (const each of changesOf(workspace, own)) {
-          if (!maySee(visitor, each.person)) continue;
+          if (!maySee(visitor, each.by?.subject)) continue;
           if (await files.ruledOut(visitor, "file_read", each.path) === null) kept.push(each);
           if (kept.length === rowsOfHistory || ++judged === maxJudged) break;
         }
-        const names = await namesOf([...new Set(kept.flatMap(({ client }) => client ?? []))]);
-        const rows = kept.map((each) => [
-          ago(each.time, visit.now),
-          each.person,
-          names.get(each.client ?? "") ?? null,
-          each.did,
-          link(showName(each.path), { path: showName(each.path), view: "history" }),
-          changeCell(each),
-        ]);
+        const names = await namesOf([...new Set(kept.flatMap(({ by }) => by?.clientId ?? []))]);
+        const rows = kept.map(({ id, at, by, path: shownPath, did, version, isUndone }) => {
+          const whose = { id, person: by?.subject ?? "" };
+          const undo = { values: { ...whose, path }, kind: "plain" } as const;
+          return [
+            ...[ago(at, visit.now), whose.person, names.get(by?.clientId ?? "") ?? null, did],
+            link(showName(shownPath), { path: showName(shownPath), view: "history" }),
+            html`
+              <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
+                ${version && link("Version before", { version })}
+                ${isUndone
+                  ? html`<span class="badge">undone</span>`
+                  : actButton(visit, name, "undo", "Undo", undo)}</div>
+            `,
+          ];
+        });
         const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
-        const table = dataTable({ caption: `History of ${here}`, columns, rows, whenEmpty: "No change is kept." });
+        const table = dataTable(`History of ${here}`, columns, rows, "No change is kept.");
         const calls = html`<p><a href="${visit.href("activity", { target: own })}">All calls</a></p>`;
         return html`${table}${!isDirectory && calls}`;
       },
@@ -212,22 +229,13 @@ export function filesSection(
       return sent.ok ? sent.value : seeOther(visit.href(name, { path })); // which says why
     },
     acts: {
-      undo: {
-        done: "The change was undone.",
-        run: async (visit) => doneOr(await changes.undo(visit), historyOf(visit.form)),
-      },
-      restore: {
-        done: "The version was restored.",
-        async run({ visitor, address, form }) {
-          const version = form.get("version") ?? "";
-          return doneOr(await files.restore({ ...visitor, address }, pathOf(form), version), historyOf(form));
-        },
-      },
+      undo: { run: changes.undo, view: historyOf },
+      restore: { run: ({ by, form }) => files.restore(by, pathOf(form), form.get("version") ?? ""), view: historyOf },
     },
   };
 }
 
-function historyOf(form: URLSearchParams) {
+function historyOf({ form }: ActVisit) {
   return { path: pathOf(form), view: "history" };
 }
 
@@ -262,23 +270,11 @@ function contentOf(outcome: ToolOutcome, path: string): Html {
   return html`<ol class="text" start="${first}">${lines}</ol>`;
 }
 
-interface PastChange {
-  readonly time: number;
-  readonly change: string;
-  readonly person: string | null;
-  readonly client: string | null;
-  readonly path: string;
-  readonly did: string;
-  /** Names the content before, where that is kept. */
-  readonly version: string | null;
-  readonly isUndone: boolean;
-}
-
 /** The kept changes of a file by the names that it had, or of all that is below a directory; the newest first. */
-async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<PastChange> {
+async function* changesOf({ trash }: Workspace, path: string) {
   let own = path;
   let lookedAt = 0;
-  for await (const { id, at: time, by, steps, undoneBy } of trash?.changes() ?? []) {
+  for await (const { id, at, by, steps, undoneBy } of trash?.changes() ?? []) {
     if (trash === null || ++lookedAt > maxLookedAt) return;
     await nextTurn();
     const about = steps.map(({ step }) => step).filter((step) => isWithin(step.path, own) || isWithin(own, step.path));
@@ -287,9 +283,10 @@ async function* changesOf({ trash }: Workspace, path: string): AsyncGenerator<Pa
     const before = steps.find(({ step }) => step.path === own && "kept" in step && step.kept?.kind === "file");
     const holds = before !== undefined && await trash.holds({ change: id, number: before.number });
     yield {
-      ...{ time, change: id, person: by?.subject ?? null, client: by?.clientId ?? null },
+      ...{ id, at, by },
       path: isWithin(first.path, own) ? first.path : own,
       did: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
+      /** Names the content before, where that is kept. */
       version: holds ? `${id}.${before.number}` : null,
       isUndone: undoneBy !== null,
     };
@@ -307,4 +304,130 @@ function didOf(step: Change["steps"][number]["step"]): string {
   if (step.op === "move") return `moved from ${showName(step.from)}`;
   if (step.op !== "put") return step.op === "remove" ? "deleted" : "new directory";
   return step.created ? "created" : step.passages === undefined ? "replaced" : "edited";
+}
+
+// The visitor's own workspace: through its port and the tools, by the rules that hold for calls.
+
+/** A path that may be looked at. */
+type OpenedPath = Extract<Awaited<ReturnType<OwnFiles["open"]>>, { readonly ok: true }>["value"];
+type OwnFiles = ReturnType<typeof createOwnFiles>;
+
+/** What refuses does so in words for the page, and before anything is said of what is there. */
+export function createOwnFiles(
+  { workspace: source, tools, judge, log }: Pick<ConsoleSources, "workspace" | "tools" | "judge" | "log">,
+) {
+  /**
+   * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
+   * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
+   */
+  const ruledOut = async (visitor: Visitor, tool: string, path: string): Promise<string | null> => {
+    const missing = missingScope(visitor, tool === "file_write" ? "files:write" : "files:read");
+    if (missing !== null) return missing;
+    const isBelow = (place: string) => path === "" ? place !== "" : place.startsWith(`${path}/`);
+    const counts = ({ place = "" }) => tool !== "file_list" || !isBelow(place);
+    const rule = await judge(personOf(visitor.userId), tool, path, counts);
+    if (rule === null || rule.verdict === "allow") return null;
+    if (rule.verdict === "ask" && (visitor.isAdministrator || rule.approver !== "administrator")) return null;
+    return `A rule stands against this. ${visitor.isAdministrator ? ruleWords(rule) : ""}`;
+  };
+  const open = async (visitor: Visitor, written: string, tool?: string) => {
+    const parsed = parseDirectoryPath(written);
+    if (!parsed.ok) return failure("There is no such file or directory.");
+    const workspace = workspaceOf(source, personOf(visitor.userId));
+    const path = await inStoredForm(workspace, parsed.value);
+    const info = await workspace.stat(path);
+    const isDirectory = info.ok && info.value.kind === "directory";
+    const words = await ruledOut(visitor, tool ?? (isDirectory ? "file_list" : "file_read"), path.text);
+    return words === null ? success({ workspace, path, info, isDirectory }) : failure(words);
+  };
+  const note = (event: string, { userId: user }: Visitor, what: string, more: Readonly<Record<string, string>> = {}) =>
+    log.write("audit", event, { user, outcome: "ok", what, ...more });
+  /** What a step of a change has kept, for those who may see the change and read what it was about. */
+  const version = async (visitor: Visitor, written: string, name: string, tool?: string) => {
+    const opened = await open(visitor, written, tool);
+    if (!opened.ok) return opened;
+    const { trash } = opened.value.workspace;
+    const [change = "", number] = name.split(".");
+    const { by = null, steps = [] } = await trash?.find(change) ?? {};
+    const kept = steps.find((each) => `${each.number}` === number);
+    if (trash === null || kept === undefined || !maySee(visitor, by?.subject)) return failure(notKept);
+    const words = await ruledOut(visitor, "file_read", kept.step.path);
+    const item = { change, number: kept.number };
+    const readAt = (offsetBytes: number, lengthBytes = pieceBytes) => trash.read(item, { offsetBytes, lengthBytes });
+    return words === null ? success({ ...opened.value, readAt }) : failure(words);
+  };
+  return {
+    ruledOut,
+    open,
+    note,
+    /** The outcome of a tool without the gate: what it is asked for was opened. */
+    async call(visitor: Visitor, name: string, input: Record<string, unknown>): Promise<ToolOutcome> {
+      const tool = tools.find((each) => each.name === name);
+      if (tool === undefined) throw new TypeError(`The console needs the tool ${name}`);
+      const signal = AbortSignal.timeout(patienceMs);
+      const ask = () => Promise.reject(new TypeError(`${name} asks on a page`));
+      const context = { ...quietly, ask, signal, answerNow: signal, principal: personOf(visitor.userId) };
+      return await tool.run(tool.input.parse(input) as never, context);
+    },
+    /** What restoring the version would change, as a difference; `null` where that cannot be shown. */
+    async compare(visitor: Visitor, written: string, name: string) {
+      const kept = await version(visitor, written, name);
+      if (!kept.ok) return kept;
+      const { workspace, path, info, readAt } = kept.value;
+      const { maxReadBytes } = workspace.limits;
+      const now = info.ok ? await workspace.read(path) : success({ bytes: new Uint8Array() });
+      const then = await readAt(0, maxReadBytes);
+      if (!then.ok) return failure(notKept);
+      const isCut = then.value.byteLength === maxReadBytes;
+      const [before, after] = [now.ok ? await textOf(now.value.bytes) : null, isCut ? null : await textOf(then.value)];
+      return success(before === null || after === null ? null : showExactly(await differenceOf(before, after)));
+    },
+    /** Puts the version in the place of what is there, as a change that can be undone; what was done. */
+    async restore(by: Visitor & { readonly address: string }, written: string, name: string) {
+      const kept = await version(by, written, name, "file_write");
+      if (!kept.ok) return kept;
+      const { workspace, path, readAt } = kept.value;
+      if (!(await readAt(0)).ok) return failure(notKept);
+      const put = await workspace.begin(authorOf(by.userId)).receive(path, piecesOf(readAt));
+      if (!put.ok) return failure(sentence(put.error));
+      note("version_restored", by, showName(path.text), { address: by.address });
+      return success(`Restored ${showName(path.text)}.`);
+    },
+    /** The file as an attachment; `isStill` is asked before each piece. */
+    async download(visitor: Visitor, written: string, isStill: () => Promise<boolean>) {
+      const opened = await open(visitor, written, "file_read");
+      if (!opened.ok) return opened;
+      const { workspace, path } = opened.value;
+      const first = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
+      if (!first.ok) return failure(sentence(first.error));
+      const { attachmentHeaders } = await loadDownload();
+      note("file_downloaded", visitor, showName(path.text));
+      const pieces = piecesOf(async (offsetBytes) => {
+        const part = await isStill() ? await workspace.read(path, { offsetBytes, lengthBytes: pieceBytes }) : null;
+        return part?.ok && part.value.version === first.value.version ? success(part.value.bytes) : failure(part);
+      });
+      const headers = { ...attachmentHeaders(path.text), "content-length": String(first.value.sizeBytes) };
+      return success(new Response(ReadableStream.from(pieces), { headers }));
+    },
+  };
+}
+
+/** Throws where a piece cannot be read: what takes the pieces then keeps none of them for the whole. */
+async function* piecesOf(readAt: (offsetBytes: number) => Promise<Result<Uint8Array, unknown>>) {
+  for (let offset = 0, length = pieceBytes; length === pieceBytes; offset += length) {
+    const piece = await readAt(offset);
+    if (!piece.ok) throw new Error("a file or a version was changed while it was read, or its reader signed out");
+    length = piece.value.byteLength;
+    yield piece.value;
+  }
+}
+
+/** Others' changes are for administrators, as in the audit. */
+function maySee({ isAdministrator, userId }: Visitor, person: string | null | undefined): boolean {
+  return isAdministrator || person === userId;
+}
+
+function sentence(refusal: WorkspaceRefusal): string {
+  const words = refusalWords(refusal);
+  return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
 }

@@ -119,12 +119,10 @@ function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): Over
   return async (visit) => {
     const all = (await connected()).filter(isSeenBy(visit));
     if (all.length === 0) return html``;
-    const table = dataTable({
-      caption: "Clients that called a tool in the last five minutes",
-      columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
-      rows: all.slice(0, clientsShown)
-        .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]),
-    });
+    const rows = all.slice(0, clientsShown)
+      .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]);
+    const columns = ["Client", personColumn(visit), "#Calls", "Last"];
+    const table = dataTable("Clients that called a tool in the last five minutes", columns, rows);
     const more = all.length - clientsShown;
     return html`<h2>Agents, last five minutes</h2>${table}${
       more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`
@@ -157,7 +155,7 @@ export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateO
       ];
     });
     const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];
-    const table = dataTable({ caption: "The last changes", columns, rows: await Promise.all(rows) });
+    const table = dataTable("The last changes", columns, await Promise.all(rows));
     return html`<h2>Last changes</h2>${table}`;
   };
 }
@@ -265,16 +263,7 @@ function picture(hours: readonly Hour[], series: readonly Series[], total: numbe
 function numbers(hours: readonly Hour[], series: readonly Series[]): Html {
   const rows = hours.filter(({ all }) => all > 0)
     .map(({ hour, all, failed, counts }) => [timeOfDay(hour), ...counts, all, failed]);
-  return html`<details id="numbers"><summary>Calls by hour</summary>${
-    dataTable({
-      caption: "Calls by hour and client",
-      columns: [
-        "Hour",
-        ...series.map(({ name, count }) => count === 0 ? null : { number: name }),
-        { number: "All" },
-        { number: "Failed" },
-      ],
-      rows,
-    })
-  }</details>`;
+  const named = series.map(({ name, count }) => count === 0 ? null : `#${name}`);
+  const table = dataTable("Calls by hour and client", ["Hour", ...named, "#All", "#Failed"], rows);
+  return html`<details id="numbers"><summary>Calls by hour</summary>${table}</details>`;
 }

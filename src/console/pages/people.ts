@@ -1,6 +1,7 @@
 /** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
 import { type Administration, ownerId, type UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import { actButton, actFields } from "./frame.ts";
 import { type Act, ago, dataTable, pageOf, type Section, textField, type Visit } from "./section.ts";
 
@@ -20,32 +21,25 @@ export function peopleSection(
   },
 ): Section {
   const changing = (change: UserChange, words: string, done: string): Act => ({
-    done,
-    forAdministrators: true,
     confirm: (form) => `${words} ${named(form)}`,
-    async run({ form, visitor, address }) {
+    async run({ form, by }) {
       const name = named(form);
-      if (name === ownerId || name === visitor.userId) {
-        return { problem: "That cannot be done to yourself, or to the owner." };
-      }
-      if ((change === "promote" || change === "demote") && visitor.userId !== ownerId) {
-        return { problem: "Only the owner names administrators." };
-      }
-      const changed = await administration.change(name, change, { ...visitor, address });
-      return changed.ok ? "done" : { problem: changed.error.message };
+      if (name === ownerId || name === by.userId) return failure("That cannot be done to yourself, or to the owner.");
+      const isOwners = change === "promote" || change === "demote";
+      if (isOwners && by.userId !== ownerId) return failure("Only the owner names administrators.");
+      const changed = await administration.change(name, change, by);
+      return changed.ok ? success(done) : failure(changed.error.message);
     },
   });
   const inviting = (kind: "new" | "reset"): Act => ({
-    done: "The link was made.",
-    forAdministrators: true,
     confirm: (form) => kind === "new" ? `invite ${named(form)}` : `reset the passphrase of ${named(form)}`,
-    async run({ form, visitor, address, href }) {
+    async run({ form, by, href }) {
       const userId = named(form).trim().toLowerCase();
       if (kind === "reset" && userId === ownerId) {
-        return { problem: "The owner's passphrase is reset with `portcullis users reset owner`." };
+        return failure("The owner's passphrase is reset with `portcullis users reset owner`.");
       }
-      const link = await administration.invite({ userId, kind }, { ...visitor, address });
-      if (!link.ok) return { problem: link.error.message };
+      const link = await administration.invite({ userId, kind }, by);
+      if (!link.ok) return failure(link.error.message);
       return html`
         <p>Give this link to <strong>${userId}</strong>. It is shown once, works once, and ends in three days.
           The holder chooses the passphrase.</p>
@@ -73,12 +67,7 @@ export function peopleSection(
         actionsFor(user, visit, signInIsElsewhere),
       ]);
       return html`
-        ${dataTable({
-          caption: "People who may sign in",
-          columns: ["Person", "State", "Since", "Actions"],
-          rows,
-          whenEmpty: "No one yet.",
-        })}
+        ${dataTable("People who may sign in", ["Person", "State", "Since", "Actions"], rows, "No one yet.")}
         ${next}
         ${!signInIsElsewhere && inviteForm(visit)}
         ${!signInIsElsewhere && pendingTable(await administration.invitations(), visit)}
@@ -88,12 +77,11 @@ export function peopleSection(
       invite: inviting("new"),
       reset: inviting("reset"),
       withdraw: {
-        done: "The link was withdrawn.",
-        forAdministrators: true,
-        async run({ form, visitor, address }) {
-          return await administration.withdraw(form.get("invitation") ?? "", { ...visitor, address })
-            ? "done"
-            : { problem: "This link was used or withdrawn already, or has expired." };
+        async run({ form, by }) {
+          const isWithdrawn = await administration.withdraw(form.get("invitation") ?? "", by);
+          return isWithdrawn
+            ? success("The link was withdrawn.")
+            : failure("This link was used or withdrawn already, or has expired.");
         },
       },
       disable: changing(
@@ -163,16 +151,13 @@ type Pending = Awaited<ReturnType<Administration["invitations"]>>;
 
 function pendingTable(pending: Pending, visit: Visit): Html | null {
   if (pending.length === 0) return null;
-  return html`<h2>Pending invitations</h2>${
-    dataTable({
-      caption: "Links that have not been used",
-      columns: ["Person", "For", "From", "Expires", "Actions"],
-      rows: pending.map(({ id, userId, kind, by, expiresAt }) => [
-        ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
-        actButton(visit, "people", "withdraw", "Withdraw", {
-          ...{ values: { invitation: id }, kind: "plain", name: `Withdraw the link of ${userId}` },
-        }),
-      ]),
-    })
-  }`;
+  const rows = pending.map(({ id, userId, kind, by, expiresAt }) => {
+    const options = { values: { invitation: id }, kind: "plain", name: `Withdraw the link of ${userId}` } as const;
+    return [
+      ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
+      actButton(visit, "people", "withdraw", "Withdraw", options),
+    ];
+  });
+  const columns = ["Person", "For", "From", "Expires", "Actions"];
+  return html`<h2>Pending invitations</h2>${dataTable("Links that have not been used", columns, rows)}`;
 }

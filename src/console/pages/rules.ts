@@ -10,6 +10,7 @@ import {
   type Verdict,
 } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
 import { actButton, actFields } from "./frame.ts";
 import {
@@ -47,12 +48,10 @@ export function rulesSection(
     done: string,
     change: (all: readonly Rule[], form: URLSearchParams) => readonly Rule[] | null,
   ): Act => ({
-    done,
-    confirm: () => "change the rules",
-    async run({ form, visitor, address }) {
-      return await rules.change((all) => change(all, form), { ...visitor, address })
-        ? "done"
-        : { problem: "This rule is no longer there, or there are too many." };
+    confirm: "change the rules",
+    async run({ form, by }) {
+      const isChanged = await rules.change((all) => change(all, form), by);
+      return isChanged ? success(done) : failure("This rule is no longer there, or there are too many.");
     },
   });
   return {
@@ -82,12 +81,11 @@ export function rulesSection(
       ),
       remove: changing("The rule was removed.", (all, form) => without(all, form.get("rule"))),
       add: {
-        done: "The rule was added.",
-        confirm: () => "change the rules",
+        confirm: "change the rules",
         async run(visit) {
-          const { form, visitor, address, now, href } = visit;
+          const { form, by, now, href } = visit;
           const rule = ruleFrom(form, tools, await clients());
-          if (typeof rule === "string") return { problem: rule };
+          if (typeof rule === "string") return failure(rule);
           if (form.get("trial") !== null) {
             const calls = await recentCalls();
             const changed = calls.filter((call) =>
@@ -101,9 +99,10 @@ export function rulesSection(
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
           }
-          return await rules.change((all) => [rule, ...all], { ...visitor, address })
-            ? "done"
-            : { problem: `There are ${maxRules} rules already. Remove one first.` };
+          const isAdded = await rules.change((all) => [rule, ...all], by);
+          return isAdded
+            ? success("The rule was added.")
+            : failure(`There are ${maxRules} rules already. Remove one first.`);
         },
       },
     },

@@ -27,35 +27,22 @@ export interface Visit {
 }
 
 /** A posted form of a section. */
-interface ActVisit extends Visit {
+export interface ActVisit extends Visit {
   readonly form: URLSearchParams;
-  /** Where the request came from. */
-  readonly address: string;
-}
-
-/** An action's outcome: its notice, a separate page for what is shown once, or why it did nothing. */
-type ActOutcome = "done" | Done | Html | { readonly problem: string };
-
-/** `view`: of the query of the page that follows. */
-interface Done {
-  readonly done: string;
-  readonly view?: Readonly<Record<string, string>>;
-}
-
-/** What was done, on the page that `view` asks for; or why nothing was. */
-export function doneOr(outcome: Result<string, string>, view: NonNullable<Done["view"]>): ActOutcome {
-  return outcome.ok ? { done: outcome.value, view } : { problem: outcome.error };
+  /** The visitor, and where the request came from. */
+  readonly by: Visitor & { readonly address: string };
 }
 
 /** Something that a form of a section does. */
 export interface Act {
-  /** Said after it, at the top of the page. */
-  readonly done: string;
   /** The passphrase is asked for again; these words say what for, as in "disable ada". `null`: this form needs none. */
-  readonly confirm?: (form: URLSearchParams) => string | null;
+  readonly confirm?: string | ((form: URLSearchParams) => string | null);
   /** Only administrators may do it; what others may do, `run` judges by the visitor. */
   readonly forAdministrators?: true;
-  run(visit: ActVisit): Promise<ActOutcome>;
+  /** What was done, in words for the page that follows; a page of its own for what is shown once; or why nothing was. */
+  run(visit: ActVisit): Promise<Html | Result<string, string>>;
+  /** Of the query of the page that follows. */
+  view?(visit: ActVisit): Readonly<Record<string, string>>;
 }
 
 /** The parts of a page that change while it is open, by the id of the element that the frame puts around each. */
@@ -233,24 +220,19 @@ export function outcomeBadge(outcome: string | null, code: string | null): Html 
 
 type Cell = Html | string | number | null;
 
-/** A column's heading; numbers are aligned to the right. `null`: the column is not shown. */
-type Column = string | { readonly number: string } | null;
-
-/** A table, in a narrow window a card a row; or `whenEmpty` in words. */
+/**
+ * A table, in a narrow window a card a row; or `whenEmpty` in words. The caption says what it lists, for screen readers.
+ * A heading that begins with `#` is of numbers, aligned to the right; a column whose heading is `null` is not shown.
+ */
 export function dataTable(
-  { caption, columns, rows, whenEmpty = "" }: {
-    /** What the table lists, for screen readers. */
-    readonly caption: string;
-    readonly columns: readonly Column[];
-    readonly rows: readonly (readonly Cell[])[];
-    readonly whenEmpty?: Html | string;
-  },
+  caption: string,
+  columns: readonly (string | null)[],
+  rows: readonly (readonly Cell[])[],
+  whenEmpty: Html | string = "",
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;
-  const shown = columns.flatMap((column, index) =>
-    column === null ? [] : [
-      typeof column === "string" ? { index, label: column, kind: "" } : { index, label: column.number, kind: "number" },
-    ]
+  const shown = columns.flatMap((heading, index) =>
+    heading === null ? [] : [{ index, label: heading.replace("#", ""), kind: heading.startsWith("#") ? "number" : "" }]
   );
   const headings = shown.map(({ label, kind }) => html`<th scope="col" class="${kind}">${label}</th>`);
   const lines = rows.map((cells) =>

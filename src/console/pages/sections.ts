@@ -1,12 +1,11 @@
 /** Every section of the console, over what `app` wires. */
 import { activitySection } from "./activity.ts";
 import { changeSection, createChanges } from "./changes.ts";
-import { createOwnFiles } from "./own_files.ts";
 import { connectionsSection } from "./connections.ts";
 import { createConsole } from "./console.ts";
 import { createDayOfCalls } from "./day_of_calls.ts";
 import { decisionsSection } from "./decisions.ts";
-import { filesSection } from "./files.ts";
+import { createOwnFiles, filesSection } from "./files.ts";
 import { changesPart, overviewSection } from "./overview.ts";
 import { peopleSection } from "./people.ts";
 import { rulesSection } from "./rules.ts";

@@ -27,16 +27,15 @@ export function settingsSection({ settings: rows }: Pick<ConsoleSources, "settin
     forAdministrators: true,
     show() {
       const tableOf = (caption: string, shown: ConsoleSources["settings"]): Html =>
-        dataTable({
+        dataTable(
           caption,
-          columns: ["Setting", "Value", "Source"],
-          rows: shown.map(({ name, value, source }) => [
+          ["Setting", "Value", "Source"],
+          shown.map(({ name, value, source }) => [
             html`<code>${name.split("_").map((part, index) => html`${index > 0 && html`_<wbr>`}${part}`)}</code>`,
-            readable(name, value),
-            source,
+            ...[readable(name, value), source],
           ]),
-          whenEmpty: "All settings have their defaults.",
-        });
+          "All settings have their defaults.",
+        );
       const { true: presets = [], false: changed = [] } = Object.groupBy(
         rows,
         ({ source }) => `${source === "default"}`,
