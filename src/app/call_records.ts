@@ -34,7 +34,6 @@ export async function openCallRecords(
   },
 ) {
   const createId = (): string => crypto.randomUUID();
-  const { timers } = parts;
   const audit = startStoredAudit(config.audit, {
     ...parts,
     createId,
@@ -51,7 +50,6 @@ export async function openCallRecords(
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
     isDirect: serverUrl !== undefined && basePathOf(serverUrl) === "" && isLoopbackHost(new URL(serverUrl).hostname) &&
       config.http.trustedProxies === undefined,
-    elapsed: () => timers.elapsed(),
     isClockSteady: () => parts.steadyNow() !== null,
   });
   const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });

@@ -135,7 +135,6 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
       outsiders: parts.attempts,
-      elapsed: () => parts.timers.elapsed(),
     }),
     mcpPage: home,
     routes: [

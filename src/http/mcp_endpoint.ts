@@ -26,7 +26,6 @@ import {
   refuseBody,
   refuseLoad,
   type ScopeChallenge,
-  watchEnd,
 } from "./mcp_response.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import {
@@ -58,10 +57,8 @@ interface Outsiders {
   noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
   /** With a good token, and refused as a whole. */
   noteRefused(principal: Principal, request: Request, status: number): void;
-  /** A session's stream was opened; returns what to call at its end: whether we ended it, or the caller left. */
-  noteStream(principal: Principal): (isWhole: boolean) => void;
-  /** An answer that took its time ended: whether its caller was there to the last. */
-  noteAnswer(principal: Principal, isWhole: boolean): void;
+  /** A session's stream was opened. */
+  noteStream(principal: Principal): void;
 }
 
 export interface McpEndpointOptions extends PublicHandshakeOptions {
@@ -80,10 +77,8 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly log: Log;
   /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
-  /** Observes requests that never become a call, and the ends of streams and slow answers. */
+  /** Observes requests that never become a call, and streams that are opened. */
   readonly outsiders?: Outsiders;
-  /** By which answers are slow, in milliseconds. */
-  readonly elapsed?: () => number;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes?: number;
@@ -104,7 +99,7 @@ export const defaultMaxPublicBodyBytes = 65_536;
 
 /** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
 export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
-  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders, elapsed = () => 0 } = options;
+  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders } = options;
   const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
   const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
   const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
@@ -136,14 +131,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     if (request.method === "DELETE") return toResponse(request, await mcp.endSession(exchange));
     if (request.method !== "GET") return methodNotAllowed("POST, GET, DELETE");
     const answer = await mcp.openStream(exchange);
-    const onEnd = answer.kind === "stream" ? outsiders?.noteStream(exchange.principal) : undefined;
-    return toResponse(request, onEnd === undefined ? answer : watched(answer, onEnd));
+    if (answer.kind === "stream") outsiders?.noteStream(exchange.principal);
+    return toResponse(request, answer);
   };
-
-  const watched = (answer: McpAnswer, onEnd: (isWhole: boolean) => void): McpAnswer =>
-    answer.kind === "stream" || answer.kind === "late_json"
-      ? { ...answer, reader: watchEnd(answer.reader, onEnd) }
-      : answer;
 
   const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
     if (!isJson(headerOf(request, "content-type"))) {
@@ -159,7 +149,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
 
-    const encode = (answer: McpAnswer, startedAt: number | null): Response => {
+    const encode = (answer: McpAnswer): Response => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
@@ -169,19 +159,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
         outsiders?.noteRefused(principal, request, 400);
       }
       if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
-      if (outsiders === undefined) return toResponse(request, answer);
-      const isBegun = answer.kind === "stream" || answer.kind === "late_json";
-      const isSlow = !isBegun && startedAt !== null && elapsed() - startedAt > slowAnswerMs;
-      if (isSlow) outsiders.noteAnswer(principal, !exchange.disconnected.aborted);
-      return toResponse(request, watched(answer, (isWhole) => outsiders.noteAnswer(principal, isWhole)));
+      return toResponse(request, answer);
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
       const body = parseJson(read.value);
       if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
-      const handled = mcp.handle(body, exchange);
-      const startedAt = handled instanceof Promise ? elapsed() : null;
-      return whenReady(handled, (answer) => encode(answer, startedAt));
+      return whenReady(mcp.handle(body, exchange), encode);
     };
     let response: Response | Promise<Response> | undefined;
     try {
@@ -254,8 +238,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
 
 /** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
 const smallBodyBytes = 4_096;
-/** Answers after so long may be too late for their caller. */
-const slowAnswerMs = 1_000;
 /** Answers up to this size lie in the buffers of the connection. */
 const smallAnswerCharacters = 65_536;
 

@@ -19,31 +19,6 @@ const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
 
-/** The same reader, whose end is reported once: whether its last message was read, or its caller left before. */
-export function watchEnd(reader: FrameReader, onEnd: (isWhole: boolean) => void): FrameReader {
-  let isOver = false;
-  const end = (isWhole: boolean): void => {
-    if (!isOver) onEnd(isWhole);
-    isOver = true;
-  };
-  return {
-    rest() {
-      const rest = reader.rest();
-      if (rest !== null) end(true);
-      return rest;
-    },
-    async next(idleMs) {
-      const frame = await reader.next(idleMs);
-      if (frame === null) end(true);
-      return frame;
-    },
-    cancel() {
-      end(false);
-      reader.cancel();
-    },
-  };
-}
-
 /** How messages become a body. */
 interface StreamForm {
   readonly headers: Readonly<Record<string, string>>;

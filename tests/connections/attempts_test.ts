@@ -344,7 +344,6 @@ Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_UR
       isDiskFull: () => Promise.resolve(false),
       isDirect: false,
       isClockSteady: () => true,
-      elapsed: () => 0,
       issuer,
     });
     const request = new Request(`https://host.example${asked}`, {

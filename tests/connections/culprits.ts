@@ -54,7 +54,6 @@ export const culprits: Readonly<Record<string, readonly [culprit: RegExp, remedy
   key_unknown: [/key that this server does not have|issued by another server/, /Connect again|signs in here/],
   session_dead: [/session that has ended/, /Restart the client/],
   wrong_content_type: [/Content-Type application\/json/, /Update the client/],
-  streams_given_up: [/opened its stream several times and left it/, /the client/],
   scope_missing: [/did not tick that scope/, /tick the scope/],
   call_refused: [/first requests failed/, /audit list/],
   no_call_yet: [/has read the list of tools/, /Ask the agent/],

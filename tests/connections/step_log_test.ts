@@ -114,7 +114,6 @@ function startRecorder() {
     isDiskFull: () => Promise.resolve(false),
     isDirect: false,
     isClockSteady: () => true,
-    elapsed: () => 0,
   });
   return { steps, recorder };
 }

@@ -52,7 +52,7 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   refresh_was_replayed: had("refresh", "refused", "reused_refresh_token"),
   registration_is_closed: cameBy("registration_closed"),
   token_was_issued: ({ steps }) => steps.some(({ kind, outcome }) => kind === "token" && outcome === "ok"),
-  tool_was_called: had("call", "ok", "tools/call", "answered"),
+  tool_was_called: had("call", "ok", "tools/call"),
   tools_were_listed: had("call", "ok", "tools/list"),
 };
 
@@ -205,15 +205,8 @@ The client's request does not have the Content-Type application/json, or the cli
   (Content-Encoding)[, or a proxy changes these headers].
 Update the client[, or let the proxy pass Content-Type and Content-Encoding unchanged].
 
-streams_given_up: stream; refused given_up
-The client opened its stream several times and left it each time, without a call: it cannot use it[, or a proxy holds
-  back or cuts off event streams].
-[Switch off buffering of text/event-stream in the proxy, and raise its time limit for /mcp. Then restart]{Restart} the
-  client.
-
-answers_cut: call; refused answers_cut cancelled
-Calls that took long ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped
-  it.
+answers_cut: call; refused cancelled
+Calls ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped it.
 Raise the time limit for tools in the client (Claude Code: MCP_TOOL_TIMEOUT)[ and for /mcp in the proxy], or let the
   agent ask for less at once.
 

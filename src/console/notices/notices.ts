@@ -64,7 +64,6 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const wait = createPause(timers);
   let left = 0; // beyond those that wait
   let isRunning = false;
-  let mayBeNoted = true; // that an earlier one was not sent
 
   const tell = (told: Told): void => {
     const now = timers.elapsed();
@@ -110,7 +109,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const deliver = async (notice: Notice, at: number): Promise<void> => {
     for (let retryMs = firstRetryMs;; retryMs = Math.min(2 * retryMs, maxRetryMs)) {
       const sent = await sendNotice(notice, target, { fetch, now: clock() });
-      if (sent.ok) return await noteSuccess();
+      if (sent.ok) return void await storage.commit({ deletes: [failureKey] }).catch(() => false);
       await noteFailure(sent.problem);
       if (sent.retry === null) return;
       await wait(Math.max(retryMs, sent.retry), closed);
@@ -118,13 +117,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     }
   };
 
-  const noteSuccess = async (): Promise<void> => {
-    if (!mayBeNoted) return;
-    mayBeNoted = !await storage.commit({ deletes: [failureKey] }).catch(() => false);
-  };
-
   const noteFailure = async (problem: string): Promise<void> => {
-    mayBeNoted = true;
     log.write("warn", "notice_not_sent", { to: targetWords(target), problem });
     const value = { at: clock(), problem };
     await storage.commit({ puts: [{ key: failureKey, value, expiresAt: clock() + failureKeptMs }] }).catch(() => false);
