@@ -92,7 +92,7 @@ async function setRules({ open, page, hands, press, call }: Visit): Promise<void
   assert.match((await call("file_read", { filename: "secret/a.txt" })).text, /does not allow this call/);
   const rules = page.locator(".rules > li");
   assert.equal(await rules.count(), 2);
-  await press(/^Remove: .*file_read/, "The rule was removed.");
+  await press(/^Remove Calls .*file_read/, "The rule was removed.");
   assert.equal(await rules.count(), 1);
 }
 

@@ -126,14 +126,15 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   const id = heldCallId(call, input);
   // before anything is looked at: even when the answer comes must say nothing of what is there
   const mayWait = await readHeldCall(storage, id) !== null || hasPlace(call, await listHeldCalls(storage));
-  if (!mayWait) return notHeld("too_many");
+  if (!mayWait) return notHeld.too_many;
   const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
   asking.catch(() => {}); // where the caller goes before it is known
   const decided = await waitForDecision({ id, tool: tool.name, asking }, context, options);
-  if (typeof decided === "string") return notHeld(decided);
+  if (typeof decided === "string") return notHeld[decided];
   if (decided === null) return waits(pageUrl, id);
   if (decided.call.state === "denied") {
-    return { ok: false, code: "denied_by_person", message: deniedWords(decided.call) };
+    const said = decided.call.word ? ` They say: ${decided.call.word}` : "";
+    return refuse("denied_by_person", `A person refused this call. Nothing was done.${said}`);
   }
   if (context.signal.aborted) return waits(pageUrl, id);
   if (!await options.isLive(context.principal)) return accessEnded;
@@ -217,21 +218,19 @@ function withoutQuestions(context: ToolContext): ToolContext {
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
-
 const progressEveryMs = 5_000;
-
 const maxNameCharacters = 200;
 
-interface WaitingCall {
-  readonly id: string;
-  readonly tool: string;
-  /** The call once it is stored; or why it is not. The caller waits from the beginning, however long that takes. */
-  readonly asking: Promise<StoredHeldCall | NotHeld>;
-}
-
-/** The decided call; `null` when the client is told to repeat the call, or has gone. */
+/**
+ * The decided call; `null` when the client is told to repeat the call, or has gone. `asking` is the call once it is
+ * stored, or why it is not: the caller waits from the beginning, however long that takes.
+ */
 async function waitForDecision(
-  { id, tool, asking }: WaitingCall,
+  { id, tool, asking }: {
+    readonly id: string;
+    readonly tool: string;
+    readonly asking: Promise<StoredHeldCall | NotHeld>;
+  },
   context: ToolContext,
   options: HoldOptions,
 ): Promise<StoredHeldCall | NotHeld | null> {
@@ -293,9 +292,6 @@ const maxPlaceCharacters = 200;
 
 /** Each time another call, or a person, was quicker. */
 const maxAttempts = 20;
-
-/** Why a call was not stored. */
-type NotHeld = "too_many" | "busy";
 
 interface AskedCall {
   readonly input: unknown;
@@ -376,18 +372,26 @@ function auditFields({ id, tool, person, clientId }: HeldCall) {
   return { held: id, tool, user: person, client: clientId };
 }
 
-const denied: ToolOutcome = {
-  ok: false,
-  code: "denied_by_rule",
-  message: "The owner of this server does not allow this call. Do not try to reach the same by another way.",
-};
-
-const noPage: ToolOutcome = {
-  ok: false,
-  code: "no_approval_page",
-  message: "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
+const refuse = (code: string, message: string): ToolOutcome => ({ ok: false, code, message });
+const denied = refuse(
+  "denied_by_rule",
+  "The owner of this server does not allow this call. Do not try to reach the same by another way.",
+);
+const noPage = refuse(
+  "no_approval_page",
+  "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
     "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
-};
+);
+const accessEnded = refuse(
+  "access_ended",
+  "Nothing was done: the access of this connection ended while the call waited.",
+);
+const tooMany = "Nothing was done: too many calls wait for approval. Try again after some were decided.";
+const busy = "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
+const notHeld = { too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) };
+
+/** Why a call was not stored. */
+type NotHeld = keyof typeof notHeld;
 
 /** The page where the call is decided. */
 export function pageOf(pageUrl: string, id: string): string {
@@ -398,22 +402,4 @@ function waits(pageUrl: string, id: string): ToolOutcome {
   const message = `Nothing was done yet: this call waits for a person's approval at ${pageUrl}. ` +
     "Tell them, then call again with these same arguments.";
   return { ok: false, code: "approval_pending", message, waiting: { id, url: pageOf(pageUrl, id) } };
-}
-
-const accessEnded: ToolOutcome = {
-  ok: false,
-  code: "access_ended",
-  message: "Nothing was done: the access of this connection ended while the call waited.",
-};
-
-function notHeld(why: NotHeld): ToolOutcome {
-  const message = why === "too_many"
-    ? "Nothing was done: too many calls wait for approval. Try again after some were decided."
-    : "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
-  return { ok: false, code: why === "too_many" ? "too_many_held_calls" : "approval_busy", message };
-}
-
-function deniedWords({ word }: HeldCall): string {
-  const said = word === undefined || word === "" ? "" : ` They say: ${word}`;
-  return `A person refused this call. Nothing was done.${said}`;
 }

@@ -156,20 +156,17 @@ const mayBeSameName: SameName = (a, b) => {
 
 /** A rule in a sentence. */
 export function ruleWords(rule: Rule): string {
-  const who = rule.person === undefined ? "Calls" : `Calls for ${rule.person}`;
-  const client = rule.clientId === undefined
+  const { person, clientId, clientName = clientId, grantId, tool = "any tool", place, unknownTool } = rule;
+  const which = [
+    person === undefined ? "" : ` for ${person}`,
+    clientId === undefined ? "" : ` by ${clientName}${grantId === undefined ? "" : " (one connection)"}`,
+    tool === everyChange ? " that change something" : ` of ${tool}`,
+    place === undefined ? "" : ` in ${place || "the whole workspace"}`,
+  ].join("");
+  const unknown = unknownTool === undefined
     ? ""
-    : ` by ${rule.clientName ?? rule.clientId}${rule.grantId === undefined ? "" : " (one connection)"}`;
-  const tool = rule.tool === undefined
-    ? " of any tool"
-    : rule.tool === everyChange
-    ? " that change something"
-    : ` of ${rule.tool}`;
-  const place = rule.place === undefined ? "" : ` in ${rule.place === "" ? "the whole workspace" : rule.place}`;
-  const unknown = rule.unknownTool === undefined
-    ? ""
-    : ` The rule names the tool ${rule.unknownTool}, which this server does not have: remove it, or make a new one.`;
-  return `${who}${client}${tool}${place} ${verdictWords(rule)}${unknown}`;
+    : ` The rule names the tool ${unknownTool}, which this server does not have: remove it, or make a new one.`;
+  return `Calls${which} ${verdictWords(rule)}${unknown}`;
 }
 
 function verdictWords({ verdict, approver }: Rule): string {

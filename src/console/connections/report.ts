@@ -246,7 +246,12 @@ export function diagnose(attempt: Attempt, now: number) {
   const causes = (exact.length > 0 ? exact : fitting).slice(0, step.outcome === "refused" ? 1 : maxCauses);
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
-  const shown = (text: string): string => textFor(text, { isDirect, path: prefix ?? base });
+  // see the table of causes
+  const shown = (text: string): string =>
+    text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1").replaceAll(
+      "/PATH",
+      prefix ?? base ?? "/PATH",
+    );
   state = first?.isNoFault ? "no_fault" : "fault";
   return { state, causes: told.map(({ id, words, remedy }) => ({ id, words: shown(words), remedy: shown(remedy) })) };
 }
@@ -256,14 +261,6 @@ function prefixOf(path: string): string | null {
   const wellKnown = /^\/\.well-known\/[^/]+(\/.+)\/mcp$/.exec(path)?.[1];
   const before = /^((?:\/[^/]+)+?)\/(?:mcp\/?|oauth\/.+|\.well-known\/.+)$/.exec(path)?.[1];
   return wellKnown ?? (before === undefined || /^\/(mcp|oauth|\.well-known)(\/|$)/.test(before) ? null : before);
-}
-
-/** See the table of causes. */
-function textFor(
-  text: string,
-  { isDirect, path }: { readonly isDirect: boolean; readonly path: string | null },
-): string {
-  return text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1").replaceAll("/PATH", path ?? "/PATH");
 }
 
 function redirectHostOf(steps: readonly Step[]): string | null {

@@ -151,22 +151,19 @@ export function openStepLog(
   const instance = createId();
   const segments: Segment[] = [];
   const lastOf = boundedMap<string, Step>(maxNetworks);
-  let rates = new Map<string, number>();
-  let ratesFrom = -Infinity;
+  let rates = { from: -Infinity, all: 0, own: new Map<string, number>() };
   let stopTimer: (() => void) | undefined;
   const unsaved = new Set<Segment>();
   let isFailing = false;
   let isClosed = false;
 
   const admits = (network: string): boolean => {
-    if (timers.elapsed() - ratesFrom > rateWindowMs) {
-      rates = new Map();
-      ratesFrom = timers.elapsed();
-    }
-    const [own, all] = [rates.get(network) ?? 0, rates.get("") ?? 0];
-    if (own >= maxNetworkSteps || all >= maxStepsAMinute) return false;
-    rates.set(network, own + 1);
-    rates.set("", all + 1);
+    const now = timers.elapsed();
+    if (now - rates.from > rateWindowMs) rates = { from: now, all: 0, own: new Map() };
+    const own = rates.own.get(network) ?? 0;
+    if (own >= maxNetworkSteps || rates.all >= maxStepsAMinute) return false;
+    rates.own.set(network, own + 1);
+    rates.all += 1;
     return true;
   };
   const openSegment = (now: number): Segment => {

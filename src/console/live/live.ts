@@ -138,20 +138,19 @@ function createCallTable(instance: string, clock: Clock) {
 export function argumentsInShort(params: unknown): string {
   const input = isObject(params) ? params["arguments"] ?? params : {};
   if (!isObject(input)) return "";
-  const names = Object.keys(input).filter((name) => name !== "_meta");
-  const short = Object.fromEntries(names.slice(0, maxArguments).map((name) => [cut(name), inShort(input[name])]));
-  const text = JSON.stringify(short);
-  return text.length > maxArgumentCharacters ? `${text.slice(0, maxArgumentCharacters - 1)}…` : text;
+  const first = Object.entries(input).filter(([name]) => name !== "_meta").slice(0, maxArguments);
+  const short = first.map(([name, value]) => [cut(name, maxTextCharacters), inShort(value)]);
+  return cut(JSON.stringify(Object.fromEntries(short)), maxArgumentCharacters);
 }
 
 function inShort(value: unknown): unknown {
-  if (typeof value === "string") return cut(value);
+  if (typeof value === "string") return cut(value, maxTextCharacters);
   if (Array.isArray(value)) return `[${value.length}]`;
   return isObject(value) ? "{…}" : value;
 }
 
-function cut(text: string): string {
-  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters - 1)}…`.toWellFormed() : text;
+function cut(text: string, maxCharacters: number): string {
+  return text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…`.toWellFormed() : text;
 }
 
 // The switches that stop every call, or those of a client. They are stored, so they survive a restart and count for

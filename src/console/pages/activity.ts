@@ -53,13 +53,13 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
   const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
   const switching = (
     done: string,
-    change: (by: string, form: URLSearchParams) => Promise<void>,
+    change: (by: string, client: string) => Promise<void>,
     confirm: string | null = null,
   ): Act => ({
     ...confirm === null ? {} : { confirm },
     forAdministrators: true,
     async run({ by, form }) {
-      await change(by.userId, form);
+      await change(by.userId, form.get("client") ?? "");
       return success(done);
     },
   });
@@ -68,7 +68,7 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
     title: "Activity",
     headerPart: (visit) =>
       visit.visitor.isAdministrator && live.switches.stopped === null
-        ? actButton(visit, "activity", "stop", "Stop", { kind: "danger", name: "Stop everything" })
+        ? actButton(visit, "activity", "stop", "Stop", { kind: "danger", about: "everything" })
         : null,
     async live(visit) {
       const { isAdministrator, userId } = visit.visitor;
@@ -111,13 +111,10 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
           return isCancelled ? success("The call was cancelled.") : failure("This call has ended already.");
         },
       },
-      pause: switching(
-        "The client is paused.",
-        (by, form) => live.pauseClient((form.get("client") ?? "").slice(0, 2_000), by),
-      ),
+      pause: switching("The client is paused.", (by, client) => live.pauseClient(client.slice(0, 2_000), by)),
       resume: switching(
         "The client may call again.",
-        (by, form) => live.resumeClient(form.get("client") ?? "", by),
+        (by, client) => live.resumeClient(client, by),
         "let a client call again",
       ),
       stop: {
@@ -138,18 +135,16 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
 }
 
 function switchesPart({ switches: { stopped, paused } }: ConsoleSources["live"], visit: Visit, nameOf: NameOf): Html {
-  const all = stopped !== null &&
-    html`<p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a
-        restart.</p>${actButton(visit, "activity", "start", "Let calls run again", { kind: "plain" })}`;
-  const clients = paused.map(({ client, by, at }) =>
-    html`<li>${nameOf(client)}, paused by ${by} ${ago(at, visit.now)} ${
-      actButton(visit, "activity", "resume", "Let it call again", {
-        values: { client },
-        kind: "plain",
-        name: `Let it call again ${nameOf(client)}`,
-      })
-    }</li>`
-  );
+  const resume = actButton(visit, "activity", "start", "Let calls run again", { kind: "plain" });
+  const all = stopped !== null && html`
+    <p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a restart.</p>
+    ${resume}
+  `;
+  const clients = paused.map(({ client, by, at }) => {
+    const about = { values: { client }, kind: "plain", about: nameOf(client) } as const;
+    const button = actButton(visit, "activity", "resume", "Let it call again", about);
+    return html`<li>${nameOf(client)}, paused by ${by} ${ago(at, visit.now)} ${button}</li>`;
+  });
   return html`${all}${
     clients.length > 0 && html`
       <h2>Paused clients</h2>
@@ -160,11 +155,10 @@ function switchesPart({ switches: { stopped, paused } }: ConsoleSources["live"],
 
 function runningTable(calls: RunningCalls, visit: Visit, nameOf: NameOf): Html {
   const rows = calls.map(({ id, client, person, tool, arguments: given, since }) => {
-    const cancel = { values: { call: id }, kind: "danger", name: `Cancel ${tool}` } as const;
-    const pause = { values: { client }, kind: "danger", name: `Pause the client ${nameOf(client)}` } as const;
-    const buttons = html`<div class="row">${actButton(visit, "activity", "cancel", "Cancel", cancel)}${
-      visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause the client", pause)
-    }</div>`;
+    const call = { values: { call: id }, kind: "danger", about: tool } as const;
+    const own = { values: { client }, kind: "danger", about: nameOf(client) } as const;
+    const pause = visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause the client", own);
+    const buttons = html`<div class="row">${actButton(visit, "activity", "cancel", "Cancel", call)}${pause}</div>`;
     return [
       ...[nameOf(client), person, html`<strong>${tool}</strong>`, html`<code>${given}</code>`],
       ...[ago(since, visit.now), buttons],
@@ -232,21 +226,19 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
       line.durationMs === null ? null : duration(line.durationMs),
     ];
   });
-  const older = cursor === null ? null : visit.href("activity", { ...given(visit), cursor });
+  const older = cursor !== null &&
+    html`<p><a href="${visit.href("activity", { ...given(visit), cursor })}">Older lines</a></p>`;
   const columns = ["Time", personColumn(visit), "Client", "Tool", "File or record", "Outcome", "#Duration"];
   const whenEmpty = cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.";
-  return html`${dataTable("What was done, newest first", columns, rows, whenEmpty)}${
-    older !== null && html`<p><a href="${older}">Older lines</a></p>`
-  }`;
+  return html`${dataTable("What was done, newest first", columns, rows, whenEmpty)}${older}`;
 }
 
 /** When, and in it what finds the call in the log and in traces. */
 function timeCell({ time, requestId, grant, address }: FoundLine, id: string, when: Html): Html {
   const facts = [["At", exactly(time)], ["Request", requestId], ["Connection", grant], ["From", address]] as const;
-  const shown = facts.filter(([, value]) => value !== null);
-  return html`<details id="${id}"><summary>${when}</summary>${
-    shown.map(([name, value]) => html`<span class="fact">${name} <code>${value}</code></span>`)
-  }</details>`;
+  const shown = facts.filter(([, value]) => value !== null)
+    .map(([name, value]) => html`<span class="fact">${name} <code>${value}</code></span>`);
+  return html`<details id="${id}"><summary>${when}</summary>${shown}</details>`;
 }
 
 /** What was touched; a change of files leads to its difference, and to undoing it. */
@@ -261,9 +253,8 @@ function filterLink(
   visit: Visit,
   words: string | undefined = isHidden(value) ? `unknown ${name}` : value ?? "",
 ): Html | null {
-  return value === null
-    ? null
-    : html`<a href="${visit.href("activity", { ...given(visit), [name]: value })}">${words}</a>`;
+  const address = visit.href("activity", { ...given(visit), [name]: value ?? "" });
+  return value === null ? null : html`<a href="${address}">${words}</a>`;
 }
 
 /** For unknown accounts and clients the log has a length and a MAC instead of the name. */

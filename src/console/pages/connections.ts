@@ -59,10 +59,7 @@ export function connectionsSection(
         : html`<a href="${companyLink ?? ""}">Your company account</a>`;
       return html`
         <p class="quiet">Removing access takes effect immediately. Calls and errors: last 24 hours.</p>
-        ${isAdministrator && person !== null &&
-          html`<p>Only those of <strong>${person}</strong>. <a href="${
-            visit.href("connections")
-          }">Show everyone's</a></p>`}
+        ${isAdministrator && person !== null && ofPerson(person, visit)}
         ${companyLink !== null && html`<p>${company}</p>`}
         ${account}
         ${isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
@@ -137,30 +134,24 @@ function heldPart(
   visit: Visit,
 ): Html | null {
   if (held.length === 0) return null;
-  const items = held.map(({ id, name, scopes, registeredAt }) =>
-    html`
+  const items = held.map(({ id, name, scopes, registeredAt }) => {
+    const choices = offered.map((scope) => {
+      const checked = scopes.includes(scope) && html`checked`;
+      return html`<label class="choice"><input type="checkbox" name="scope" value="${scope}" ${checked}> ${scope}</label>`;
+    });
+    const facts = html`${id}, registered ${ago(registeredAt, visit.now)} with the registration token`;
+    const removal = { values: { client: id }, kind: "danger", about: name } as const;
+    return html`
       <li>
         <p><strong>${name}</strong> <span class="badge warn">Name not verified</span><br>
-              <span class="quiet">${id}, registered ${ago(
-                registeredAt,
-                visit.now,
-              )} with the registration token</span></p>
-        <form method="post" action="${visit.href("connections")}">${actFields(visit.visitor, "approve", { client: id })}
-              ${offered.map((scope) =>
-                html`
-                  <label class="choice"><input type="checkbox" name="scope" value="${scope}" ${scopes.includes(scope) &&
-                    html`checked`}> ${scope}</label>
-                `
-              )}
-              <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
-        ${actButton(visit, "connections", "refuse", "Remove", {
-          values: { client: id },
-          kind: "danger",
-          name: `Remove ${name}`,
-        })}
+          <span class="quiet">${facts}</span></p>
+        <form method="post" action="${visit.href("connections")}">
+          ${actFields(visit.visitor, "approve", { client: id })} ${choices}
+          <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
+        ${actButton(visit, "connections", "refuse", "Remove", removal)}
       </li>
-    `
-  );
+    `;
+  });
   return html`
     <h2>Waiting for approval</h2>
     <p>These clients ask for access in their own name, without a person (client credentials). They get no token until
@@ -173,7 +164,7 @@ const maxNameCharacters = 100;
 const maxCallbackCharacters = 2_048;
 
 /** A folded form of further applications. */
-function addForm(visit: Visit, act: string, summary: string, words: string, fields: Html): Html {
+function addForm(visit: Visit, act: string, summary: string, words: string, fields: readonly Html[]): Html {
   return html`
     <details>
       <summary>${summary}</summary>
@@ -191,21 +182,26 @@ function applicationForm(visit: Visit): Html {
   const words = "For an application that asks for a client ID, or whose callback is refused. Everyone still chooses " +
     "what it may do.";
   const callback = "Callback, as in com.example.app:/callback";
-  const fields = html`${textField("name", "Name", "", maxNameCharacters, true)}
-    ${textField("callback", callback, "", maxCallbackCharacters, true)}`;
-  return addForm(visit, "add", "Add an application", words, fields);
+  return addForm(visit, "add", "Add an application", words, [
+    textField("name", "Name", "", maxNameCharacters, true),
+    textField("callback", callback, "", maxCallbackCharacters, true),
+  ]);
 }
 
 /** For an application that the company's provider signs people in to (OIDC_ASSERTIONS). */
 function assertingForm(visit: Visit): Html {
   const words = "People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their " +
     "groups limit what it may do.";
-  const field = textField("application", "Name", "", maxNameCharacters, true);
-  return addForm(visit, "vouch", "Add an application of the company", words, field);
+  const fields = [textField("application", "Name", "", maxNameCharacters, true)];
+  return addForm(visit, "vouch", "Add an application of the company", words, fields);
+}
+
+function ofPerson(person: string, { href }: Visit): Html {
+  return html`<p>Only those of <strong>${person}</strong>. <a href="${href("connections")}">Show everyone's</a></p>`;
 }
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
-  const options = { values: { [kind]: id }, kind: "danger", name: `Remove access of ${name}` } as const;
+  const options = { values: { [kind]: id }, kind: "danger", about: `of ${name}` } as const;
   return actButton(visit, "connections", "end", "Remove access", options);
 }
 
@@ -242,11 +238,10 @@ async function grantsTable(
 }
 
 function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
+  const words = vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by the operator";
   const badge = vouching.by === "none"
     ? html`<span class="badge warn">Name not verified</span>`
-    : html`<span class="badge good">${
-      vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by the operator"
-    }</span>`;
+    : html`<span class="badge good">${words}</span>`;
   const host = redirectHost !== null && html`
     <span class="quiet">redirects to ${redirectHost}</span>
   `;

@@ -109,14 +109,7 @@ async function* eventsOf(look: () => Promise<LiveParts | null>, signal: AbortSig
 // The page that asks for the passphrase once more, before a dangerous act.
 
 /** The form again, with the passphrase; `form` holds what was posted. */
-function confirmBody(
-  { words, form, action, problem }: {
-    readonly words: string;
-    readonly form: URLSearchParams;
-    readonly action: string;
-    readonly problem: string | null;
-  },
-): Html {
+function confirmBody(words: string, form: URLSearchParams, action: string, problem: string | null): Html {
   const kept = [...form].filter(([name]) => name !== "passphrase")
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   const described = problem === null ? null : html`aria-invalid="true" aria-describedby="problem"`;
@@ -222,7 +215,7 @@ export function createConsole(options: ConsoleOptions) {
         ...problem === undefined ? [] : [{ kind: "bad" as const, words: withCommandLines(problem) }],
         ...done === undefined ? [] : [{ kind: "good" as const, words: done }],
       ],
-      ...sent,
+      sent,
     });
   };
 
@@ -254,16 +247,13 @@ export function createConsole(options: ConsoleOptions) {
       return await framed(section, visit, { body, alone: true });
     }
     if (visits.signInIsElsewhere) {
-      return await refuse(
-        section,
-        visit,
-        `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`,
-      );
+      const why = `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`;
+      return await refuse(section, visit, why);
     }
     const passphrase = form.get("passphrase");
     const outcome = passphrase === null ? null : await visits.confirm(request, visitor, passphrase, peer);
     if (outcome?.ok) return { cookies: [outcome.value.cookie] };
-    const body = confirmBody({ words, form, action: pathOf(section.name), problem: outcome?.error.words ?? null });
+    const body = confirmBody(words, form, pathOf(section.name), outcome?.error.words ?? null);
     return await framed(section, visit, { body, status: outcome?.error.status ?? 200, alone: true });
   };
 

@@ -79,15 +79,13 @@ function effectBlock(effect: string): Html {
 
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
+  const times = html`asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
+  const places = call.places.length > 0 && ` About ${call.places.join(", ")}.`;
+  const lasting = `${call.tool} by ${call.clientName} from now on`;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
-      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, expires ${ago(
-        call.expiresAt,
-        now,
-      )}.${call.places.length > 0 && html`
-        About ${call.places.join(", ")}.
-      `}</p>
+      <p class="quiet">For <strong>${call.person}</strong>, ${times}${places}</p>
       ${effectBlock(call.effect)}
       <details id="arguments-${call.id}">
         <summary>Arguments</summary>
@@ -98,8 +96,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         <fieldset><legend>Approve</legend>
           <label><input type="radio" name="extent" value="once" checked> this time</label>
           <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
-          <label><input type="radio" name="extent" value="always"> ${call.tool} by ${call
-            .clientName} from now on</label>
+          <label><input type="radio" name="extent" value="always"> ${lasting}</label>
         </fieldset>
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
           <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off"></div>

@@ -253,17 +253,15 @@ interface FramedPage {
   readonly notes: readonly { readonly kind: "good" | "bad" | "warn"; readonly words: string }[];
   /** How many calls wait for the visitor's decision. */
   readonly waiting: number;
-  readonly status?: number;
-  readonly cookies?: readonly string[];
+  readonly sent: { readonly status?: number; readonly cookies?: readonly string[] };
 }
 
 /** The whole page around a section's body. */
 export function consolePage(page: FramedPage): Response {
-  const { section, visit, body, notes, waiting, status, cookies, eventsPath } = page;
+  const { section, visit, body, notes, waiting, eventsPath, sent } = page;
   return pageResponse({
     title: waiting === 0 ? section.title : `(${waiting}) ${section.title}`,
-    ...(status === undefined ? {} : { status }),
-    ...(cookies === undefined ? {} : { cookies }),
+    ...sent,
     wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript + connectScript },
     body: html`
       ${notes.map(({ kind, words }) =>
@@ -290,16 +288,15 @@ function navigation({ sections, section, visit, signOutPath, waiting }: FramedPa
     const count = name === "decisions" && html`<span class="count" id="waiting-count">${waiting || null}</span>`;
     return link(visit.href(name), html`${title}${count}`, name === placeOf(section));
   });
+  const open = html`
+    <button type="button" class="menu plain small" popovertarget="menu">Menu${waiting > 0 && ` (${waiting})`}</button>
+  `;
+  const { csrf, name } = visit.visitor;
   return html`
     <a class="skip" href="#main">Skip to the content</a>
-    <nav class="console"
-      aria-label="Console"><button type="button" class="menu plain small" popovertarget="menu">Menu${waiting > 0 &&
-        html`
-          (${waiting})
-        `}</button><div class="links" id="menu" popover>${links}
-      <form method="post" action="${signOutPath}"><input type="hidden" name="csrf" value="${visit.visitor.csrf}">
-        <button type="submit" class="plain small" title="Signed in as ${visit.visitor
-          .name}">Sign out</button></form></div>
+    <nav class="console" aria-label="Console">${open}<div class="links" id="menu" popover>${links}
+      <form method="post" action="${signOutPath}"><input type="hidden" name="csrf" value="${csrf}">
+        <button type="submit" class="plain small" title="Signed in as ${name}">Sign out</button></form></div>
       ${sections.map((each) => each.headerPart?.(visit))}
     </nav>
   `;
@@ -312,11 +309,8 @@ function link(href: string, words: Html | string, isCurrent: boolean): Html {
 /** The pages of the section's place, where there are several. */
 function tabs({ sections, section, visit }: FramedPage): Html | null {
   const all = sections.filter((each) => placeOf(each) === placeOf(section));
-  return all.length < 2
-    ? null
-    : html`<nav class="tabs" aria-label="Pages">${
-      all.map((each) => link(visit.href(each.name), each.tab ?? each.title, each === section))
-    }</nav>`;
+  const links = all.map((each) => link(visit.href(each.name), each.tab ?? each.title, each === section));
+  return links.length < 2 ? null : html`<nav class="tabs" aria-label="Pages">${links}</nav>`;
 }
 
 /** The hidden fields of a form that does `act`, with further values. */
@@ -325,20 +319,20 @@ export function actFields({ csrf }: Visitor, act: string, values: Readonly<Recor
   return html`${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 }
 
-/** A form with one button that does `act` of a section; `name` is for those who hear the button without its row. */
+/** A form with one button that does `act` of a section; `about` is for those who hear the button without its row. */
 export function actButton(
   visit: Visit,
   section: string,
   act: string,
   label: string,
-  { values = {}, kind = "", name = label }: {
+  { values = {}, kind = "", about = "" }: {
     readonly values?: Readonly<Record<string, string>>;
     readonly kind?: "plain" | "danger" | "";
-    readonly name?: string;
+    readonly about?: string;
   } = {},
 ): Html {
   return html`
     <form method="post" action="${visit.href(section)}">${actFields(visit.visitor, act, values)}<button type="submit"
-      class="small ${kind}" aria-label="${name}">${label}</button></form>
+      class="small ${kind}" aria-label="${`${label} ${about}`.trim()}">${label}</button></form>
   `;
 }

@@ -143,9 +143,9 @@ export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateO
     if (changes.length === 0) return html``;
     const rows = changes.slice(0, linesShown).map(async ({ change, person, places, clientId, time, tool }) => {
       const whose = { id: change ?? "", person };
-      const name = `Undo ${tool} of ${places.join(", ")}`;
+      const about = `${tool} of ${places.join(", ")}`;
       const undo = {
-        kept: actButton(visit, "change", "undo", "Undo", { values: whose, kind: "plain", name }),
+        kept: actButton(visit, "change", "undo", "Undo", { values: whose, kind: "plain", about }),
         undone: html`<span class="badge">undone</span>`,
       };
       const state = await stateOf(whose.id, person);
@@ -197,20 +197,9 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, each) => sum + each, 0);
 }
 
-interface Hour {
-  /** When it began. */
-  readonly hour: number;
-  readonly all: number;
-  readonly failed: number;
-  /** By series. */
-  readonly counts: readonly number[];
-}
-
-interface Series {
-  readonly name: string;
-  readonly count: number;
-  readonly colour: number;
-}
+/** `hour` is when it began; `counts` are by series. */
+type Hour = Readonly<Record<"hour" | "all" | "failed", number> & { counts: readonly number[] }>;
+type Series = Readonly<Record<"count" | "colour", number> & { name: string }>;
 
 /** The least number of 1, 2, 5, 10 … that is not below. */
 function roundedUp(most: number): number {
@@ -232,14 +221,10 @@ function picture(hours: readonly Hour[], series: readonly Series[], total: numbe
     });
     const clients = series.flatMap(({ name }, at) => each.counts[at] ? [`${name} ${each.counts[at]}`] : []);
     const words = `${timeOfDay(each.hour)}: ${[`${each.all} calls, ${each.failed} failed`, ...clients].join("; ")}`;
-    return html`
-      <g
-        class="bar"><title>${words}</title>${parts}${each.failed > 0 &&
-          html`<rect class="failed" x="${x}" y="${
-            height + 2
-          }" width="${width}" height="3" />`}<rect class="hover" x="${x}" y="0" width="${width +
-          gap}" height="${height + 5}" /></g>
-    `;
+    const failure = each.failed > 0 &&
+      html`<rect class="failed" x="${x}" y="${height + 2}" width="${width}" height="3" />`;
+    const hover = html`<rect class="hover" x="${x}" y="0" width="${width + gap}" height="${height + 5}" />`;
+    return html`<g class="bar"><title>${words}</title>${parts}${failure}${hover}</g>`;
   });
   const whole = hours.length * (width + gap);
   const line = (y: number): Html => html`<line x1="0" y1="${y}" x2="${whole}" y2="${y}" />`;

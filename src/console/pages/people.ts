@@ -59,9 +59,8 @@ export function peopleSection(
         cursorOf: ({ id }) => id,
       });
       const rows = shown.map((user) => [
-        html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>${
-          companyLine(user)
-        }`,
+        html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>
+          ${companyLine(user)}`,
         stateOf(user),
         ago(user.createdAt, visit.now),
         actionsFor(user, visit, signInIsElsewhere),
@@ -121,14 +120,12 @@ function actionsFor(
     return html`<span class="quiet">Change this from the command line</span>`;
   }
   const button = (act: string, label: string): Html =>
-    actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", name: `${label} ${id}` });
+    actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", about: id });
+  const naming = administrator ? button("demote", "End administrator") : button("promote", "Make administrator");
   return html`<div class="row">
     ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
     ${!signInIsElsewhere && !disabled && linked === null && button("reset", "Reset passphrase")}
-    ${
-    visit.visitor.userId === ownerId && !disabled && !rights.administrator &&
-    (administrator ? button("demote", "End administrator") : button("promote", "Make administrator"))
-  }
+    ${visit.visitor.userId === ownerId && !disabled && !rights.administrator && naming}
   </div>`;
 }
 
@@ -152,7 +149,7 @@ type Pending = Awaited<ReturnType<Administration["invitations"]>>;
 function pendingTable(pending: Pending, visit: Visit): Html | null {
   if (pending.length === 0) return null;
   const rows = pending.map(({ id, userId, kind, by, expiresAt }) => {
-    const options = { values: { invitation: id }, kind: "plain", name: `Withdraw the link of ${userId}` } as const;
+    const options = { values: { invitation: id }, kind: "plain", about: `the link of ${userId}` } as const;
     return [
       ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
       actButton(visit, "people", "withdraw", "Withdraw", options),

@@ -153,7 +153,7 @@ function ruleItem(rule: Rule, visit: Visit): Html {
   const until = rule.until !== undefined && html`
     <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
   `;
-  const options = { values: { rule: rule.id }, kind: "plain", name: `Remove: ${words}` } as const;
+  const options = { values: { rule: rule.id }, kind: "plain", about: words } as const;
   const button = actButton(visit, "rules", "remove", "Remove", options);
   return html`<li>${words}${until}<div class="row">${button}</div></li>`;
 }

@@ -43,50 +43,41 @@ function checklist(resource: string): Html {
 }
 
 function attemptList(reports: readonly AttemptReport[], { now, visitor }: Visit): Html {
-  if (reports.length === 0) {
-    return html`<p class="quiet">No client has tried to connect${
-      visitor.isAdministrator ? "" : " in your name"
-    } in the last 24 hours.</p>`;
-  }
-  return html`${reports.map((report) => attemptArticle(report, now))}`;
+  const whose = visitor.isAdministrator ? "" : " in your name";
+  if (reports.length > 0) return html`${reports.map((report) => attemptArticle(report, now))}`;
+  return html`<p class="quiet">No client has tried to connect${whose} in the last 24 hours.</p>`;
 }
 
 function attemptArticle(report: AttemptReport, now: number): Html {
   const { name, redirectHost, addresses, people, steps, lastAt, startedAt } = report;
-  const places = addresses.slice(0, maxAddresses).join(", ");
+  const about = [
+    addresses.length > 0 && `, from ${addresses.slice(0, maxAddresses).join(", ")}`,
+    redirectHost !== null && `, redirects to ${redirectHost}`,
+    people.length > 0 && `, for ${people.join(", ")}`,
+  ];
+  const lines = steps.map((step, index) => {
+    const after = `+${((step.time - startedAt) / 1_000).toFixed(1)} s`;
+    return html`<li value="${index + 1}"><span class="quiet">${after}</span> ${stepWords(step)}</li>`;
+  });
   return html`
     <article class="held">
       <h2>${name}</h2>
-      <p class="quiet">${ago(lastAt, now)}${places !== "" && html`, from ${places}`}${redirectHost !== null &&
-        html`, redirects to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>
+      <p class="quiet">${ago(lastAt, now)}${about}</p>
       ${diagnosisParts(report)}
-      <details id="steps-${startedAt}">
-        <summary>Steps</summary>
-        <ol>${steps.map((step, index) =>
-          html`<li value="${index + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
-            stepWords(step)
-          }</li>`
-        )}</ol>
-      </details>
+      <details id="steps-${startedAt}"><summary>Steps</summary><ol>${lines}</ol></details>
     </article>
   `;
 }
 
 const maxAddresses = 3;
 
-function seconds(ms: number): string {
-  return `+${(ms / 1_000).toFixed(1)} s`;
-}
-
 function diagnosisParts({ startedAt, diagnosis: { state, causes } }: AttemptReport): Html {
   const [first, ...others] = causes;
   if (state === "going_on") return html`<p><span class="badge">In progress</span></p>`;
   if (first === undefined) return html`<p><span class="badge warn">Stopped</span> for an unknown reason.</p>`;
-  const badge = state === "no_fault"
-    ? html`<span class="badge good">No fault</span>`
-    : html`<span class="badge warn">Stopped</span>`;
+  const [kind, word] = state === "no_fault" ? ["good", "No fault"] : ["warn", "Stopped"];
   return html`
-    <p>${badge} ${withCode(first.words)}</p>
+    <p><span class="badge ${kind}">${word}</span> ${withCode(first.words)}</p>
     ${first.remedy !== "" && html`<p><strong>What to do:</strong> ${withCode(first.remedy)}</p>`}
     ${others.length > 0 && html`
       <details id="causes-${startedAt}">
