@@ -118,7 +118,7 @@ export function oneLine(text: string): string {
 }
 
 /** The words of an HTML text, a line for each block. Links lose their addresses. */
-export function htmlToText(html: string): string {
+function htmlToText(html: string): string {
   const bare = html.replace(/<!--[^]*?(?:-->|$)/g, "").replace(withContent, "").replace(/\s+/g, " ")
     .replace(blocks, "\n").replace(/<[a-z/!][^<>]*>/gi, "");
   const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {

@@ -1,16 +1,14 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
-import * as z from "zod";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
-import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
-import { displayValue, htmlToText, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
+import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
+import { displayValue, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { resolveReference } from "./find_record.ts";
 import { nextTurn } from "../lib/turns.ts";
 import { datesOf, wallClock } from "./dates.ts";
-import { askJson } from "./transport.ts";
 
 /** Records of one search. */
 export const maxSearchResults = 50;
@@ -39,8 +37,6 @@ interface Selection {
   readonly order: readonly string[];
   /** A name that a condition asks for. */
   readonly named: string | undefined;
-  /** What was not taken as conditions. */
-  readonly words: string | undefined;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
@@ -61,7 +57,8 @@ async function select(parts: DeskParts, { table: named, words, where = "" }: Rec
   const { terms, understood, ...asked } = await resolveConditions(parts, table, where);
   const open = parts.access.openRows(table);
   const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
-    ...{ ...asked, table, words },
+    ...asked,
+    table,
     query: allOf(...textual, open, ...terms),
     understood: [...said, ...understood],
   });
@@ -216,65 +213,6 @@ interface RecordSearch extends RecordsWanted {
   readonly cursor?: string | undefined;
 }
 
-export interface RecordPage {
-  readonly table: string;
-  readonly records: readonly ShownRecord[];
-  /** The conditions as they were understood. */
-  readonly understood: readonly string[];
-  readonly cursor: string | null;
-  /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
-  readonly total: number | null;
-}
-
-const article = z.object({
-  id: z.string().regex(/^(kb_knowledge:)?[0-9a-f]{32}$/),
-  number: z.string().nullish(),
-  title: z.string().nullish(),
-  snippet: z.string().nullish(),
-});
-const articles = z.object({ articles: z.array(article) });
-
-/** Answers by words; conditions narrow them. Fails as `not_found` or `rejected` where an instance has no such API. */
-async function searchArticles(
-  parts: DeskParts,
-  selection: Selection & { readonly words: string },
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-): Promise<RecordPage> {
-  // The API finds what has some of the words: the filter asks for each.
-  const { table, words, query: filter, understood } = selection;
-  const parsed = await askJson(parts.callAs, parts.person, {
-    path: "/api/sn_km_api/knowledge/articles",
-    query: {
-      // Words alone: an instance puts them into an encoded query.
-      query: parseWords(words).join(" ").replaceAll("^", " ").trim(),
-      language: "all",
-      limit: String(limit),
-      offset: String(offset),
-      ...(filter === "" ? {} : { filter }),
-    },
-  }, articles);
-  const found = parsed.articles.slice(0, limit);
-  return {
-    table,
-    understood,
-    total: null,
-    cursor: found.length < limit ? null : String(offset + found.length),
-    records: found.map(({ id, number, title, snippet }) => {
-      const sysId = id.replace(/^kb_knowledge:/, "");
-      return {
-        ...{ table, sysId },
-        name: oneLine(number ?? sysId),
-        namedBy: ["number"],
-        link: linkTo(parts.instance.origin, table, sysId),
-        fields: [
-          { name: "short_description", value: oneLine(title ?? "") },
-          { name: "snippet", value: htmlToText(snippet ?? "") },
-        ],
-      };
-    }),
-  };
-}
-
 /** Requests for one page. */
 const maxRequests = 4;
 const maxFields = 30;
@@ -287,19 +225,15 @@ function parseCursor(cursor: string | undefined): ReadingPlace | null {
   return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
 }
 
+/** What {@link searchRecords} finds. */
+export type RecordPage = Awaited<ReturnType<typeof searchRecords>>;
+
 /** One page of a search, in the order that was asked for. `cursor` is where the next one starts; `null` on the last. */
-export async function searchRecords(parts: DeskParts, search: RecordSearch): Promise<RecordPage> {
+export async function searchRecords(parts: DeskParts, search: RecordSearch) {
   const start = parseCursor(search.cursor);
   if (start === null) throw invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search);
-  const { table, words, named } = selected;
-  const isPlain = search.orderBy === undefined && search.fields === undefined;
-  if (table === "kb_knowledge" && words !== undefined && isPlain) {
-    const page = { limit: search.limit, offset: start.offset };
-    const articles = await ifShown(searchArticles(parts, { ...selected, words }, page), null);
-    // Where the Knowledge API is missing or closed, the Table API may answer.
-    if (articles !== null) return articles;
-  }
+  const { table, named } = selected;
   const names = await chosenFields(parts, table, search.fields);
   const order = await orderOf(parts, table, search.orderBy ?? selected.order.join(","));
   const { rows, next, total, understood } = await readSelection(parts, selected, {
@@ -314,8 +248,10 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch): Pro
   const hint = nearest?.ok === false && nearest.error.reason === "invalid_input" ? [nearest.error.message] : [];
   return {
     table,
+    /** The conditions as they were understood; of a name that none has, the nearest. */
     understood: [...understood, ...hint],
     cursor: next === null ? null : [next.offset, next.skip, next.given].join("."),
+    /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
     total,
     records: rows.map((record) => toShownRecord(parts, table, record, own)),
   };

@@ -50,7 +50,6 @@ const ways: readonly (readonly [way: string, habits: NonNullable<StandInOptions[
     queryDates: "person_zone",
   }],
   ["passes over conditions that a person may not ask for", { unreadableCondition: "ignored", invalidQuery: "no_rows" }],
-  ["closes the Knowledge API", { closedApis: ["sn_km_api/knowledge"] }],
 ];
 /** Words that would be wrong in any of the jobs: everything in them exists. */
 const untrue = /has no field|cannot be "|NOT taken|NOTHING was taken|may have ignored/;
@@ -58,7 +57,6 @@ const untrue = /has no field|cannot be "|NOT taken|NOTHING was taken|may have ig
 for (const [way, habits] of ways) {
   Deno.test(`the jobs are done too where an instance ${way}`, async (test) => {
     for (const { practice, jobs } of deskPractices) {
-      if (way.includes("Knowledge") && practice !== "knowledge") continue;
       await using worker = await startDeskWorker(habits);
       for (const job of jobs) {
         await test.step(`${job.by}: ${job.name}`, async () => {
