@@ -268,15 +268,11 @@ const origins: ReadonlyMap<string, string> = new Map(namedLines(`
   incident problem: >first_reported_by_task <problem_id
   incident change_request: <rfc
   problem change_request: <rfc
-  incident incident: >parent_incident
   incident kb_knowledge: >source
-  problem incident: >problem_id
   problem kb_knowledge: >source
-  change_request incident: >caused_by
   change_request change_task: >change_request
   problem problem_task: >problem
   sc_req_item sc_task: >request_item
-  sc_req_item incident: >parent
 `));
 const copied = namesIn("short_description description cmdb_ci business_service impact urgency");
 
