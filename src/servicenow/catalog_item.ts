@@ -19,7 +19,7 @@ import { askJson, maxReplyBytes } from "./transport.ts";
 import { type GivenValue, refuseLineAfter } from "./resolve_values.ts";
 import { dateValue } from "./dates.ts";
 import { valuesOfChoice } from "./choices.ts";
-import { knownTable, namingFields } from "./tables.ts";
+import { namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
@@ -238,7 +238,7 @@ async function resolveAnswer(
   }
 }
 
-// What was answered to an item's questions when it was ordered, or to a record producer's, in people's words.
+// What was answered to an item's questions when it was ordered.
 
 const maxAnswers = 200;
 const maxChoices = 1_000;
@@ -246,83 +246,69 @@ const maxChoices = 1_000;
 const maxTables = 6;
 /** Names of one table: their ids go into an address. */
 const maxNames = 100;
+/** The path from a row with an answer to its question. */
+const questionPath = "sc_item_option.item_option_new";
 
 /** `null` where ServiceNow keeps the answers from the person. */
-export async function readAnswers(parts: DeskParts, found: FoundRecord) {
-  const known = knownTable(found.table);
-  if (known !== undefined && !known.parents.includes("task")) {
-    throw invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
+export async function readAnswers(parts: DeskParts, { table, sysId, record }: FoundRecord) {
+  const item = table === "sc_task" ? storedValue(record, "request_item") : sysId;
+  if (!["sc_req_item", "sc_request", "sc_task"].includes(table) || !isStoredSysId(item)) {
+    throw invalidInput(`a record of ${table} has no answers; leave it out of include`);
   }
-  const { table, query, answer, question } = sourceOf(found);
-  const inQuestion = ["question_text", "name", "type", "reference", "list_table"].map((name) => `${question}.${name}`);
-  const fields = [`${answer}value`, question, "request_item", ...inQuestion];
-  const kept = await ifShown(parts.tableApi.rows(table, { query, fields, limit: maxAnswers }), null);
-  if (kept === null) return null;
-  const stored = kept.rows.map((row) => storedAnswer(row, answer, question))
-    .filter(({ value, type }) => value !== "" && !silent.has(type));
-  const choices = await choiceTexts(parts, stored);
+  const field = table === "sc_request" ? "request_item.request" : "request_item";
+  const inQuestion = ["question_text", "name", "type", "reference", "list_table"];
+  const found = await ifShown(
+    parts.tableApi.rows("sc_item_option_mtom", {
+      query: `${field}=${item}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,
+      fields: [
+        "sc_item_option.value",
+        questionPath,
+        "request_item",
+        ...inQuestion.map((name) => `${questionPath}.${name}`),
+      ],
+      limit: maxAnswers,
+    }),
+    null,
+  );
+  if (found === null) return null;
+  const stored = found.rows.map(storedAnswer).filter(({ value, type }) => value !== "" && !silent.has(type));
   const names = await recordNames(parts, stored);
+  const asked = stored.map(({ type, question }) => kindOf(type) === "choice" ? question : "").filter(isStoredSysId);
+  const query = `questionIN${[...new Set(asked)].join(",")}`;
+  const texts = { query, fields: ["question", "value", "text"], limit: maxChoices };
+  for (const row of asked.length === 0 ? [] : await parts.tableApi.rowsIfShown("question_choice", texts)) {
+    names.set(`${storedValue(row, "question")} ${storedValue(row, "value")}`, oneLine(storedValue(row, "text")));
+  }
   const answers = stored.map((each) => ({
     /** The number of the item; `null` where the record is or belongs to one. */
-    item: found.table === "sc_request" ? each.item : null,
+    item: table === "sc_request" ? each.item : null,
     label: each.label || "(a question that ServiceNow does not show)",
-    value: shownAnswer(each, choices, names),
+    value: shownAnswer(each, names),
   }));
   /** `isCut`: whether there are more. */
-  return { answers, isCut: kept.nextOffset !== null };
+  return { answers, isCut: found.nextOffset !== null };
 }
 
 type StoredAnswer = ReturnType<typeof storedAnswer>;
 
-function storedAnswer(row: RecordFields, answer: string, question: string) {
-  const asked = (name: string): string => storedValue(row, `${question}.${name}`);
+function storedAnswer(row: RecordFields) {
+  const asked = (name: string): string => storedValue(row, `${questionPath}.${name}`);
   return {
     item: oneLine(displayValue(row, "request_item")),
-    question: storedValue(row, question),
+    question: storedValue(row, questionPath),
     label: oneLine(asked("question_text") || asked("name")),
     name: asked("name"),
     type: Number(asked("type")),
     table: asked("reference") || asked("list_table"),
-    value: storedValue(row, `${answer}value`),
+    value: storedValue(row, "sc_item_option.value"),
   };
-}
-
-/** Where rows with an answer each are, and the paths to the answer and to its question. */
-function sourceOf({ table, sysId, record }: FoundRecord) {
-  const item = table === "sc_task" ? storedValue(record, "request_item") : sysId;
-  const field = table === "sc_request" ? "request_item.request" : "request_item";
-  return ["sc_req_item", "sc_request", "sc_task"].includes(table) && isStoredSysId(item)
-    ? {
-      table: "sc_item_option_mtom",
-      query: `${field}=${item}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,
-      ...{ answer: "sc_item_option.", question: "sc_item_option.item_option_new" },
-    }
-    : {
-      table: "question_answer",
-      query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYorder`,
-      ...{ answer: "", question: "question" },
-    };
-}
-
-/** The words of chosen values, by question and value. */
-async function choiceTexts(
-  { tableApi }: DeskParts,
-  answers: readonly StoredAnswer[],
-): Promise<ReadonlyMap<string, string>> {
-  const chosen = answers.filter(({ type, question }) => kindOf(type) === "choice" && isStoredSysId(question));
-  if (chosen.length === 0) return new Map();
-  const query = `questionIN${[...new Set(chosen.map(({ question }) => question))].join(",")}`;
-  const request = { query, fields: ["question", "value", "text"], limit: maxChoices };
-  const rows = await tableApi.rowsIfShown("question_choice", request);
-  const keyOf = (row: RecordFields): string => `${storedValue(row, "question")} ${storedValue(row, "value")}`;
-  return new Map(rows.map((row) => [keyOf(row), storedValue(row, "text")]));
 }
 
 /** The names of chosen records by sys_id, of open tables and records that the person may read. */
 async function recordNames(
   { tableApi, access }: DeskParts,
   answers: readonly StoredAnswer[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<Map<string, string>> {
   const byTable = Map.groupBy(answers.filter(({ table }) => access.mayRead(table)), ({ table }) => table);
   const names = new Map<string, string>();
   for (const [table, chosen] of [...byTable].slice(0, maxTables)) {
@@ -344,15 +330,14 @@ function sysIdsIn(value: string): readonly string[] {
 
 function shownAnswer(
   { type, name, table, question, value }: StoredAnswer,
-  choices: ReadonlyMap<string, string>,
   names: ReadonlyMap<string, string>,
 ): string {
   const kind = kindOf(type);
   // What cannot be known to be open may be masked: the person may not read the question.
   if (kind === "masked" || isSecretField(name) || !(type > 0)) return masked;
   if (kind === "checkbox") return value === "true" ? "yes" : "no";
+  if (kind === "choice") return names.get(`${question} ${value}`) ?? oneLine(value);
   if (kind === "date_time" && /^\d{4}-\d\d-\d\d \d\d:/.test(value)) return `${value} UTC`;
-  if (kind === "choice") return oneLine(choices.get(`${question} ${value}`) ?? value);
   const ids = kind === "reference" || kind === "list" ? sysIdsIn(value) : [];
   if (ids.length === 0) return wordsOf(value);
   return ids.map((id) => names.get(id) ?? `a record of ${table || "another table"} that is not shown here`).join(", ");

@@ -50,7 +50,7 @@ Deno.test("the fulfiller of an item reads what was answered to its questions, in
   assert.match(await read({ id: (await order(desk, desks, "ben"))[1] }), /First day: 2026-12-01\n- Cost centre: 4711$/);
 });
 
-Deno.test("answers of several items, of a record producer, and of records that were never ordered", async () => {
+Deno.test("answers of several items, and none of records that were never ordered", async () => {
   await using desk = await openDesk({ people: ["ben", "eve"], instance: { data: "desk" } });
   const read = async (input: object, user = "eve") => linesOf(await desk.text("servicenow_get_record", input, user));
   for (const model of ["Pixel 10", "iPhone 17"]) {
@@ -60,14 +60,7 @@ Deno.test("answers of several items, of a record producer, and of records that w
   const [request = "", first = "", second = ""] = await order(desk, { action: "submit_cart" }, "ben");
   const both = await read({ id: request, include: "answers" });
   assert.match(both, new RegExp(`${first} Which model\\?: Pixel 10[^]*${second} Which model\\?: iPhone 17`));
-  const report = { item: "Report an issue", answers: '{"short_description": "Printer", "urgency": "1 - High"}' };
-  const [incident = ""] = await order(desk, report, "ben");
-  assert.match(
-    await read({ id: incident, include: "answers" }),
-    /What is wrong\?: Printer\n- How urgent is it\?: 1 - High$/,
-  );
-  assert.match(await read({ id: "INC0010001", include: "answers" }), /^answers: none that the user may see$/m);
-  for (const [id, table] of [["db-01", "ci"], ["me", "sys_user"], ["KB0010001", "kb"]]) {
+  for (const [id, table] of [["INC0010001", "incident"], ["db-01", "ci"], ["me", "sys_user"], ["KB0010001", "kb"]]) {
     assert.match(await read({ id, table, include: "answers" }), /has no answers; leave it out of include/);
   }
 });
