@@ -32,7 +32,7 @@ import { askJson } from "./transport.ts";
 import { type Attachment, attachment, filesNotRead, listFiles } from "./get_record.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
-  answerWith,
+  answerLines,
   defineWritingTool,
   dryRun,
   recordNames,
@@ -256,14 +256,14 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     const fileName = filename.slice(filename.lastIndexOf("/") + 1);
     const request = { id, table: given(table) };
     if (dryRun) {
-      const show = ({ record, title }: AttachedFile): ToolOutcome => {
+      const lines = ({ record, title }: AttachedFile): readonly string[] => {
         const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
         const about = title === "" || title === record ? record : `${record} (${title})`;
-        return toTextOutcome([
+        return [
           reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
-        ]);
+        ];
       };
-      return await answerWith({ servicenow, context }, { job: attachFile, request: { ...request, file: null }, show });
+      return await answerLines({ servicenow, context }, attachFile, { ...request, file: null }, lines);
     }
     return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
@@ -271,11 +271,10 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       const promised = mediaTypeOf(fileName);
       const contentType = plainTypes.test(promised) ? promised : "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
-      const show = ({ record, file: added }: AttachedFile): ToolOutcome => {
+      return await answerLines({ servicenow, context }, attachFile, { ...request, file }, ({ record, file: added }) => {
         const [name, sizeBytes] = [added?.fileName ?? fileName, added?.sizeBytes ?? size.value];
-        return toTextOutcome([`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`]);
-      };
-      return await answerWith({ servicenow, context }, { job: attachFile, request: { ...request, file }, show });
+        return [`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`];
+      });
     });
   });
 }

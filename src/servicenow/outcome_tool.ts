@@ -109,6 +109,16 @@ export async function answerWith<Request, T>(
   return found.ok ? show(found.value) : toFailureOutcome(servicenow, found.error);
 }
 
+/** The same, in lines of text. */
+export function answerLines<Request, T>(
+  call: { readonly servicenow: ServicenowRecords; readonly context: ToolContext },
+  job: Job<Request, T>,
+  request: Request,
+  lines: (value: T) => readonly string[],
+): Promise<ToolOutcome> {
+  return answerWith(call, { job, request, show: (value) => toTextOutcome(lines(value)) });
+}
+
 /** A failure in words. */
 export function toFailureOutcome(servicenow: ServicenowRecords, failure: ServicenowFailure): ToolOutcome {
   const { error, detail } = servicenow.describe(failure);

@@ -16,7 +16,7 @@ import {
 } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
-  answerWith,
+  answerLines,
   contentWarning,
   indented,
   joinOutcomes,
@@ -88,7 +88,7 @@ function journalLines(entries: readonly JournalEntry[]): readonly string[] {
   ];
 }
 
-function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
+function itemAnswerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
   if (answers === "hidden") return ["answers: ServiceNow hides them from this user"];
   if (answers.answers.length === 0) return ["answers: none that the user may see"];
   return [
@@ -145,11 +145,12 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       const max = isChosen ? maxChosenCharacters : undefined;
       const isOne = ids.length === 1;
       const outcomes = ids.map((each) =>
-        answerWith({ servicenow, context }, {
-          job: getRecord,
-          request: { ...request, id: each },
-          show: (view) => toTextOutcome(viewLines(view, max, isOne)),
-        })
+        answerLines(
+          { servicenow, context },
+          getRecord,
+          { ...request, id: each },
+          (view) => viewLines(view, max, isOne),
+        )
       );
       return joinOutcomes(ids, await Promise.all(outcomes), contentWarning);
     },
@@ -168,7 +169,7 @@ function viewLines(
     ...fieldLines(record, maxCharacters),
     ...(journal === null ? [] : journalLines(journal)),
     ...(files === null ? [] : fileLines(files)),
-    ...(answers === null ? [] : answerLines(answers)),
+    ...(answers === null ? [] : itemAnswerLines(answers)),
     ...related.flatMap(relatedLines),
   ];
 }
@@ -249,11 +250,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         cursor: given(input.cursor),
       };
       const isFirst = Number(search.cursor ?? "") === 0;
-      return await answerWith({ servicenow, context }, {
-        job: searchRecords,
-        request: search,
-        show: (page) => toTextOutcome(pageLines(page, isFirst)),
-      });
+      return await answerLines({ servicenow, context }, searchRecords, search, (page) => pageLines(page, isFirst));
     },
   });
 }
@@ -298,11 +295,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
         groupBy: given(input.group_by),
         meanTime: listOf(input.mean_time),
       };
-      return await answerWith({ servicenow, context }, {
-        job: countRecords,
-        request,
-        show: (found) => toTextOutcome(countLines(found)),
-      });
+      return await answerLines({ servicenow, context }, countRecords, request, countLines);
     },
   });
 }
@@ -348,8 +341,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     async run({ table, field, item }, context) {
       const asked = given(item);
       if (asked !== undefined) {
-        const shown = { job: readItem, request: asked, show: (found: CatalogItem) => toTextOutcome(itemLines(found)) };
-        return await answerWith({ servicenow, context }, shown);
+        return await answerLines({ servicenow, context }, readItem, asked, itemLines);
       }
       const named = given(table);
       if (named === undefined) {
@@ -357,11 +349,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
         return toTextOutcome([`Tables: ${servicenow.tables.join(", ")}; ${people}`]);
       }
       const request = { table: named, field: given(field) };
-      return await answerWith({ servicenow, context }, {
-        job: describeTable,
-        request,
-        show: (found) => toTextOutcome(tableLines(found)),
-      });
+      return await answerLines({ servicenow, context }, describeTable, request, tableLines);
     },
   });
 }

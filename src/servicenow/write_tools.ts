@@ -1,6 +1,5 @@
 /** The tools that write to ServiceNow, and their messages to the caller and to a person who decides about the call. */
 import * as z from "zod";
-import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { addNote, type ChangeReport, createRecord, type FieldChange, shortened, updateRecord } from "./write_record.ts";
 import { oneLine } from "./field_values.ts";
@@ -20,7 +19,6 @@ import {
   recordParameters,
   tooManyRecords,
   toTextOutcome,
-  unlistedTexts,
   writing,
 } from "./outcome_tool.ts";
 import { given, knownTable } from "./tables.ts";
@@ -98,30 +96,8 @@ function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
     : { ...toTextOutcome(lines, madeFrom), view: () => ({ records: [shownChange(report)] }) };
 }
 
-// Values of fields as parameters: lines in `values`, and field names that agents guess as parameters.
-
-const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
-  'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last',
-).meta({ written: "values" });
-
-/** Understood and not listed; each stands for one of `values`. */
-const valueNames = [
-  ...["short_description", "description", "urgency", "impact", "category", "state", "priority"] as const,
-  ...["assigned_to", "assignment_group", "close_code", "close_notes"] as const,
-];
-const valueParameters = unlistedTexts(valueNames);
-
-/** All values as one text. */
-function valuesOf(
-  input: { readonly values?: string | undefined } & z.output<z.ZodObject<typeof valueParameters>>,
-  mayBeEmpty = false,
-): Result<string, string> {
-  const entries = valueNames.filter((name) => given(input[name]) !== undefined).map((name) => [name, input[name]]);
-  const text = given(input.values) ?? "";
-  if (entries.length === 0) return text === "" && !mayBeEmpty ? failure("values parameter is required") : success(text);
-  if (text === "") return success(JSON.stringify(Object.fromEntries(entries)));
-  return failure(`give ${entries.map(([name]) => name).join(", ")} in values too`);
-}
+const valuesForm =
+  'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last';
 
 const { annotations } = writing;
 
@@ -136,15 +112,13 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
-      values: valuesParameter,
+      values: z.string().optional().describe(valuesForm).meta({ written: "values" }),
       from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
       dry_run: dryRun,
-      ...valueParameters,
     }),
   }, async (input, context, reader) => {
-    const values = valuesOf(input, given(input.from) !== undefined);
-    if (!values.ok) return invalidArguments(values.error);
-    const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
+    const { table, values = "", from, dry_run: dryRun } = input;
+    const request = { table, values, from: given(from), dryRun };
     return await reported({ servicenow, context, reader }, createRecord, request);
   });
 }
@@ -160,16 +134,13 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     aliases: otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }),
     input: z.object({
       ...recordParameters,
-      values: valuesParameter.describe("As in servicenow_create"),
+      values: z.string().describe("As in servicenow_create").meta({ written: "values" }),
       if_version: z.string().optional().describe("Version that you read: refuses if it has changed since"),
       dry_run: dryRun,
-      ...valueParameters,
     }),
   }, async (input, context, reader) => {
-    const values = valuesOf(input);
-    if (!values.ok) return invalidArguments(values.error);
-    const { dry_run: dryRun, if_version: ifVersion } = input;
-    const request = { table: given(input.table), values: values.value, ifVersion };
+    const { table, values, dry_run: dryRun, if_version: ifVersion } = input;
+    const request = { table: given(table), values, ifVersion };
     const update = (id: string, dryRun: boolean) =>
       reported({ servicenow, context, reader }, updateRecord, { ...request, id, dryRun });
     const ids = listedIds(input.id);

@@ -39,7 +39,7 @@ Deno.test("null is absent in every optional parameter of every tool, in entries 
     servicenow_describe: {},
     servicenow_fetch_attachment: { id: "a" },
     servicenow_create: { table: "incident" },
-    servicenow_update: { id: "a" },
+    servicenow_update: { id: "a", values: "b=c" },
     servicenow_add_note: { id: "a", audience: "team", text: "b" },
     servicenow_order: {},
     servicenow_approve: { id: "a", decision: "approve" },
