@@ -12,7 +12,7 @@ import {
 } from "./transport.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
-import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
+import type { Batch, Storage, StorageKey } from "../storage/mod.ts";
 import {
   type InstanceAccount,
   type LinkedAccess,
@@ -154,9 +154,8 @@ async function takeRefreshLock(
   const check = { key, version: entry.version };
   const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
   return {
-    /** Holds until another instance takes the lock over. */
-    check,
-    release: () => end({ deletes: [key] }),
+    /** Where that fails, the lock expires. After `releaseToPause` it does nothing. */
+    release: () => end({ deletes: [key] }).catch(() => {}),
     /** Stops all refreshes for a while. */
     releaseToPause: (because: UnavailableCause) =>
       end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
@@ -164,7 +163,7 @@ async function takeRefreshLock(
 }
 
 /** A lock that this caller holds. */
-type HeldLock = Extract<Awaited<ReturnType<typeof takeRefreshLock>>, { readonly check: VersionCheck }>;
+type HeldLock = Extract<Awaited<ReturnType<typeof takeRefreshLock>>, { readonly release: unknown }>;
 
 interface RefreshOptions {
   readonly store: LinkStore;
@@ -199,13 +198,11 @@ function createRefreshLink(options: RefreshOptions) {
   };
 
   /** The instance may have voided the old tokens for these: a database that is away for a moment must not lose them. */
-  const storeTokens = async (batch: Batch, lock: HeldLock): Promise<boolean> => {
-    const { checks = [] } = batch;
+  const storeTokens = async (batch: Batch): Promise<boolean> => {
     let wait = firstStoreRetryMs;
     for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMs)) {
       try {
-        return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.check.key] }) ||
-          await storage.commit(batch); // the lock had run out
+        return await storage.commit(batch);
       } catch (error) {
         if (waited >= storeTimeoutMs) throw error;
         log.write("warn", "servicenow_tokens_not_stored", { error: String(error), retryInMs: wait });
@@ -217,10 +214,7 @@ function createRefreshLink(options: RefreshOptions) {
   const refreshLocked = async (subject: string, refused: string | undefined, lock: HeldLock): Promise<Step> => {
     const current = await store.read(subject);
     const found = toStep(current, refused); // another call may have renewed it between the read and the lock
-    if (!current.ok || found !== "again") {
-      await lock.release();
-      return found;
-    }
+    if (!current.ok || found !== "again") return found;
     const { link, linkedAt, unchanged } = current.value;
     const answer = link.refreshToken === null
       ? failure({ reason: "refused", said: noRefreshToken } as const)
@@ -237,10 +231,10 @@ function createRefreshLink(options: RefreshOptions) {
     const put = next === null
       ? await store.putRefused(subject, link, { ...times, said })
       : await store.put(subject, next, times);
-    const stored = await storeTokens({ checks: [unchanged], puts: [put] }, lock);
+    const stored = await storeTokens({ checks: [unchanged], puts: [put] });
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
-    await lock.release(); // unlinked or linked again in the meantime, which takes precedence
+    // Unlinked or linked again in the meantime, which takes precedence.
     if (next !== null && !(await store.read(subject)).ok) await tokenEndpoint.revoke(next);
     return "again";
   };
@@ -252,21 +246,11 @@ function createRefreshLink(options: RefreshOptions) {
       else if ("pausedBecause" in lock) return failure({ reason: "unavailable", because: lock.pausedBecause });
       const step = lock === "busy"
         ? toStep(await store.read(subject), refused)
-        : await orRelease(lock, refreshLocked(subject, refused, lock));
+        : await refreshLocked(subject, refused, lock).finally(lock.release);
       if (step !== "again") return step;
     }
     return failure({ reason: "unavailable", because: "timed_out" });
   };
-}
-
-/** A failed step tries to release its lock: otherwise the others would wait until it expires. */
-async function orRelease(lock: HeldLock, step: Promise<Step>): Promise<Step> {
-  try {
-    return await step;
-  } catch (error) {
-    await lock.release().catch(() => {}); // what made it fail is what matters
-    throw error;
-  }
 }
 
 /** Tokens as a link holds them. When no refresh token came with them, the previous one stays. */
