@@ -16,7 +16,7 @@ import { type ItemAnswers, readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
 import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
 import { allOf, anyOf } from "./conditions.ts";
-import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
+import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { askJson } from "./transport.ts";
 
@@ -306,10 +306,8 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
   const notes = new Set<string>();
   if (kind === "on_call") notes.add("the rota's order, not who is on shift now");
   if (kind === "similar") notes.add("resolved, with one of the title's words, the most words in common first");
-  const { states } = await resolvedStates(parts, kind === "work" ? ["incident", "problem"] : []);
   const records: ShownRecord[] = [];
   let isCut = false;
-  let done = 0;
   for (const { table, query, more = [] } of queries) {
     if (query === null) continue;
     if (!access.mayRead(table)) {
@@ -325,12 +323,7 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
       continue;
     }
     isCut ||= found.next !== null;
-    const shown = found.rows.filter((row) => {
-      const resolved = states.get(storedValue(row, "sys_class_name"));
-      return resolved === undefined || resolved !== storedValue(row, "state");
-    });
-    done += found.rows.length - shown.length;
-    records.push(...shown.map((row) => toShownRecord(parts, table, row, names)));
+    records.push(...found.rows.map((row) => toShownRecord(parts, table, row, names)));
   }
   const words = new Set(titleWords(of.record).map((word) => word.toLowerCase()));
   const inCommon = ({ fields }: ShownRecord): number => {
@@ -338,7 +331,6 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
     return [...words].filter((word) => title.includes(word)).length;
   };
   if (kind === "similar") records.sort((a, b) => inCommon(b) - inCommon(a));
-  if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
   return { kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) };
 }
 

@@ -172,17 +172,6 @@ Deno.test("servicenow_fetch_attachment saves the only file, or the one that is n
   assert.match(await desk.text("servicenow_attach", { id: "INC0010001", filename: "../x" }), /traversal/);
 });
 
-Deno.test("the work of a person, group or item leaves out what is resolved, and says so", async () => {
-  await using desk = await openDesk({ instance: { data: "desk" } });
-  const rows = [...desk.instance.tables.get("incident")?.values() ?? []];
-  const resolved = new Set(rows.filter(({ state }) => state === "6").map(({ number }) => number ?? ""));
-  for (const [id, table] of [["me", "sys_user"], ["Hardware", "group"], ["LT-0042", "ci"]] as const) {
-    const text = await desk.text("servicenow_get_record", { id, table, include: "work" });
-    assert.match(text, /^work \(.*\d+ resolved and not yet closed left out\)/m, id);
-    for (const [number] of text.matchAll(/INC\d{7}/g)) assert.ok(!resolved.has(number), `${id} ${number}`);
-  }
-});
-
 Deno.test("who is on call is who is on shift now; where the instance does not tell, the rota's order says so", async () => {
   await using desk = await openDesk({ people: ["ada", "ben"], instance: { data: "desk" } });
   const read = (user = "ada") =>
