@@ -15,7 +15,6 @@ interface Span {
 type Days = readonly [first: Temporal.PlainDate, length: Temporal.DurationLike];
 
 const oneDay = { days: 1 };
-const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /** Whether the platform knows a time zone of this name. */
 function isTimeZone(zone: string): boolean {
@@ -71,13 +70,13 @@ function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
   return writtenMoment(word, now) ?? timeOfDay(word, now);
 }
 
-/** Whole days: `2026-11-26`, `26.11.2026`, `yesterday`, `last month`, `next friday`, `3 days ago`. */
+/** Whole days: `2026-11-26`, `26.11.2026`, `yesterday`, `last month`, `3 days ago`. */
 function parseDays(word: string, today: Temporal.PlainDate): Days | null {
   const written = writtenDay(word);
   if (written !== null) return [written, oneDay];
   const near = ["yesterday", "today", "tomorrow"].indexOf(word);
   if (near >= 0) return [today.add({ days: near - 1 }), oneDay];
-  const [, which = "", unit = ""] = /^(last|this|next) (\w+)$/.exec(word) ?? [];
+  const [, which = "", unit = ""] = /^(last|this|next) (week|month|year)$/.exec(word) ?? [];
   const beginnings: Readonly<Record<string, Temporal.PlainDate>> = {
     week: today.subtract({ days: today.dayOfWeek - 1 }),
     month: today.with({ day: 1 }),
@@ -87,11 +86,6 @@ function parseDays(word: string, today: Temporal.PlainDate): Days | null {
   if (beginning !== undefined) {
     const step = ["last", "this", "next"].indexOf(which) - 1;
     return [beginning.add({ [`${unit}s`]: step }), { [`${unit}s`]: 1 }];
-  }
-  const weekday = weekdays.indexOf(unit);
-  if (weekday >= 0 && which !== "this") {
-    const ahead = (weekday + 7 - today.dayOfWeek) % 7 + 1; // from tomorrow on
-    return [today.add({ days: which === "next" ? ahead : ahead % 7 - 7 }), oneDay];
   }
   const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (day|week)s?( ago)?$/.exec(word) ?? [];
   if (step === undefined || (ahead === undefined) === (ago === undefined)) return null;
