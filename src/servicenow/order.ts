@@ -220,11 +220,10 @@ async function costOf(parts: DeskParts, order: PlannedOrder): Promise<string> {
   const options = await pricesOfOptions(parts, order);
   const once = sumOf([item.price, ...options.map((each) => each.once)], quantity);
   const recurring = sumOf([item.recurringPrice, ...options.map((each) => each.recurring)], quantity);
-  const often = recurring === "" ? "" : await frequencyOf(parts, item);
   const isWhole = options.every(({ isKnown }) => isKnown);
   return [
     once === "" ? "no price" : once,
-    ...(recurring === "" ? [] : [`and ${recurring} ${often}`]),
+    ...(recurring === "" ? [] : [`and ${recurring} recurring`]),
     ...(isWhole ? [] : ["and what the options add, which ServiceNow does not show"]),
   ].join(" ");
 }
@@ -271,13 +270,6 @@ function sumOf(prices: readonly string[], quantity: number): string {
   const sum = charged.join(" + ");
   if (sum === "" || quantity === 1) return sum;
   return `${quantity} × ${charged.length > 1 ? `(${sum})` : sum}`;
-}
-
-/** How often the recurring price is paid, such as `monthly`. */
-async function frequencyOf({ tableApi }: DeskParts, { sysId }: CatalogItem): Promise<string> {
-  const row = await attempt(tableApi.row("sc_cat_item", sysId, ["recurring_frequency"]));
-  const frequency = row.ok ? shownValue(row.value, "recurring_frequency").toLowerCase() : "";
-  return frequency === "" ? "again and again, how often is NOT known" : frequency;
 }
 
 // Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them.
