@@ -20,7 +20,7 @@ Deno.test("there are forty jobs, each of another name", () => {
   assert.equal(new Set(names).size, names.length);
 });
 
-for (const { practice, jobs } of deskPractices) {
+for (const { jobs } of deskPractices) {
   Deno.test(`a service desk's jobs take at most ${maxCalls} calls each: ${practice}`, async (test) => {
     await using worker = await startDeskWorker();
     for (const job of jobs) {
@@ -56,7 +56,7 @@ const untrue = /has no field|cannot be "|NOT taken|NOTHING was taken|may have ig
 
 for (const [way, habits] of ways) {
   Deno.test(`the jobs are done too where an instance ${way}`, async (test) => {
-    for (const { practice, jobs } of deskPractices) {
+    for (const { jobs } of deskPractices) {
       await using worker = await startDeskWorker(habits);
       for (const job of jobs) {
         await test.step(`${job.by}: ${job.name}`, async () => {
