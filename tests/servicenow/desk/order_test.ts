@@ -67,10 +67,9 @@ Deno.test("an order is shown by a dry run, made once, and followed to its items"
   assert.match(await desk.text("servicenow_order", unknown), /requested_for: no person/);
 });
 
-Deno.test("a cart is filled, shown and submitted; an order of one item takes nothing else along", async () => {
+Deno.test("a cart is filled, shown and submitted; where orders take two steps, an item is in the cart after the first", async () => {
   await using desk = await openDesk({ instance: { data: "desk", habits: { checkout: "two_step" } } });
   const order = (input: object) => desk.text("servicenow_order", input, "ben");
-  assert.match(await order({ item: "Mobile phone", answers: phone }), /^Ordered: REQ\d{7}/);
   assert.match(
     await order({ item: "Standard Laptop", action: "add_to_cart", quantity: 2 }),
     /^Standard Laptop is in the cart, NOT ordered yet[^]*- 2 × Standard Laptop/,
