@@ -23,9 +23,9 @@ import { askJson } from "./transport.ts";
 /** One comment or work note of a record. */
 export interface JournalEntry {
   readonly audience: "team" | "caller";
-  /** The user name; `null` where the entry is the whole journal as the instance shows it. */
-  readonly author: string | null;
-  readonly at: string | null;
+  /** The user name. */
+  readonly author: string;
+  readonly at: string;
   readonly text: string;
 }
 
@@ -48,29 +48,17 @@ const maxEntries = 50;
 
 const journalFields: readonly string[] = ["comments", "work_notes"];
 
-/**
- * The newest entries first. Where the instance keeps its table of entries from the person, the text that it shows for
- * the whole journal is one entry: to split it would let one author write in another's name.
- */
-async function readJournal(
-  { tableApi }: DeskParts,
-  { sysId, record }: { readonly sysId: string; readonly record: RecordFields },
-): Promise<readonly JournalEntry[]> {
+/** The newest entries first; empty where there are none, or the instance keeps its table of entries from the person. */
+async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord): Promise<readonly JournalEntry[]> {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
   const { rows } = await ifShown(tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }), noRows);
-  if (rows.length > 0) {
-    return rows.map((entry) => ({
-      audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
-      author: oneLine(storedValue(entry, "sys_created_by")),
-      at: `${storedValue(entry, "sys_created_on")} UTC`,
-      text: wordsOf(storedValue(entry, "value")),
-    }));
-  }
-  return journalFields.flatMap((field): readonly JournalEntry[] => {
-    const text = wordsOf(displayValue(record, field));
-    return text === "" ? [] : [{ audience: field === "comments" ? "caller" : "team", author: null, at: null, text }];
-  });
+  return rows.map((entry) => ({
+    audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
+    author: oneLine(storedValue(entry, "sys_created_by")),
+    at: `${storedValue(entry, "sys_created_on")} UTC`,
+    text: wordsOf(storedValue(entry, "value")),
+  }));
 }
 
 // Files on a record.
@@ -380,7 +368,10 @@ export async function getRecord(
 async function addPart(parts: DeskParts, view: RecordView, kind: string, found: FoundRecord): Promise<void> {
   if (kind === "journal") {
     view.journal = await readJournal(parts, found);
-    view.record = { ...view.record, fields: view.record.fields.filter(({ name }) => !journalFields.includes(name)) };
+    // Where entries are hidden, these two have what the instance shows of them, as one text.
+    const texts = toShownRecord(parts, found.table, found.record, view.journal.length === 0 ? journalFields : []);
+    const others = view.record.fields.filter(({ name }) => !journalFields.includes(name));
+    view.record = { ...view.record, fields: [...others, ...texts.fields.filter(({ value }) => value !== "")] };
   } else if (kind === "attachments") view.files = await listFiles(parts, found);
   else if (kind === "answers") view.answers = await readAnswers(parts, found) ?? "hidden";
   else view.related.push(await readRelated(parts, kind, found));

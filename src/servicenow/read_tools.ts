@@ -77,13 +77,12 @@ function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters)
 }
 
 function journalLines(entries: readonly JournalEntry[]): readonly string[] {
-  if (entries.length === 0) return ["journal: no entry that the user may see"];
+  if (entries.length === 0) return ["journal: no single entry that the user may see"];
   return [
-    `journal, newest first:`,
+    "journal, newest first:",
     ...entries.map(({ audience, author, at, text }) => {
-      const [kind, who] = audience === "caller" ? ["comment", ", seen by the caller"] : ["work note", ""];
-      const head = author === null ? `${kind}s${who}, as ServiceNow shows them` : `${at} ${author} (${kind}${who})`;
-      return `- ${head}: ${indented(cut(text, maxEntryCharacters))}`;
+      const kind = audience === "caller" ? "comment, seen by the caller" : "work note";
+      return `- ${at} ${author} (${kind}): ${indented(cut(text, maxEntryCharacters))}`;
     }),
   ];
 }

@@ -68,7 +68,7 @@ Deno.test("servicenow_get_record tells the journal one entry at a time, with aut
   );
   assert.match(text, /attachments:\n- mx-01\.log \(22 bytes, text\/plain\)/);
   const bens = await desk.text("servicenow_get_record", { id: "INC0010002", include }, "ben");
-  assert.match(bens, /journal: no entry that the user may see/);
+  assert.match(bens, /journal: no single entry that the user may see/);
 });
 
 Deno.test("an entry of a journal cannot pass for another one's", async () => {
