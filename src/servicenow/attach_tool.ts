@@ -188,13 +188,9 @@ interface AttachRequest extends RecordName {
 }
 
 /** A record's number or name, its title, and the attachment that was made: `null` where none was sent. */
-interface AttachedFile {
-  readonly record: string;
-  readonly title: string;
-  readonly file: Attachment | null;
-}
+type AttachedFile = Awaited<ReturnType<typeof attachFile>>;
 
-async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest): Promise<AttachedFile> {
+async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest) {
   const found = await findRecord(parts, { id, table }, { writing: true, fields: ["short_description"] });
   const record = nameOf(found.table, found.record);
   const title = oneLine(displayValue(found.record, "short_description"));

@@ -265,7 +265,8 @@ export function locate({ access, instance, person }: DeskParts, { id, table }: R
 function locateLink(text: string, origin: string): Locator {
   const url = URL.parse(text);
   if (url === null || url.origin !== origin) throw invalidInput("the link leads to another host than the instance");
-  const inner = decodeSafely(url.searchParams.get("uri") ?? url.pathname + url.search);
+  const inner = (url.searchParams.get("uri") ?? url.pathname + url.search).replaceAll("%3F", "?")
+    .replaceAll("%3D", "=").replaceAll("%26", "&");
   const [, article] = /(?:kb_view\.do|kb_article).*[?&](?:sys_kb_id|sys_id)=([0-9a-f]{32})/.exec(inner) ?? [];
   if (article !== undefined) return { table: "kb_knowledge", by: "sys_id", value: article };
   const [, number] = /[?&]sysparm_article=(KB\d{4,12})/.exec(inner) ?? [];
@@ -276,14 +277,6 @@ function locateLink(text: string, origin: string): Locator {
     /\/record\/([a-z][a-z0-9_]{1,79})\/([0-9a-f]{32})/.exec(inner) ?? [];
   if (table === undefined || sysId === undefined) throw invalidInput("the link names no record");
   return { table, by: "sys_id", value: sysId };
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 async function read(

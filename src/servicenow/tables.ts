@@ -2,24 +2,6 @@
 import { mayReadOnIn } from "../lib/suggestible.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
-interface KnownTable {
-  readonly name: string;
-  readonly label: string;
-  /** What else agents call it. */
-  readonly aliases: readonly string[];
-  /** Of the numbers of its records; empty where they have names. */
-  readonly numberPrefix: string;
-  /** Tables that it extends, nearest first. */
-  readonly parents: readonly string[];
-  /** Fields in which words are looked for. */
-  readonly textFields: readonly string[];
-  /** What a list shows of a record. */
-  readonly summaryFields: readonly string[];
-  /** What the name of a record without a number is made of, and what stands between. */
-  readonly nameFields: readonly string[];
-  readonly nameSeparator: string;
-}
-
 /** Lines of `name: value`, as the lists of this part are written. */
 export function namedLines(text: string): readonly (readonly [name: string, value: string])[] {
   return text.trim().split("\n").map((line) => {
@@ -63,18 +45,23 @@ const tables = `
 `;
 const nameSeparators: Readonly<Record<string, string>> = { sysapproval_approver: ", approver ", cmdb_rel_ci: " " };
 
-export const knownTables: readonly KnownTable[] = namedLines(tables).map(([name, described]) => {
+export const knownTables = namedLines(tables).map(([name, described]) => {
   const [label = "", aliases = "", named = "", searched = "", listed = searched] = described.split("; ");
   const isNumbered = /^[A-Z]+$/.test(named);
   const title = isNumbered ? ["number", "short_description"] : [];
   return {
-    name,
-    label,
+    ...{ name, label },
+    /** What else agents call it. */
     aliases: namesIn(aliases),
+    /** Of the numbers of its records; empty where they have names. */
     numberPrefix: isNumbered ? named : "",
+    /** Tables that it extends, nearest first. */
     parents: isNumbered && name !== "task" && name !== "kb_knowledge" ? ["task"] : [],
+    /** Fields in which words are looked for. */
     textFields: [...title, ...namesIn(searched)],
+    /** What a list shows of a record. */
     summaryFields: [...title, ...namesIn(listed)],
+    /** What the name of a record without a number is made of, and what stands between. */
     nameFields: isNumbered ? [] : namesIn(named),
     nameSeparator: nameSeparators[name] ?? ": ",
   };
@@ -95,7 +82,7 @@ export function namesIn(text: string): readonly string[] {
   return text.split(" ").filter((name) => name !== "");
 }
 
-const byName: ReadonlyMap<string, KnownTable> = new Map(knownTables.map((table) => [table.name, table]));
+const byName = new Map(knownTables.map((table) => [table.name, table]));
 const byAlias: ReadonlyMap<string, string> = new Map(
   knownTables.flatMap(({ name, label, aliases }) =>
     [label.toLowerCase().replaceAll(" ", "_"), ...aliases].flatMap((alias) =>
@@ -104,7 +91,7 @@ const byAlias: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-export function knownTable(name: string): KnownTable | undefined {
+export function knownTable(name: string): typeof knownTables[number] | undefined {
   return byName.get(name) ?? (name.startsWith("cmdb_ci_") ? byName.get("cmdb_ci") : undefined);
 }
 

@@ -20,7 +20,7 @@ Deno.test("there are forty jobs, each of another name", () => {
   assert.equal(new Set(names).size, names.length);
 });
 
-for (const { jobs } of deskPractices) {
+for (const { practice, jobs } of deskPractices) {
   Deno.test(`a service desk's jobs take at most ${maxCalls} calls each: ${practice}`, async (test) => {
     await using worker = await startDeskWorker();
     for (const job of jobs) {
