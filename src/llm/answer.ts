@@ -1,12 +1,11 @@
 /** What a model wrote, whole or partial: gathered from its events and told as progress; its thoughts, and its JSON. */
 import { callerKey } from "../lib/principal.ts";
-import { counted } from "../lib/counted.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ProgressUpdate, ToolContext } from "../mcp/mod.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { LocalModel } from "./local_model.ts";
-import type { CallsAhead, ModelCompletion, ModelRequest } from "./port.ts";
+import type { ModelCompletion, ModelRequest } from "./port.ts";
 
 /** A refusal or a failure, in words for the caller. */
 export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {
@@ -67,7 +66,6 @@ export async function followAnswer(
       signal: AbortSignal.any([signal, answerNow]),
       person: principal.subject,
       fairnessKey: callerKey(principal),
-      onWait: progress.inLine,
       ...(timeoutMs === undefined ? {} : { totalMs: timeoutMs }),
     });
     for await (const event of events) {
@@ -190,11 +188,10 @@ export const defaultProgressPace: ProgressPace = { flushMs: 100, flushCharacters
 /** Starts reporting: the signs of life begin at once. */
 function startProgress(send: (update: ProgressUpdate) => void, total: number, pace: ProgressPace) {
   let [tokens, sent, signs, pending] = [0, 0, 0, ""];
-  let callsAhead: CallsAhead = () => null;
   const showLife = (): void => {
     if (tokens > 0) return;
     signs += 1;
-    send({ progress: signs / (signs + 1), total, message: waitingMessage(callsAhead()) });
+    send({ progress: signs / (signs + 1), total, message: "waiting for the model" });
   };
   const flush = (): void => {
     if (tokens === sent) return;
@@ -204,11 +201,6 @@ function startProgress(send: (update: ProgressUpdate) => void, total: number, pa
   };
   const timers = [setInterval(flush, pace.flushMs), setInterval(showLife, pace.waitingMs)];
   return {
-    /** The call waits in line: says so at once, and its place with each sign of life. */
-    inLine(ahead: CallsAhead) {
-      callsAhead = ahead;
-      showLife();
-    },
     /** One token: its visible text, empty for one of the model's thinking. The first is sent at once. */
     token(text: string) {
       tokens += 1;
@@ -221,9 +213,4 @@ function startProgress(send: (update: ProgressUpdate) => void, total: number, pa
       flush();
     },
   };
-}
-
-function waitingMessage(ahead: number | null): string {
-  if (ahead === null) return "waiting for the model";
-  return `waiting in line for the model: ${ahead === 0 ? "next" : `${counted(ahead, "call")} ahead`}`;
 }

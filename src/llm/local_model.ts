@@ -2,7 +2,6 @@
 import { type Clock, pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
-  type CallsAhead,
   type HostReport,
   type ModelClient,
   type ModelEvent,
@@ -66,11 +65,14 @@ export function createLocalModel(options: LocalModelOptions) {
 
   async function* ask(request: ModelRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void> {
     const promptBytes = bytesOf(request);
-    if (promptBytes > limits.maxPromptBytes) return yield modelFailed(promptTooLarge(promptBytes, limits));
+    if (promptBytes > limits.maxPromptBytes) {
+      const words = `The prompt has ${promptBytes} bytes and may have ${limits.maxPromptBytes}; shorten it.`;
+      return yield modelFailed(ollamaFailure("invalid_request", words));
+    }
     const totalMs = Math.min(call.totalMs ?? options.totalMs, options.totalMs);
     const end = clock() + totalMs;
     const caller = { person: call.person ?? call.fairnessKey, client: call.fairnessKey };
-    const entered = await queue.enter(caller, { signal: call.signal, maxWaitMs: totalMs, onWait: call.onWait });
+    const entered = await queue.enter(caller, { signal: call.signal, maxWaitMs: totalMs });
     if (!entered.ok) return yield modelFailed(fromRefusal(entered.error, queue));
     const place = entered.value;
     const signal = AbortSignal.any([call.signal, place.signal]);
@@ -131,24 +133,13 @@ const shareSpent = ollamaFailure(
   "The answer was stopped: others wait for the model, and you have another call running; try again when that has ended.",
 );
 
-function promptTooLarge(bytes: number, limits: OllamaLimits): OllamaFailure {
-  return ollamaFailure(
-    "invalid_request",
-    `The prompt has ${bytes} bytes and may have ${limits.maxPromptBytes}; shorten it.`,
-  );
-}
-
 function fromRefusal(refusal: QueueRefusal, queue: ModelQueue): OllamaFailure {
-  switch (refusal) {
-    case "cancelled":
-      return cancelled;
-    case "timed_out":
-      return ollamaFailure("busy", "The model was busy with other calls all the time; try again later.");
-    case "full": {
-      const { inFlight, waiting } = queue.occupancy();
-      return ollamaFailure("busy", `The model is busy: ${inFlight} calls run and ${waiting} wait; try again later.`);
-    }
-  }
+  if (refusal === "cancelled") return cancelled;
+  const { inFlight, waiting } = queue.occupancy();
+  const words = refusal === "timed_out"
+    ? "The model was busy with other calls all the time; try again later."
+    : `The model is busy: ${inFlight} calls run and ${waiting} wait; try again later.`;
+  return ollamaFailure("busy", words);
 }
 
 // The queue for the model: N calls run at a time, M wait, any more are refused at once. Turns go round the people, and
@@ -166,7 +157,7 @@ interface Call {
   readonly caller: ModelCaller;
 }
 
-/** The waiting calls, the next one first, if no others arrive; callers are told their place in it. */
+/** The waiting calls, the next one first, if no others arrive. */
 function turnOrder<Waiter extends Call>(waiters: readonly Waiter[], running: Iterable<Call>): readonly Waiter[] {
   const inside = [...running];
   return inRounds(waiters, inside, "person", (own) => inRounds(own, inside, "client", (calls) => calls));
@@ -200,13 +191,6 @@ export interface Place {
   readonly signal: AbortSignal;
   /** Frees the place for the next in turn; idempotent. */
   release(): void;
-}
-
-interface EnterOptions {
-  readonly signal: AbortSignal;
-  readonly maxWaitMs: number;
-  /** Called once when the call has to wait. */
-  readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
 }
 
 export type ModelQueue = ReturnType<typeof createModelQueue>;
@@ -282,7 +266,7 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
     /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
     async enter(
       caller: ModelCaller,
-      { signal, maxWaitMs, onWait }: EnterOptions,
+      { signal, maxWaitMs }: { readonly signal: AbortSignal; readonly maxWaitMs: number },
     ): Promise<Result<Place, QueueRefusal>> {
       if (signal.aborted) return failure("cancelled");
       if (running.size < maxInFlight) return success(admit(caller));
@@ -299,10 +283,6 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
       const onAbort = leave("cancelled");
       const timer = setTimeout(leave("timed_out"), maxWaitMs);
       signal.addEventListener("abort", onAbort, { once: true });
-      onWait?.(() => {
-        const place = turnOrder(waiters, running).indexOf(waiter);
-        return place < 0 ? null : place;
-      });
       watchShares();
       const outcome = await promise;
       clearTimeout(timer);

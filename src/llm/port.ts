@@ -75,9 +75,6 @@ export interface ModelCall {
   readonly totalMs: number;
 }
 
-/** How many calls are ahead of a waiting one; null once it no longer waits. */
-export type CallsAhead = () => number | null;
-
 /** A call on behalf of a principal. */
 export interface PrincipalCall extends Pick<ModelCall, "signal"> {
   /** At most the server's own limit, which holds when it is left out. */
@@ -86,8 +83,6 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
   readonly fairnessKey: string;
   /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
   readonly person?: string;
-  /** Called once when the call has to wait for others. */
-  readonly onWait?: (ahead: CallsAhead) => void;
 }
 
 /** A model that an engine has. What it does not say of it is left out. */

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { createModelQueue, type ModelQueue, type Place } from "../../src/llm/local_model.ts";
-import type { CallsAhead } from "../../src/llm/port.ts";
 
 const wait = { maxWaitMs: 5000 };
 const queueOf = (limits: { maxInFlight: number; maxWaiting?: number; shareMs?: number }) =>
@@ -128,46 +126,4 @@ Deno.test("createModelQueue() lets no person keep a second place longer than a s
   last.value.release();
   first.release();
   assert.deepEqual(queue.occupancy(), { inFlight: 0, waiting: 0 });
-});
-
-Deno.test("createModelQueue() reports how many calls are ahead of a waiting one, and null once it is admitted", async () => {
-  const queue = queueOf({ maxInFlight: 1 });
-  const first = await enterNow(queue, "first");
-  const places: CallsAhead[] = [];
-  const entered = ["a", "a", "b"].map((key) =>
-    queue.enter(caller(key), { signal: never(), ...wait, onWait: (ahead) => void places.push(ahead) })
-  );
-  const seen = (): (number | null)[] => places.map((ahead) => ahead());
-  assert.deepEqual(seen(), [0, 2, 1], "the second call of a person comes after the first of another");
-  first.release();
-  const place = await entered[0];
-  assert.deepEqual(seen(), [null, 1, 0]);
-  if (place?.ok) place.value.release();
-  const next = await entered[2];
-  assert.deepEqual(seen(), [null, 0, null]);
-  if (next?.ok) next.value.release();
-  const last = await entered[1];
-  assert.deepEqual(seen(), [null, null, null]);
-  if (last?.ok) last.value.release();
-});
-
-Deno.test("createModelQueue() admits calls in the order that it reported", async () => {
-  const key = fc.constantFrom("ann/desk", "ann/phone", "ben/desk", "cat/desk", "cat/phone");
-  await fc.assert(fc.asyncProperty(fc.array(key, { maxLength: 9 }), async (keys) => {
-    const queue = queueOf({ maxInFlight: 1 });
-    const first = await enterNow(queue, "first");
-    const places: CallsAhead[] = [];
-    const order: number[] = [];
-    const calls = keys.map(async (each, index) => {
-      const onWait = (ahead: CallsAhead): void => void (places[index] = ahead);
-      const entered = await queue.enter(caller(each), { signal: never(), ...wait, onWait });
-      assert.ok(entered.ok);
-      order.push(index);
-      entered.value.release();
-    });
-    const told = keys.map((_, index) => index).sort((a, b) => (places[a]?.() ?? 0) - (places[b]?.() ?? 0));
-    first.release();
-    await Promise.all(calls);
-    assert.deepEqual(order, told, keys.join(" "));
-  }));
 });

@@ -235,30 +235,6 @@ Deno.test("llm_generate says that it waits while nothing comes", async () => {
   context.updates.reduce((last, update) => (assert.ok(update.progress > last), update.progress), 0);
 });
 
-Deno.test("llm_generate reports a waiting call's place in line, at once and as others leave", async () => {
-  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const release = ollama.hold();
-  using it = toolFor(ollama, { limits: { maxInFlight: 1 }, pace: { ...defaultProgressPace, waitingMs: 20 } });
-  const contexts = [testContext(), testContext(), testContext()] as const;
-  const cancelled = new AbortController();
-  const calls = [
-    call(it.tool, { prompt: "x" }, contexts[0]),
-    call(it.tool, { prompt: "x" }, { ...contexts[1], signal: cancelled.signal }),
-    call(it.tool, { prompt: "x" }, contexts[2]),
-  ];
-  const line = "waiting in line for the model";
-  await until(
-    "a place in line",
-    () => contexts[2].updates.some(({ message }) => message === `${line}: 1 call ahead`),
-  );
-  assert.equal(contexts[1].updates[0]?.message, `${line}: next`);
-  cancelled.abort();
-  await until("a better place", () => contexts[2].updates.some(({ message }) => message === `${line}: next`));
-  release();
-  assert.deepEqual((await Promise.all(calls)).map(codeOf), ["", "cancelled", ""]);
-  contexts[2].updates.reduce((last, update) => (assert.ok(update.progress > last), update.progress), 0);
-});
-
 Deno.test("llm_generate stops the model and frees its place when the caller cancels in mid-sentence", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   ollama.play("slow_drip");
