@@ -19,41 +19,16 @@ const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
 
-/** How messages become a body. */
-interface StreamForm {
-  readonly headers: Readonly<Record<string, string>>;
-  /** What stands for a silence. */
-  readonly idle: Uint8Array;
-  readonly encode: (frame: Frame) => string;
-  /** Only a body that is being sent lets the server notice a disconnect: it begins before its text is there. */
-  readonly beginsIdle?: true;
-}
-
-function eventForm(retryMs: number): StreamForm {
-  return { headers: eventStreamHeaders, idle: comment, encode: (frame) => toEvent(frame, retryMs) };
-}
-
-/** A JSON body, whose text is the reader's only message. */
-const lateJsonForm: StreamForm = {
-  headers: { "content-type": "application/json", ...unheld },
-  idle: encoder.encode(" "), // RFC 8259 §2: whitespace may stand before the value
-  encode: ({ text }) => text,
-  beginsIdle: true,
-};
-
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
-function toStreamResponse(reader: FrameReader, form: StreamForm, keepAliveMs: number): Response {
-  const { headers, idle, encode, beginsIdle } = form;
+function toStreamResponse(reader: FrameReader, { keepAliveMs, retryMs }: EventStreamOptions): Response {
   const rest = reader.rest();
-  if (rest !== null) return new Response(rest.map(encode).join(""), { headers });
+  const headers = eventStreamHeaders;
+  if (rest !== null) return new Response(rest.map((frame) => toEvent(frame, retryMs)).join(""), { headers });
   const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      if (beginsIdle) controller.enqueue(idle);
-    },
     async pull(controller) {
       const frame = await reader.next(keepAliveMs);
       if (frame === null) controller.close();
-      else controller.enqueue(frame === "idle" ? idle : encoder.encode(encode(frame)));
+      else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, retryMs)));
     },
     cancel: () => reader.cancel(),
   }, { highWaterMark: 0 });
@@ -111,8 +86,6 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
 ): (request: Request, answer: McpAnswer) => Response {
-  const { keepAliveMs, retryMs } = eventStreams;
-  const events = eventForm(retryMs);
   return (request, answer) => {
     switch (answer.kind) {
       case "json":
@@ -128,11 +101,7 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toStreamResponse(answer.reader, events, keepAliveMs);
-      case "late_json": {
-        const form = acceptsOnlyEventStreams(headerOf(request, "accept")) ? events : lateJsonForm;
-        return toStreamResponse(answer.reader, form, keepAliveMs);
-      }
+        return toStreamResponse(answer.reader, eventStreams);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

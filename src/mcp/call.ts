@@ -24,8 +24,6 @@ export type McpAnswer =
   | { readonly kind: "unavailable"; readonly retryAfterSeconds: number; readonly body: string }
   /** Messages as they come; the last one is the response, unless the stream belongs to no request. */
   | { readonly kind: "stream"; readonly reader: FrameReader }
-  /** A response that is not there yet, as the only message of its reader. */
-  | { readonly kind: "late_json"; readonly reader: FrameReader }
   /** A method of HTTP that is not served here. */
   | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
 

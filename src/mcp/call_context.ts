@@ -8,14 +8,12 @@ import type { Principal } from "../lib/principal.ts";
 import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { LiveTask } from "./live_task.ts";
-import { type MessageStream, openMessageStream } from "./streams.ts";
+import type { MessageStream } from "./streams.ts";
 import { createDigest } from "../lib/secrets.ts";
 import { isObject } from "../lib/json.ts";
 
 // The way for what a call sends before its response is there: messages, of which the first turns the answer into a
-// stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
-
-type BegunAnswer = Extract<McpAnswer, { kind: "stream" | "late_json" }>;
+// stream, or only the beginning of the stream, without which the loss of the connection would not be noticed.
 
 /** Whether a call goes on when its connection is lost. */
 function outlivesConnection({ revision, exchange }: Call): boolean {
@@ -26,35 +24,28 @@ type Outlet = ReturnType<typeof createOutlet>;
 
 /** Made when first needed; `onGone` is called when the client drops the stream. */
 function createOutlet(call: Call, onGone: () => void) {
-  const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
-  let begun: { readonly answer: BegunAnswer; readonly stream: MessageStream } | null = null;
+  let begun: { readonly stream: MessageStream; readonly answer: McpAnswer } | null = null;
   let isFinished = false;
 
-  const start = (kind: BegunAnswer["kind"], stream: MessageStream): MessageStream => {
-    begun = { answer: { kind, reader: stream.attach(-1) }, stream };
-    call.beginAnswer(begun.answer);
-    return stream;
-  };
   const open = (): MessageStream | null => {
-    if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
-    const { exchange, principal, session, runtime } = call;
+    if (begun !== null) return begun.stream;
+    const { request: { id: requestId }, exchange, principal, session, runtime } = call;
     if (isFinished || !call.isSingle || !exchange.profile.streams || !exchange.acceptsStream) return null;
-    const { id: requestId } = call.request;
     const endsWithConnection = !outlivesConnection(call);
+    const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
     const stream = runtime.streams.open({ principal, session, requestId, endsWithConnection, onClosed });
     if (stream === null) return null;
     if (session !== null && session.revision.primesStreams) stream.push("", false);
-    return start("stream", stream);
+    begun = { stream, answer: { kind: "stream", reader: stream.attach(-1) } };
+    call.beginAnswer(begun.answer);
+    return stream;
   };
 
   call.finish = (final) => {
     isFinished = true;
     if (begun === null) return final;
     const { answer, stream } = begun;
-    // A cancelled call gets no response, but a body of JSON has to be JSON.
-    if ("body" in final && (call.outcome !== "cancelled" || answer.kind === "late_json")) {
-      stream.push(final.body, false);
-    }
+    if ("body" in final && call.outcome !== "cancelled") stream.push(final.body, false); // which gets no response
     stream.end();
     return answer;
   };
@@ -65,15 +56,8 @@ function createOutlet(call: Call, onGone: () => void) {
     },
     /** `false` when the answer cannot be a stream, the client is gone, or an expendable message was dropped. */
     send: (text: string, mayBeLost: boolean): boolean => open()?.push(text, mayBeLost) ?? false,
-    /**
-     * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing
-     * begins where the client reads JSON and the call outlives its connection: there, errors keep their own status.
-     */
-    begin() {
-      if (open() !== null || begun !== null || isFinished || !call.isSingle || outlivesConnection(call)) return;
-      const { timers } = call.runtime;
-      start("late_json", openMessageStream({ maxFrames: 1, resumeId: null, detachedMs: 0, onClosed, timers }));
-    },
+    /** Begins the answer, where the client reads streams. */
+    begin: (): void => void open(),
     /** Ends the connection of the stream where the client can come back. */
     release: () => open()?.release(),
   };

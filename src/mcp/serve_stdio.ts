@@ -102,7 +102,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const fly = async (message: unknown, flight: Flight): Promise<void> => {
     const disconnected = flight.cancel.signal;
     const answer = await mcp.handle(message, exchangeUntil(disconnected));
-    if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
+    if (answer.kind === "stream") return await pump(answer.reader, disconnected);
     const text = "body" in answer ? answer.body : null;
     let opened: FrameReader | null = null;
     if (isInitialize(message) && text !== null) {
