@@ -43,7 +43,7 @@ interface MessageStreamOptions {
 
 export type MessageStream = ReturnType<typeof openMessageStream>;
 
-export function openMessageStream(options: MessageStreamOptions) {
+function openMessageStream(options: MessageStreamOptions) {
   const { maxFrames, resumeId, detachedMs, onClosed, timers } = options;
   const frames: Frame[] = [];
   let firstNumber = 0; // of frames[0]
