@@ -150,47 +150,35 @@ type TokenProblem =
   | "revoked_token"
   | NonNullable<Awaited<ReturnType<UserDirectory["whyOut"]>>>;
 
-/**
- * Who holds a verified access token that is alive: not expired nor revoked, its grant still stored, and its user not
- * disabled or reset since.
- */
-export function createLivenessCheck(
-  storage: Storage,
-  users: UserDirectory,
-  clock: Clock,
-): (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<Holder | null> {
-  return async ({ grantId, tokenId, expiresAt }) => {
-    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
-    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
-    if (expiresAt <= clock()) return null;
-    if (grant === null || revoked !== null) return null;
-    return holderOf(await users.find(grant.value.subject), grant.value);
-  };
-}
-
 /** What `http`'s guard verifies tokens with. */
 export type Verifier = ReturnType<typeof createVerifier>;
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export function createVerifier(
-  { storage, users, signingKeys, accessTokens, holderOfToken, log, timers }: {
+  { storage, users, signingKeys, accessTokens, clock, log, timers }: {
     readonly storage: Storage;
     readonly log: Log;
+    readonly clock: Clock;
     readonly timers?: Timers | undefined;
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
-    readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
   },
 ) {
-  const holderNow = async (principal: Principal): Promise<Holder | null> => {
-    if (principal.clientId !== operatorClientId) {
-      // A key that was withdrawn ends the tokens that were verified before, too.
-      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return null;
-      return await holderOfToken(principal);
+  /** Who holds a verified token that is alive: neither expired nor revoked, and its user not disabled or reset since. */
+  const holderNow = async (
+    { clientId, keyId, grantId, tokenId, expiresAt }: Principal,
+  ): Promise<Holder | null> => {
+    if (clientId === operatorClientId) {
+      const token = await operatorTokens.read(storage, tokenId);
+      return token === null ? null : await users.holderOfToken(token.value);
     }
-    const token = await operatorTokens.read(storage, principal.tokenId);
-    return token === null ? null : await users.holderOfToken(token.value);
+    // A key that was withdrawn ends the tokens that were verified before, too.
+    if (keyId !== null && await signingKeys.find(keyId) === null) return null;
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
+    if (grant === null || revoked !== null || expiresAt <= clock()) return null;
+    return holderOf(await users.find(grant.value.subject), grant.value);
   };
   const isLive = async (principal: Principal): Promise<boolean> => {
     const holder = await holderNow(principal);

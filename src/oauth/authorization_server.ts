@@ -3,7 +3,7 @@ import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
 import { setUpCodes } from "./records.ts";
-import { createAccessTokens, createLivenessCheck, createVerifier } from "./access_token.ts";
+import { createAccessTokens, createVerifier } from "./access_token.ts";
 import { createClientDirectory } from "./client_directory.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { createAgreedClock, systemTimers } from "../lib/time.ts";
@@ -46,8 +46,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
-  const holderOfToken = createLivenessCheck(storage, users, clock);
-  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, holderOfToken, loadCompany };
+  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, loadCompany };
   const shared = { ...options, ...own };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
@@ -89,7 +88,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
     /** For the pages of the console. */
     forConsole: load,
     /** For the resource server's guard. */
-    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, holderOfToken }),
+    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens }),
     /** Who holds the credential in a request, for rate limits. */
     credentialKey: async (request: Request): Promise<string | null> => await (await load()).credentialKey(request),
     /** A client's name and redirect hosts; `null` if it is unknown. */

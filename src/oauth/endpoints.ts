@@ -2,7 +2,7 @@
 import { assertionGrantType } from "./company/settings.ts";
 import type { RecheckOptions } from "./company_people.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
+import type { AccessTokens } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";
 import {
   assertionAlgorithms,
@@ -42,7 +42,6 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly signingKeys: SigningKeys;
   readonly accessTokens: AccessTokens;
   readonly directory: ClientDirectory;
-  readonly holderOfToken: ReturnType<typeof createLivenessCheck>;
   readonly loadCompany: () => Promise<Pick<RecheckOptions, "company" | "provider">>;
 }
 

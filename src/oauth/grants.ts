@@ -120,27 +120,6 @@ export async function endAccess(
   return noteEnd("operator_token_revoked", token.value.userId, { token: token.value.id });
 }
 
-/** An entry of the list: a grant or a token, with the button that revokes it. */
-function accessItem(
-  { id, name, scopes, facts, revoke }: {
-    readonly id: string;
-    readonly name: string;
-    readonly scopes: readonly string[];
-    readonly facts: Html;
-    readonly revoke: (describedBy: string) => Html;
-  },
-): Html {
-  const words = scopeCatalogue.filter((scope) => scopes.includes(scope.name)).map((scope) => scope.words);
-  return html`
-    <li class="grant">
-      <h2 id="${id}">${name}</h2>
-      <ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>
-      <p class="quiet">${facts}</p>
-      ${revoke(id)}
-    </li>
-  `;
-}
-
 function grantFacts({ createdAt, redirectHost, renewedAt, address }: ListedGrant): Html {
   return html`Allowed on ${dateAndTime(createdAt)}${
     redirectHost !== null &&
@@ -150,6 +129,11 @@ function grantFacts({ createdAt, redirectHost, renewedAt, address }: ListedGrant
     address !== undefined &&
     html`, from <span class="mono">${address}</span>`
   }.`;
+}
+
+function tokenFacts({ createdAt, expiresAt }: OperatorTokenSummary): Html {
+  return html`Created at the command line on ${dateAndTime(createdAt)}.<br>
+    Expires on ${dateAndTime(expiresAt)}.`;
 }
 
 function servicenowLine(path: string, status: ServicenowStatus): Html {
@@ -165,20 +149,23 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
   const csrf = csrfToken(options.secrets, browser);
   const { grants: shown, tokens, isCut } = await listAccess(options, account.id);
   const servicenow = await options.servicenow?.instance.status(account.id);
-  const revoke = (field: "grant" | "token", id: string) => (describedBy: string): Html =>
-    postForm(
-      paths.grants,
-      [["csrf", csrf], [field, id]],
-      html`<button type="submit" class="plain small" aria-describedby="${describedBy}">Revoke</button>`,
-    );
-  const grantItem = (grant: ListedGrant): Html => {
-    const { id, clientName: name, scopes } = grant;
-    return accessItem({ id: `grant-${id}`, name, scopes, facts: grantFacts(grant), revoke: revoke("grant", id) });
-  };
-  const tokenItem = ({ id, name, scopes, createdAt, expiresAt }: OperatorTokenSummary): Html => {
-    const facts = html`Created at the command line on ${dateAndTime(createdAt)}.<br>
-        Expires on ${dateAndTime(expiresAt)}.`;
-    return accessItem({ id: `token-${id}`, name: name || "Unnamed token", scopes, facts, revoke: revoke("token", id) });
+  /** An entry of the list, with the button that revokes it. */
+  const item = (
+    field: "grant" | "token",
+    { id, scopes }: Pick<Grant, "id" | "scopes">,
+    name: string,
+    facts: Html,
+  ): Html => {
+    const words = scopeCatalogue.filter((scope) => scopes.includes(scope.name)).map((scope) => scope.words);
+    const button = html`<button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>`;
+    return html`
+      <li class="grant">
+        <h2 id="${field}-${id}">${name}</h2>
+        <ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>
+        <p class="quiet">${facts}</p>
+        ${postForm(paths.grants, [["csrf", csrf], [field, id]], button)}
+      </li>
+    `;
   };
   return pageResponse({
     title: "Access",
@@ -187,7 +174,9 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
       <p class="quiet">Signed in as <strong>${account.displayName}</strong>. Revoking takes effect at once.</p>
       ${shown.length === 0
         ? html`<p>No application has access.</p>`
-        : html`<ul class="plain">${shown.map(grantItem)}</ul>`}
+        : html`<ul class="plain">${
+          shown.map((grant) => item("grant", grant, grant.clientName, grantFacts(grant)))
+        }</ul>`}
       ${isCut && html`<p>There are more: revoke some to see them.</p>`}
       ${shown.length > 0 &&
         html`<p class="hint">An access token lasts ${durationWords(options.lifetimes.accessTokenLifetimeSeconds)}:
@@ -201,7 +190,9 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
       ${servicenow !== undefined && servicenowLine(paths.servicenowLink, servicenow)}
       ${tokens.length > 0 && html`
         <h2>Tokens for scripts</h2>
-        <ul class="plain">${tokens.map(tokenItem)}</ul>
+        <ul class="plain">${tokens.map((token) =>
+          item("token", token, token.name || "Unnamed token", tokenFacts(token))
+        )}</ul>
       `}
       ${postForm(
         paths.signOut,
