@@ -12,7 +12,14 @@ import {
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { authorizationCodes, clients } from "./records.ts";
-import { createTokenEndpoint, findRefreshToken, type GrantType, grantTypeNames, judgeRefreshToken } from "./token.ts";
+import {
+  createRevokeEndpoint,
+  createTokenEndpoint,
+  findRefreshToken,
+  type GrantType,
+  grantTypeNames,
+  judgeRefreshToken,
+} from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { LinkCompany } from "./interaction.ts";
@@ -27,7 +34,6 @@ import { createConsentEndpoint } from "./consent.ts";
 import type { AgreedClock, Timers } from "../lib/time.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createInvitationEndpoint, createSetUpEndpoint } from "./set_up.ts";
-import { createRevokeEndpoint } from "./revoke.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
@@ -53,7 +59,7 @@ export function createEndpoints(options: SharedParts) {
   const browsers = createBrowsers({ issuer, storage, users, clock });
   const passwords = createPasswordHasher();
   const throttle = createPasswordThrottle(options);
-  const authenticateClient = createClientAuthenticator(options);
+  const tokens = { ...options, authenticateClient: createClientAuthenticator(options), isAcceptedResource };
   const { servicenow } = options;
   const interaction = {
     ...options,
@@ -77,12 +83,10 @@ export function createEndpoints(options: SharedParts) {
       jwks: publishDocument(async () => ({ keys: await signingKeys.published() })), // RFC 7517 §5
       register: createRegisterEndpoint(options),
       token: createTokenEndpoint({
-        ...options,
-        authenticateClient,
-        isAcceptedResource,
+        ...tokens,
         moreGrantTypes: company?.assertions ? [[assertionGrantType, assertionGrant]] : [],
       }),
-      revoke: createRevokeEndpoint({ ...options, authenticateClient }),
+      revoke: createRevokeEndpoint(tokens),
       authorize: createAuthorizeEndpoint({
         ...interaction,
         findForAuthorization: directory.findForAuthorization,

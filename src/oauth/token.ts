@@ -1,4 +1,4 @@
-/** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. */
+/** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. `/oauth/revoke` ends tokens. */
 import {
   equalInConstantTime,
   hashSecret,
@@ -19,13 +19,14 @@ import {
   isHeldClient,
   putsOfGrant,
   retryOnConflict,
+  revokedTokens,
   revokeGrant,
   type Stored,
   unchanged,
 } from "./records.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { hiddenText, jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
+import { hiddenText, jsonResponse, logStep, noStore, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { AgreedClock } from "../lib/time.ts";
@@ -58,11 +59,12 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
   "client_credentials",
 ];
 
+interface TokenEndpointOptions extends GrantTypeOptions {
+  readonly authenticateClient: ClientAuthenticator;
+}
+
 export function createTokenEndpoint(
-  options: GrantTypeOptions & {
-    readonly authenticateClient: ClientAuthenticator;
-    readonly moreGrantTypes: Iterable<readonly [string, GrantType]>;
-  },
+  options: TokenEndpointOptions & { readonly moreGrantTypes: Iterable<readonly [string, GrantType]> },
 ): Endpoint {
   const { secrets, log, limits, lifetimes, resource, authenticateClient } = options;
   const grantTypes: ReadonlyMap<string, GrantType> = new Map([
@@ -410,4 +412,63 @@ function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Li
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
   if (family === null) return accessTokenEnd;
   return Math.max(refreshEndsAt(family), accessTokenEnd);
+}
+
+/** `foreign`: the token belongs to another client. */
+type RevocationOutcome = "nothing" | "foreign" | { what: "grant" | "access_token"; grant: string; user: string };
+
+/** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing. */
+export function createRevokeEndpoint(options: TokenEndpointOptions): Endpoint {
+  const { log, limits, authenticateClient } = options;
+  return async (request, { address }) => {
+    if (request.method !== "POST") return wrongMethod("POST");
+    const refuse = (reason: RefusalReason, client?: string): Response =>
+      refuseStep({ log, peer: { address } }, "revocation", reason, { client });
+    const parameters = await readParameters(request, limits);
+    if (!parameters.ok) return refuse(parameters.error);
+    const client = await authenticateClient(request, parameters.value, address);
+    if (!client.ok) return refuse(client.error);
+    const { id } = client.value;
+    const token = parameters.value.get("token");
+    if (token === undefined) return refuse("missing_token", id);
+    const outcome = await (token.startsWith("pcr_") ? revokeRefreshToken : revokeAccessToken)(
+      options,
+      client.value,
+      token,
+    );
+    // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
+    if (outcome === "foreign") return refuse("token_of_another_client", id);
+    const done = outcome === "nothing" ? { outcome: "nothing_to_revoke" } : { outcome: "revoked", ...outcome };
+    log.write("audit", "revocation", { ...done, client: id, address });
+    return new Response(null, { headers: noStore });
+  };
+}
+
+/** RFC 7009 §2.1: with a refresh token the whole grant ends, its access tokens included. */
+async function revokeRefreshToken(
+  { storage, secrets, clock, lifetimes }: TokenEndpointOptions,
+  client: Client,
+  text: string,
+): Promise<RevocationOutcome> {
+  const found = await findRefreshToken(storage, text);
+  if (found === null || judgeRefreshToken(secrets, found, { now: clock(), lifetimes }) === "forged") {
+    return "nothing";
+  }
+  const { id, clientId, subject } = found.stored.value;
+  if (clientId !== client.id) return "foreign";
+  await revokeGrant(storage, id);
+  return { what: "grant", grant: id, user: subject };
+}
+
+async function revokeAccessToken(
+  { storage, clock, accessTokens }: TokenEndpointOptions,
+  client: Client,
+  token: string,
+): Promise<RevocationOutcome> {
+  const verified = await accessTokens.verify(token);
+  if (!verified.ok) return "nothing";
+  const { clientId, tokenId, grantId, subject, expiresAt } = verified.value;
+  if (clientId !== client.id) return "foreign";
+  await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt)] });
+  return { what: "access_token", grant: grantId, user: subject };
 }
