@@ -196,18 +196,12 @@ async function putContent(
   }
 }
 
-/** How large a content may become, and what it replaces. */
-interface Room {
-  readonly replacedBytes: number;
-  readonly limitBytes: number;
-}
-
 /** Writes the pieces, for which the quota holds room beyond what they replace. */
 async function fill(
   { quota }: Disk,
   { name, file }: StagedFile,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  { replacedBytes, limitBytes }: Room,
+  { replacedBytes, limitBytes }: { readonly replacedBytes: number; readonly limitBytes: number },
 ): Promise<Outcome<Pick<StagedContent, "sizeBytes" | "sha256">>> {
   const digest = createDigest();
   let sizeBytes = 0;

@@ -103,6 +103,7 @@ function bytesOf(stored: StoredEntry | null): number {
 
 /** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
 export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
+  if (store.limits.maxTotalBytes === null) return success(null);
   return requireBytes(store, bytesOf(await store.storage.get(store.keys.usage)) + addedBytes, addedBytes);
 }
 

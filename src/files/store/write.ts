@@ -16,9 +16,6 @@ import { type FileRecord, findInStore, resolveInStore, type Store, type StorePla
 
 const maxAppendAttempts = 50;
 
-/** So much may arrive in pieces, outside the quota, before the quota is looked at again. */
-const bytesBetweenLooks = 1024 * 1024;
-
 /** The operations of the port that make a content a file's. */
 export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "copy"> {
   return {
@@ -56,12 +53,9 @@ export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "
       const replacedBytes = sizeOf(place.value.entry);
       const { arriving } = store;
       let arrivedBytes = 0;
-      let seenBytes = 0;
       const admit = async (pieceBytes: number): Promise<Outcome<null>> => {
         arriving.bytes += pieceBytes;
         arrivedBytes += pieceBytes;
-        if (arrivedBytes < seenBytes) return success(null);
-        seenBytes = arrivedBytes + bytesBetweenLooks;
         return await requireRoom(store, arriving.bytes - replacedBytes);
       };
       try {

@@ -235,20 +235,21 @@ function joinTrash(
     const part = parts.find(({ first }) => number >= first && number < first + stepsOfDirectory);
     return part && { ...part, item: { change, number: number - part.first } };
   };
-  const nextOf = async (rest: AsyncIterator<Change>) => {
+  const nextOf = async (rest: AsyncIterator<Change>): Promise<Change | null> => {
     const { done, value } = await rest.next();
-    return { rest, change: done === true ? null : value as Change };
+    return done === true ? null : value;
   };
   return {
     keepMs: some.trash.keepMs,
     async *changes() {
-      let heads = await Promise.all(parts.map(({ trash }) => nextOf(trash.changes()[Symbol.asyncIterator]())));
+      const rests = parts.map(({ trash }) => trash.changes()[Symbol.asyncIterator]());
+      const heads = await Promise.all(rests.map(nextOf));
       for (;;) {
-        const newest = heads.map(({ change }) => change?.id ?? "").sort().at(-1); // ids sort by their times
-        const change = merged(heads.map((head) => head.change?.id === newest ? head.change : null));
+        const newest = heads.map((head) => head?.id ?? "").sort().at(-1); // ids sort by their times
+        const change = merged(heads.map((head) => head?.id === newest ? head : null));
         if (change === null) return;
         yield change;
-        heads = await Promise.all(heads.map((head) => head.change?.id === newest ? nextOf(head.rest) : head));
+        for (const [at, rest] of rests.entries()) if (heads[at]?.id === newest) heads[at] = await nextOf(rest);
       }
     },
     find,
