@@ -37,18 +37,18 @@ export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
-export { mediaTypeOf, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
-export { showText } from "./workspace/file_display.ts";
-export { parseFileUri } from "./workspace/path.ts";
+export { mediaTypeOf, readName, showExactly, showName, showText } from "./workspace/file_display.ts";
+export { sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export type { AccessPatterns } from "./workspace/access_rules.ts";
-export { foldedForms } from "./workspace/path.ts";
 export {
   entryPath,
+  foldedForms,
   newNameProblem,
   numberedName,
   parseDirectoryPath,
   parseFilePath,
+  parseFileUri,
   rootPath,
   type WorkspacePath,
 } from "./workspace/path.ts";

@@ -172,14 +172,9 @@ export function putNew(
   number: number,
   put: PutStep,
   { directory, name }: Waiting,
-  place: Place,
+  { parent, name: newName }: Place,
 ): boolean {
-  return makeStep(
-    change,
-    number,
-    { ...put, created: true },
-    () => directory.renameNew(name, place.parent, place.name),
-  );
+  return makeStep(change, number, { ...put, created: true }, () => directory.renameNew(name, parent, newName));
 }
 
 /** Puts a staged file in the place of the one that was found there, and keeps that one. */
@@ -194,12 +189,8 @@ function replace(
   const isOwn = change?.leftAt.get(place.path) === versionOf(found);
   if (change === null || isOwn || isExtended || found.size > change.maxBytes) {
     const before = isOwn ? { again: true } : isExtended ? { sizeBefore: found.size } : {};
-    return makeStep(
-      change,
-      number,
-      { ...put, ...before },
-      () => waiting.directory.rename(waiting.name, place.parent, place.name),
-    );
+    const { directory, name } = waiting;
+    return makeStep(change, number, { ...put, ...before }, () => directory.rename(name, place.parent, place.name));
   }
   putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
   return true;

@@ -82,7 +82,7 @@ export function createDiskAccess(path: string, roots: KernelRoots<DiskInfo>) {
     /** The same for a directory. */
     listPlain(relative: string): DiskListing | null {
       const opened = isThere() ? handle.tryOpen(relative, "list") : "";
-      const listing = typeof opened === "string" ? null : new DiskListing(opened, first);
+      const listing = typeof opened === "string" ? null : new DiskListing(opened);
       if (listing === null || !isForeign(first, listing.info)) return listing;
       listing[Symbol.dispose]();
       return null;
@@ -134,7 +134,7 @@ export class DiskDirectory {
 
   /** Opens the directory at the end of a path of names; `.` is this one. */
   list(path: string): DiskListing {
-    return new DiskListing(this.#handle.open(path, "list"), this.#root);
+    return new DiskListing(this.#handle.open(path, "list"));
   }
 
   /** Opens the regular file that was found; `null` when another entry was put in its place. */
@@ -274,11 +274,9 @@ export class DiskListing implements Disposable {
   /** As it was when it was opened. */
   readonly info: DiskInfo;
   readonly #handle: Handle;
-  readonly #root: DiskInfo;
 
-  constructor(handle: Handle, root: DiskInfo) {
+  constructor(handle: Handle) {
     this.#handle = handle;
-    this.#root = root;
     this.info = openAny(handle).info;
   }
 
@@ -299,12 +297,6 @@ export class DiskListing implements Disposable {
   entryOf(name: string): DiskInfo | null {
     if (this.#handle.checks && !name.isWellFormed()) return null;
     return this.#handle.statusOf(name);
-  }
-
-  /** The same, without telling anything of what is mounted. */
-  detailsOf(name: string): DiskInfo | null {
-    const status = this.entryOf(name);
-    return status === null || isForeign(this.#root, status) ? null : status;
   }
 
   /** How the directory is now; `null` when another was put in its place. */

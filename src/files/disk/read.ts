@@ -8,6 +8,7 @@ import {
   type DiskFile,
   type DiskInfo,
   type DiskListing,
+  isForeign,
   toRefusal,
   versionOf,
 } from "./directory.ts";
@@ -225,8 +226,8 @@ function openListing(
 }
 
 function withDetails({ name, kind }: DirectoryEntry, listing: DiskListing): DirectoryEntry {
-  const info = kind === "link" ? null : listing.detailsOf(name);
-  if (info === null) return { name, kind };
+  const info = kind === "link" ? null : listing.entryOf(name);
+  if (info === null || isForeign(listing.info, info)) return { name, kind }; // of what is mounted nothing is told
   const at = modifiedAt(info);
   return kind === "file" ? { name, kind, sizeBytes: info.size, modifiedAt: at } : { name, kind, modifiedAt: at };
 }
@@ -277,9 +278,6 @@ function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile
 }
 
 /** Whether one of its names (hard links) may be outside. Only someone who can already write the workspace makes one. */
-export function hasHiddenName(
-  { innerLinks }: Disk,
-  { info }: { readonly info: DiskInfo },
-): boolean {
+export function hasHiddenName({ innerLinks }: Disk, { info }: Pick<DiskFile, "info">): boolean {
   return (info.nlink ?? 1) > 1 && !innerLinks.has(info);
 }

@@ -5,7 +5,7 @@ import { systemTimers } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
 import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
-import { type DiskAccess, type DiskInfo, type DiskListing, errorCode, isForeign, toRefusal } from "./directory.ts";
+import { type DiskAccess, type DiskInfo, errorCode, isForeign, toRefusal } from "./directory.ts";
 import { trashDirectoryName } from "./staging.ts";
 
 /** An entry that the walk met. */
@@ -33,14 +33,15 @@ export async function* walkTree(
   const directories: (readonly string[])[] = [segments];
   const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
   const root = access.root()?.status();
+  const ignored = skipUnreachable ? unreachable : gone;
   let directory: readonly string[] | undefined;
   while (root !== undefined && (directory = directories.pop()) !== undefined) {
     const path = pathOf(directory);
-    using listing = attempt(() => openListing(access, path), skipUnreachable);
-    for (const { name } of attempt(() => listing?.entries(), skipUnreachable) ?? []) {
+    using listing = attempt(() => access.root()?.list(path) ?? null, ignored);
+    for (const { name } of attempt(() => listing?.entries(), ignored) ?? []) {
       const below = [...directory, name];
       if (isReserved(below)) continue;
-      const info = attempt(() => listing?.entryOf(name) ?? null, skipUnreachable);
+      const info = attempt(() => listing?.entryOf(name) ?? null, ignored);
       if (info === null) continue;
       await nextTurn();
       const foreign = isForeign(root, info);
@@ -50,23 +51,16 @@ export async function* walkTree(
   }
 }
 
-const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
+/** What is gone by now is left out. */
+const gone: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
+const unreachable: ReadonlySet<string> = new Set([...gone, "EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** The system's answer, or `null` for a refusal that is to be ignored. */
-function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
+function attempt<T>(look: () => T, ignored: ReadonlySet<string>): T | null {
   try {
     return look();
   } catch (error) {
-    if (skipUnreachable && unreachable.has(errorCode(error) ?? "")) return null;
-    throw error;
-  }
-}
-
-function openListing(access: DiskAccess, path: string): DiskListing | null {
-  try {
-    return access.root()?.list(path) ?? null;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return null; // gone by now
+    if (ignored.has(errorCode(error) ?? "")) return null;
     throw error;
   }
 }

@@ -28,61 +28,55 @@ export const openFlags = freeze({
 export type Architecture = keyof typeof openFlags;
 
 /** From asm/unistd.h and linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
-export const openat2 = freeze(
-  {
-    SYS_openat2: 437, // a call without a function in glibc; new calls have one number everywhere
-    RESOLVE_NO_XDEV: 0x01,
-    RESOLVE_NO_MAGICLINKS: 0x02,
-    RESOLVE_NO_SYMLINKS: 0x04,
-    RESOLVE_BENEATH: 0x08,
-    openHowBytes: 24,
-  } as const,
-);
+export const openat2 = freeze({
+  SYS_openat2: 437, // a call without a function in glibc; new calls have one number everywhere
+  RESOLVE_NO_XDEV: 0x01,
+  RESOLVE_NO_MAGICLINKS: 0x02,
+  RESOLVE_NO_SYMLINKS: 0x04,
+  RESOLVE_BENEATH: 0x08,
+  openHowBytes: 24,
+});
 
 /** From fcntl.h, linux/fs.h and sys/file.h. */
-export const file = freeze(
-  {
-    AT_FDCWD: -100,
-    AT_SYMLINK_NOFOLLOW: 0x100,
-    AT_REMOVEDIR: 0x200,
-    AT_NO_AUTOMOUNT: 0x800,
-    AT_EMPTY_PATH: 0x1000,
-    RENAME_NOREPLACE: 1,
-    LOCK_EX: 2,
-    LOCK_NB: 4,
-    LOCK_UN: 8,
-  } as const,
-);
+export const file = freeze({
+  AT_FDCWD: -100,
+  AT_SYMLINK_NOFOLLOW: 0x100,
+  AT_REMOVEDIR: 0x200,
+  AT_NO_AUTOMOUNT: 0x800,
+  AT_EMPTY_PATH: 0x1000,
+  RENAME_NOREPLACE: 1,
+  LOCK_EX: 2,
+  LOCK_NB: 4,
+  LOCK_UN: 8,
+});
 
 /** From linux/stat.h: flags, and `struct statx` with offsets in bytes. */
-export const statx = freeze(
-  {
-    STATX_BASIC_STATS: 0x7ff,
-    STATX_BTIME: 0x800,
-    STATX_MNT_ID: 0x1000,
-    S_IFMT: 0o170000,
-    S_IFDIR: 0o040000,
-    S_IFREG: 0o100000,
-    S_IFLNK: 0o120000,
-    bytes: 256,
-    stx_nlink: 16,
-    stx_uid: 20,
-    stx_gid: 24,
-    stx_mode: 28,
-    stx_ino: 32,
-    stx_size: 40,
-    stx_btime: 80,
-    stx_ctime: 96,
-    stx_mtime: 112,
-    stx_dev_major: 136,
-    stx_dev_minor: 140,
-    stx_mnt_id: 144,
-  } as const,
-);
+export const statx = freeze({
+  STATX_BASIC_STATS: 0x7ff,
+  STATX_BTIME: 0x800,
+  STATX_MNT_ID: 0x1000,
+  S_IFMT: 0o170000,
+  S_IFDIR: 0o040000,
+  S_IFREG: 0o100000,
+  S_IFLNK: 0o120000,
+  bytes: 256,
+  stx_nlink: 16,
+  stx_uid: 20,
+  stx_gid: 24,
+  stx_mode: 28,
+  stx_ino: 32,
+  stx_size: 40,
+  stx_btime: 80,
+  stx_ctime: 96,
+  stx_mtime: 112,
+  stx_dev_major: 136,
+  stx_dev_minor: 140,
+  stx_mnt_id: 144,
+});
 
 /** From dirent.h: types, and `struct dirent64` with offsets in bytes; the name ends with a zero byte. */
 export const dirent = freeze(
-  { d_reclen: 16, d_type: 18, d_name: 19, DT_UNKNOWN: 0, DT_DIR: 4, DT_REG: 8, DT_LNK: 10 } as const,
+  { d_reclen: 16, d_type: 18, d_name: 19, DT_UNKNOWN: 0, DT_DIR: 4, DT_REG: 8, DT_LNK: 10 },
 );
 
 /** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
