@@ -76,6 +76,7 @@ export function createEndpoints(options: SharedParts) {
     await (await loadCompany())[name](request, peer);
   const assertionGrant: GrantType = async (...asked) => await (await loadCompany()).assertionGrant(...asked);
   const linkCompany: LinkCompany = async (...asked) => await (await loadCompany()).linking(...asked);
+  const instance = servicenow?.instance;
   const absent: Endpoint = () => new Response(null, { status: 404 }); // has no route
   return {
     named: {
@@ -108,12 +109,8 @@ export function createEndpoints(options: SharedParts) {
       companyCallback: byCompany("callback"),
       companyLink: byCompany("link"),
       backchannelLogout: byCompany("logout"),
-      servicenowCallback: servicenow === undefined
-        ? absent
-        : createServicenowCallback({ ...interaction, instance: servicenow.instance }),
-      servicenowLink: servicenow === undefined
-        ? absent
-        : createServicenowLinkEndpoint({ ...interaction, instance: servicenow.instance }),
+      servicenowCallback: instance ? createServicenowCallback({ ...interaction, instance }) : absent,
+      servicenowLink: instance ? createServicenowLinkEndpoint({ ...interaction, instance }) : absent,
     },
     administration: createAdministration(options),
     visits: createVisits({ ...interaction, passwords, throttle }),
