@@ -240,8 +240,10 @@ async function watchableOf(
   { principal, runtime: { resources, limits } }: Call,
   wanted: readonly string[],
 ): Promise<readonly string[]> {
-  const uris = wanted.slice(0, limits.maxSubscriptions);
-  const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
+  const spelled = new Map<string, string>();
+  for (const uri of wanted.slice(0, limits.maxSubscriptions)) {
+    spelled.getOrInsertComputed(canonicalUri(resources, uri), () => uri);
+  }
   const watchable: string[] = [];
   for (const uri of spelled.values()) if (await mayWatch(resources, principal, uri)) watchable.push(uri);
   return watchable;
