@@ -41,7 +41,6 @@ const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
 const tools: ReadonlyMap<string, string> = new Map([
   ["workspace_files", "file_read"],
   ["servicenow", "servicenow_get_record"],
-  ["llm_models", "llm_models"],
 ]);
 
 export const placeReader: PlaceReader = { pathNames, tableNames, includedTables };

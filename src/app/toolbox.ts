@@ -4,7 +4,6 @@ import {
   createLocalModel,
   createModelClient,
   createModelQueue,
-  llmModelsResource,
   llmTools,
   type LocalModel,
   ollamaLimits,
@@ -107,7 +106,6 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   ];
   const resources: readonly ResourceFamily[] = [
     gateResources(workspaceFilesResource(workspace)),
-    gateResources(llmModelsResource(models)),
     ...(records === null ? [] : [records.resources]),
   ];
   const tools: readonly Tool[] = [

@@ -4,7 +4,7 @@ import { present } from "../lib/json.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
-import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
+import { defineTool, readingHints, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
 const modelsReport = z.lazy(() =>
   z.object({
@@ -93,31 +93,6 @@ function toLine(entry: ModelEntry, { isOllama }: LocalModel["host"]): string {
   const missing = isOllama ? `missing: ollama pull ${name}` : "not there";
   const state = installed ? (loaded ? "installed, in memory" : "installed") : missing;
   return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
-}
-
-const uri = "llm://models";
-
-/** The models as a resource, as `llm_models` reports them; each read asks the server again. */
-export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
-  return {
-    name: "llm_models",
-    scopes: ["llm:generate"],
-    owns: (address) => address.startsWith("llm://"),
-    list: () => [{
-      uri,
-      name: "llm_models",
-      title: "Local models",
-      description: "The language models of the owner's machine: which are installed, in memory, and allowed",
-      mimeType: "application/json",
-    }],
-    templates: [],
-    async read(address, { signal }) {
-      if (address !== uri) return null;
-      const text = JSON.stringify(await describeModels(options, signal), null, 2);
-      return { contents: [{ uri, mimeType: "application/json", text }] };
-    },
-    cacheHint: { ttlMs: 5_000, cacheScope: "private" },
-  };
 }
 
 /** `llm_generate` and `llm_models`. */

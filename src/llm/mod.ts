@@ -9,6 +9,6 @@
  * - Agents are offered the models that are there. A prompt that a context has no room for is refused, or the answer says
  *   that it was cut.
  */
-export { llmModelsResource, llmTools } from "./llm_models.ts";
+export { llmTools } from "./llm_models.ts";
 export { createLocalModel, createModelClient, createModelQueue, type LocalModel } from "./local_model.ts";
 export { type OllamaLimits, ollamaLimits } from "./port.ts";

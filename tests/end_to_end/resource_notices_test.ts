@@ -126,8 +126,10 @@ onDisk.test("a resource that gives no notices is refused to subscribers, in the 
   withServer({}, async (server) => {
     const caller = { url: server.url, token: await createToken(server, "files:read llm:generate") };
     const legacy = await beginSession(caller);
-    await assert.rejects(legacy.ask("resources/subscribe", { uri: "llm://models" }), { message: /^-32602: / });
-    const stream = await listen(caller, { resourceSubscriptions: ["llm://models", uri] });
+    await assert.rejects(legacy.ask("resources/subscribe", { uri: "ui://portcullis/view.html" }), {
+      message: /^-32602: /,
+    });
+    const stream = await listen(caller, { resourceSubscriptions: ["ui://portcullis/view.html", uri] });
     assert.deepEqual(acknowledged(await stream.next()), { resourceSubscriptions: [uri] });
     await stream.cancel();
   }));

@@ -66,10 +66,9 @@ Deno.test("with a real client tokens arrive as progress while the model speaks, 
     return next["isError"] === false;
   });
 
-  const [models] = (await client.readResource({ uri: "llm://models" })).contents;
-  assert.ok(models !== undefined && "text" in models);
-  const [first] = JSON.parse(models.text).models;
-  assert.deepEqual([first.name, first.installed, first.loaded], ["tinyllama", true, true]);
+  const { structuredContent } = await client.callTool({ name: "llm_models", arguments: {} });
+  const [first] = (structuredContent as { readonly models: readonly Record<string, unknown>[] }).models;
+  assert.deepEqual([first?.["name"], first?.["installed"], first?.["loaded"]], ["tinyllama", true, true]);
 });
 
 Deno.test("a caller that disconnects stops the model, before its first token and after", async () => {
