@@ -121,15 +121,8 @@ interface Decider {
   readonly address: string;
 }
 
-interface Decision {
-  readonly id: string;
-  /** Of the effect that the person was shown. */
-  readonly effectDigest: string;
-  readonly approves: boolean;
-  readonly extent: Extent;
-  /** For the agent. */
-  readonly word: string;
-}
+/** `effectDigest` is of the effect that the person was shown, `word` for the agent. */
+type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { approves: boolean; extent: Extent }>;
 
 /** What became of a decision; `busy`: the call changed each time. */
 type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";

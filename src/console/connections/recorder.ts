@@ -7,6 +7,7 @@ import { requestHost } from "../../lib/network.ts";
 import { basePathOf } from "../../lib/page.ts";
 import { belowSign, browserAgent, type NewStep, type StepKind } from "./step.ts";
 import type { AuditEntry } from "../../mcp/mod.ts";
+import type { Principal } from "../../lib/principal.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 
@@ -58,7 +59,9 @@ function cameBy(
   const host = shownHost(forwardedHost ?? requestHost(request));
   const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
   // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
-  const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
+  const isForwarded = ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => request.headers.has(name));
+  const isRewritten = forwardedHost === null && isForwarded &&
+    /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host ?? "");
   const base = issuer === undefined ? "" : basePathOf(issuer);
   const isOtherScheme = (proto === "http" || proto === "https") && issuer?.startsWith(`${proto}:`) === false;
   const isOtherHost = host !== null && !isRewritten && !isOwnHost(host);
@@ -98,17 +101,8 @@ function foreignToken(
 }
 
 /** Ways of other servers to prove oneself, which are none here. */
-const keyHeaders = ["x-api-key", "api-key", "x-auth-token", "x-access-token"];
+const keyHeaders = ["authorization", "x-api-key", "api-key", "x-auth-token", "x-access-token"];
 const keyParameters = ["access_token", "token", "api_key", "apikey", "key"];
-
-function hasKeyHeader({ headers }: Request): boolean {
-  return keyHeaders.some((name) => headers.has(name));
-}
-
-function hasKeyInUrl({ url }: Request): boolean {
-  const parameters = new URL(url).searchParams;
-  return keyParameters.some((name) => parameters.has(name));
-}
 
 /** The first that fits; `other` are routes that no client needs to connect. */
 const kindsOfPath: readonly (readonly [path: RegExp, kind: StepKind | "other"])[] = [
@@ -135,14 +129,6 @@ function isLost({ method, headers }: Request, path: string, status: number): boo
     headers.get("accept")?.includes("text/event-stream") === true && !path.endsWith("/events");
 }
 
-function isAddress(host: string): boolean {
-  return /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host);
-}
-
-function isForwarded({ headers }: Request): boolean {
-  return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
-}
-
 /** Records what `http` and calls observe of clients that connect. No method throws or waits. */
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
@@ -150,11 +136,7 @@ type SeenCall = Pick<AuditEntry, "subject" | "clientId" | "grantId" | "method" |
   readonly code?: string | null;
 };
 
-interface Caller {
-  readonly clientId: string;
-  readonly subject: string;
-  readonly grantId: string;
-}
+type Caller = Pick<Principal, "clientId" | "subject" | "grantId">;
 
 const unavailable = "status_503";
 const maxSeenGrants = 100_000;
@@ -283,9 +265,11 @@ export function createAttemptRecorder(
         return refuse("refused_token", reason, foreignToken(request, reason, server));
       }
       if (status !== 401) return refuse("reached", `status_${status}`);
-      if (hasKeyInUrl(request)) return refuse("reached", "token_in_url", null);
-      if (request.headers.has("authorization") || hasKeyHeader(request)) return refuse("reached", "other_scheme");
-      const path = request.method === "GET" ? "GET" : null;
+      const { headers, url, method } = request;
+      const { searchParams } = new URL(url);
+      if (keyParameters.some((name) => searchParams.has(name))) return refuse("reached", "token_in_url", null);
+      if (keyHeaders.some((name) => headers.has(name))) return refuse("reached", "other_scheme");
+      const path = method === "GET" ? "GET" : null;
       note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server), path });
     },
     /** A request with a good token that was refused as a whole. */

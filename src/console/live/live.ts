@@ -184,12 +184,10 @@ export function createCallSwitches(
 ) {
   let state = allOn;
   let pausedClients: ReadonlySet<string> = new Set();
-  let isQuiet = true;
 
   const adopt = (next: SwitchState): void => {
     state = next;
     pausedClients = new Set(next.paused.map(({ client }) => client));
-    isQuiet = next.stopped === null && pausedClients.size === 0;
     onChange();
   };
   /** What cannot be read stops what it stopped before. */
@@ -217,7 +215,6 @@ export function createCallSwitches(
     load,
     /** Why calls of the principal are stopped; `null` where they are not. */
     refusal({ clientId }: { readonly clientId: string }): string | null {
-      if (isQuiet) return null;
       if (state.stopped !== null) return stoppedWords;
       return pausedClients.has(clientId) ? pausedWords : null;
     },

@@ -110,17 +110,17 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     for (let retryMs = firstRetryMs;; retryMs = Math.min(2 * retryMs, maxRetryMs)) {
       const sent = await sendNotice(notice, target, { fetch, now: clock() });
       if (sent.ok) return void await storage.commit({ deletes: [failureKey] }).catch(() => false);
-      await noteFailure(sent.problem);
+      log.write("warn", "notice_not_sent", { to: targetWords(target), problem: sent.problem });
+      const put = {
+        key: failureKey,
+        value: { at: clock(), problem: sent.problem },
+        expiresAt: clock() + failureKeptMs,
+      };
+      await storage.commit({ puts: [put] }).catch(() => false);
       if (sent.retry === null) return;
       await wait(Math.max(retryMs, sent.retry), closed);
       if (closed.aborted || !isInTime(at)) return;
     }
-  };
-
-  const noteFailure = async (problem: string): Promise<void> => {
-    log.write("warn", "notice_not_sent", { to: targetWords(target), problem });
-    const value = { at: clock(), problem };
-    await storage.commit({ puts: [{ key: failureKey, value, expiresAt: clock() + failureKeptMs }] }).catch(() => false);
   };
 
   const consoleUrl = (place: string): string => hasConsole ? `${serverUrl}/console${place}` : serverUrl;

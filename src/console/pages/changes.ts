@@ -1,6 +1,7 @@
 /** Changes of files for the console: what one did, as a difference while the trash keeps it, and undoing it. */
 import type { Principal } from "../../lib/principal.ts";
 import type { Visitor } from "../../oauth/mod.ts";
+import { counted } from "../../lib/counted.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
@@ -163,16 +164,9 @@ export function personOf(subject: string): Principal {
 async function stepText(workspace: Undoable, change: Change, numbered: NumberedStep): Promise<string> {
   const { step } = numbered;
   const name = showName(step.path);
-  switch (step.op) {
-    case "make":
-      return `made the directory ${name}`;
-    case "remove":
-      return `deleted ${name}${step.kept === null ? "" : ` (${keptWords(step.kept)})`}`;
-    case "move":
-      return `moved ${showName(step.from)} to ${name}`;
-    case "put":
-      break;
-  }
+  if (step.op === "make") return `made the directory ${name}`;
+  if (step.op === "remove") return `deleted ${name}${step.kept === null ? "" : ` (${keptWords(step.kept)})`}`;
+  if (step.op === "move") return `moved ${showName(step.from)} to ${name}`;
   const verb = step.created ? "created" : step.passages === undefined ? "replaced" : "changed";
   if (step.kind !== "file") return `put ${name}`;
   const sides = await sidesOf(workspace, change, { ...numbered, step });
@@ -188,7 +182,7 @@ async function stepText(workspace: Undoable, change: Change, numbered: NumberedS
 }
 
 function keptWords({ entries, sizeBytes }: Kept): string {
-  return `${entries} ${entries === 1 ? "entry" : "entries"}, ${sizeBytes} ${sizeBytes === 1 ? "byte" : "bytes"}`;
+  return `${counted(entries, "entry", "entries")}, ${counted(sizeBytes, "byte")}`;
 }
 
 /** The whole file before a step and after it; `null` where it is not known any more, or is no text. */

@@ -126,15 +126,6 @@ function confirmBody(words: string, form: URLSearchParams, action: string, probl
   `;
 }
 
-/** Asks for a new sign-in at the company's provider. What was posted is not done afterwards: the person decides again. */
-function companyBody(words: string, path: string): Html {
-  return html`
-    <p>To ${words}, sign in to your company account again. You come back to this page: then press the button once more.
-      Nothing was changed yet.</p>
-    <p><a class="button" href="${path}">Sign in again</a></p>
-  `;
-}
-
 function pageOf({ name }: Section): "console" | `console/${string}` {
   return name === "" ? "console" : `console/${name}`;
 }
@@ -159,7 +150,6 @@ interface ConsoleOptions {
 
 /** How long after a sign-in dangerous acts need no passphrase. */
 const signInCountsMs = 300_000;
-
 /** Of what was done: it is in the address of the page that follows. */
 const maxDoneCharacters = 500;
 
@@ -243,7 +233,12 @@ export function createConsole(options: ConsoleOptions) {
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
     if (clock() - visitor.signedInAt < (options.signInCountsMs ?? signInCountsMs)) return { cookies: [] };
     if (visitor.byCompany) {
-      const body = companyBody(words, visits.confirmPath(pageOf(section)));
+      // what was posted is not done afterwards: the person decides again
+      const body = html`
+        <p>To ${words}, sign in to your company account again. You come back to this page: then press the button once more.
+          Nothing was changed yet.</p>
+        <p><a class="button" href="${visits.confirmPath(pageOf(section))}">Sign in again</a></p>
+      `;
       return await framed(section, visit, { body, alone: true });
     }
     if (visits.signInIsElsewhere) {

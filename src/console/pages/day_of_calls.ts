@@ -27,13 +27,8 @@ interface Call extends JudgedCall {
   readonly change: string | null;
 }
 
-/** What a grant's calls came to in the last day. */
-export interface Usage {
-  readonly calls: number;
-  readonly errors: number;
-  /** Milliseconds since the epoch. */
-  readonly lastAt: number;
-}
+/** What a grant's calls came to in the last day; `lastAt` in milliseconds since the epoch. */
+export type Usage = Readonly<Record<"calls" | "errors" | "lastAt", number>>;
 
 /** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
 export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
@@ -82,25 +77,21 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
     today: async () => (await calls()).filter(({ isCall }) => isCall),
     /** By the id of a grant or a token of the command line. */
     async usage(): Promise<ReadonlyMap<string, Usage>> {
-      const byGrant = new Map<string, Usage>();
-      for (const { grantId, time, isWell, isCall } of await calls()) {
-        const { calls: count = 0, errors = 0, lastAt = time } = byGrant.get(grantId) ?? {};
-        byGrant.set(grantId, { calls: count + (isCall ? 1 : 0), errors: errors + (isCall && !isWell ? 1 : 0), lastAt });
-      }
-      return byGrant;
+      const byGrant = Map.groupBy(await calls(), ({ grantId }) => grantId);
+      return new Map(Array.from(byGrant, ([grant, own]) => {
+        const made = own.filter(({ isCall }) => isCall);
+        const errors = made.filter(({ isWell }) => !isWell).length;
+        return [grant, { calls: made.length, errors, lastAt: own[0]?.time ?? 0 }];
+      }));
     },
     /** Who called something in the last minutes, the last first: each client for each person. */
     async connected() {
       const since = clock() - connectedMs;
-      const found = new Map<string, Pick<Call, "clientId" | "person"> & Pick<Usage, "calls" | "lastAt">>();
-      for (const { clientId, person, time, isCall } of await calls()) {
-        if (time < since) break;
-        if (!isCall) continue;
-        const key = JSON.stringify([clientId, person]);
-        const { calls: count = 0, lastAt = time } = found.get(key) ?? {};
-        found.set(key, { clientId, person, calls: count + 1, lastAt });
-      }
-      return [...found.values()];
+      const recent = (await calls()).filter(({ isCall, time }) => isCall && time >= since);
+      return [...Map.groupBy(recent, ({ clientId, person }) => JSON.stringify([clientId, person])).values()]
+        .flatMap(([last, ...before]) =>
+          last === undefined ? [] : [{ ...last, calls: 1 + before.length, lastAt: last.time }]
+        );
     },
   };
 }

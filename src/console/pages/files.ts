@@ -37,7 +37,6 @@ import {
 } from "./section.ts";
 
 const name = "files";
-const viewed = "file_viewed";
 const entriesOfPage = 200;
 const filesFound = 50;
 const rowsOfHistory = 50;
@@ -104,7 +103,7 @@ export function filesSection(
         const [cursor, line] = [query.get("cursor"), Math.min(Math.trunc(Number(query.get("line"))), maxLine)];
         const from = cursor !== null ? { cursor } : line > 0 ? { start_line: line } : {};
         const outcome = await files.call(visitor, "file_read", { filename: path, numbered: false, ...from });
-        files.note(viewed, visitor, path);
+        files.note("file_viewed", visitor, path);
         const { sizeBytes, modifiedAt } = info.value;
         const { next_cursor: next, document } = answerIn(outcome);
         return html`

@@ -124,11 +124,9 @@ nav.tabs a[aria-current] { color: var(--ink); border-color: var(--accent); }
 .warn { --mark: var(--warn-line); }
 .bad { --mark: var(--bad-line); }
 .wide h2 { font-size: 1rem; margin: 1.75rem 0 .6rem; }
-.state { color: var(--quiet); font-size: .8125rem; }
 .state::before { content: ""; display: inline-block; width: .5rem; height: .5rem; margin-right: .4rem; border-radius: 50%; background: var(--mark, var(--field)); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(17rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
 .tiles li { border: 1px solid var(--line); border-left: 3px solid var(--mark, var(--field)); border-radius: .5rem; padding: .6rem .8rem; min-width: 0; }
-.tiles strong { display: block; }
 .tiles span { font-size: .875rem; overflow-wrap: anywhere; }
 h2, li { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .6rem; }
@@ -136,15 +134,14 @@ h2, li { overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 th, td { text-align: left; vertical-align: baseline; padding: .5rem .75rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 tbody tr:last-child > td { border-bottom: 0; }
-tbody tr:hover { background: var(--soft); }
 td { min-width: 7rem; }
 td button { overflow-wrap: normal; }
 .titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
-td form { margin: 0; }
 td summary { padding: 0; white-space: nowrap; }
 .skip, time.same { position: absolute; left: -100rem; }
-td .fact { display: block; color: var(--quiet); font-size: .8125rem; }
+.tiles strong, td .fact { display: block; }
+.state, .fact { color: var(--quiet); font-size: .8125rem; }
 th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var(--soft); }
 .badge { display: inline-block; padding: 0 .5rem; border: 1px solid var(--line); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
 .badge.bad { border-color: var(--bad-line); background: var(--bad); color: var(--bad-ink); }
@@ -158,7 +155,6 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
 td .row { align-items: start; margin: 0; gap: .4rem; }
 .scroll + :is(p, form, details), .entries + p, form + p { margin-top: 1rem; }
-h2 + .note { margin-top: .5rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
@@ -204,7 +200,7 @@ ul.rules li { display: flex; flex-wrap: wrap; justify-content: space-between; al
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 button.danger:hover { background: var(--bad); }
 .path { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; justify-content: space-between; align-items: center; margin-bottom: 1rem; }
-.path :is(p, form) { margin: 0; }
+td form, .path :is(p, form) { margin: 0; }
 ol.text { margin: .5rem 0 1rem; padding: .5rem .5rem .5rem 4.5rem; border: 1px solid var(--line); border-radius: .5rem; white-space: pre-wrap; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 ol.text li::marker { color: var(--quiet); font-variant-numeric: tabular-nums; }
 img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: .5rem; }

@@ -26,9 +26,8 @@ import {
 /** What clients with access are called, by id. */
 type NamesOfClients = ReadonlyMap<string, string>;
 
-const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
-const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" };
-
+const verdictNames = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" } as const;
+const verdicts = Object.keys(verdictNames) as readonly Verdict[];
 const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "refused", allow: "allowed" };
 
 /** The one-click rule. */

@@ -13,6 +13,7 @@ import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Tool } from "../../mcp/mod.ts";
 import { inCode } from "../../lib/connect_card.ts";
+import { counted } from "../../lib/counted.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 
@@ -134,9 +135,8 @@ const day = 24 * hour;
 export function ago(time: number, now: number, above?: number): Html {
   const words = agoWords(now - time);
   const kind = above !== undefined && agoWords(now - above) === words ? "same" : "";
-  return html`<time class="${kind}" datetime="${new Date(time).toISOString()}" title="${
-    exactly(time)
-  }">${words}</time>`;
+  const iso = new Date(time).toISOString();
+  return html`<time class="${kind}" datetime="${iso}" title="${exactly(time)}">${words}</time>`;
 }
 
 function agoWords(ms: number): string {
@@ -146,14 +146,9 @@ function agoWords(ms: number): string {
 }
 
 function lengthWords(ms: number): string {
-  const [count, unit] = ms < minute
-    ? [Math.floor(ms / 1_000), "second"]
-    : ms < hour
-    ? [Math.floor(ms / minute), "minute"]
-    : ms < 2 * day
-    ? [Math.floor(ms / hour), "hour"]
-    : [Math.floor(ms / day), "day"];
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+  if (ms < minute) return counted(Math.floor(ms / 1_000), "second");
+  if (ms < hour) return counted(Math.floor(ms / minute), "minute");
+  return ms < 2 * day ? counted(Math.floor(ms / hour), "hour") : counted(Math.floor(ms / day), "day");
 }
 
 /** A date and a time in UTC. */

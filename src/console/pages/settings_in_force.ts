@@ -36,10 +36,8 @@ export function settingsSection({ settings: rows }: Pick<ConsoleSources, "settin
           ]),
           "All settings have their defaults.",
         );
-      const { true: presets = [], false: changed = [] } = Object.groupBy(
-        rows,
-        ({ source }) => `${source === "default"}`,
-      );
+      const presets = rows.filter(({ source }) => source === "default");
+      const changed = rows.filter(({ source }) => source !== "default");
       const byHeading = [...Map.groupBy(presets, ({ heading }) => heading)];
       return html`
         <p
