@@ -209,7 +209,7 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
       lineStart = start;
       const found = createLineFinder(text, search, start, end);
       let isStopped = false;
-      while (!found.takePart() && !isStopped) {
+      while (!isStopped && !found.takePart()) {
         const pause = nextTurn();
         if (pause === undefined) continue;
         await pause;
@@ -217,7 +217,7 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
       }
       const shown = found.shown();
       if (shown === null && isStopped && !isInVain(line - 1)) return Math.max(line - 1, afterLine);
-      if (shown === null && found.isUnsure) search.onUnsure(line);
+      if (shown === null && (isStopped || found.isUnsure)) search.onUnsure(line);
       if (shown !== null) {
         const before = linesBefore(text, start, contextLines);
         const match = { line, ...shown, before, after: linesAfter(text, end + 1, contextLines) };
