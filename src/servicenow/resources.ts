@@ -90,18 +90,8 @@ const catalogItem = z.record(z.string(), z.unknown());
 
 /** A record and its page for people. `fields` are those that this user may see; catalog items have nested ones. */
 interface ReadRecord {
-  readonly sysId: string;
   readonly fields: RecordFields | Readonly<Record<string, unknown>>;
   readonly selfLink: string;
-}
-
-function found(
-  { instance }: DeskParts,
-  table: string,
-  sysId: string,
-  fields: ReadRecord["fields"],
-): ReadRecord {
-  return { sysId, fields, selfLink: linkTo(instance.origin, table, sysId) };
 }
 
 export async function readResource(parts: DeskParts, { kind, value, isNumber }: ResourceId): Promise<ReadRecord> {
@@ -112,11 +102,11 @@ export async function readResource(parts: DeskParts, { kind, value, isNumber }: 
     // A number may stand for several versions of an article: the newest is meant.
     const row = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
     if (row === undefined) throw new Refusal({ reason: "not_found" });
-    return found(parts, table, storedValue(row, "sys_id"), row);
+    return { fields: row, selfLink: linkTo(instance.origin, table, storedValue(row, "sys_id")) };
   }
   const item = { path: `/api/sn_sc/servicecatalog/items/${value}`, notFoundStatus: 400 };
-  const record = await (kind === "catalog" ? askJson(callAs, person, item, catalogItem) : tableApi.row(table, value));
-  return found(parts, table, value, record);
+  const fields = await (kind === "catalog" ? askJson(callAs, person, item, catalogItem) : tableApi.row(table, value));
+  return { fields, selfLink: linkTo(instance.origin, table, value) };
 }
 
 /** Reads the person's own profile. */
@@ -125,7 +115,7 @@ export async function readProfile(parts: DeskParts): Promise<ReadRecord> {
   const record = await parts.tableApi.row("sys_user", sysId, personFields);
   // An instance that ignores `sysparm_fields` must not make this more than the profile.
   const shown = Object.entries(record).filter(([name]) => personFields.includes(name));
-  return found(parts, "sys_user", sysId, Object.fromEntries(shown));
+  return { fields: Object.fromEntries(shown), selfLink: linkTo(parts.instance.origin, "sys_user", sysId) };
 }
 
 // * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the

@@ -28,7 +28,7 @@ Deno.test("read() takes record numbers as well, in any case", async () => {
     ] as const
   ) {
     const found = await place.servicenow.reader.read(kind, number, callerOf("owner"));
-    assert.equal(found.ok && found.value.sysId, id, number);
+    assert.equal(found.ok && found.value.fields["sys_id"], id, number);
   }
   const missing = await place.servicenow.reader.read("incident", "INC9999999", callerOf("owner"));
   assert.deepEqual(missing, { ok: false, error: { reason: "not_found" } });
