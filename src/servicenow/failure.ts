@@ -5,7 +5,7 @@ import { counted } from "../lib/counted.ts";
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
 export const unavailableCauses = {
   unreachable: {
-    forAgents: "The instance cannot be reached. Try again later.",
+    forAgents: "The instance cannot be reached, or broke off its answer. Try again later.",
     forOperators: "cannot be reached: nothing listens, or its certificate is not trusted here",
     remedy: "open its address in a browser on this machine; correct SERVICENOW_INSTANCE or the network",
   },
@@ -13,11 +13,6 @@ export const unavailableCauses = {
     forAgents: "The instance did not answer in time. Try again later.",
     forOperators: "does not answer in time",
     remedy: "check whether it is up, and whether a firewall is in between",
-  },
-  broken_off: {
-    forAgents: "The connection broke in the middle of the answer. Try again.",
-    forOperators: "broke the connection in the middle of its answer",
-    remedy: "run doctor again",
   },
   /** A web page or a redirect where the API should be. */
   not_an_api: {

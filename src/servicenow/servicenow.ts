@@ -9,11 +9,12 @@ import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.
 import { defaultTables } from "./tables.ts";
 import { type Answer, attempt, describeFailure, type ServicenowFailure } from "./failure.ts";
 import { type Caller, createCallAs, createFetchOnce, createTransport, type Fetch } from "./transport.ts";
-import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
 import {
   askWhoAmI,
   createInstanceTokenEndpoint,
+  createLinkFlow,
+  createLinking,
   createServicenowLinks,
   type InstanceClient,
   type ServicenowLinks,

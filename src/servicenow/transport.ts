@@ -74,7 +74,6 @@ export function createTransport(
   return async (request, { accessToken, signal }) => {
     if (signal.aborted) return failure({ reason: "cancelled" });
     const deadline = AbortSignal.timeout(requestMs);
-    let answered = false;
     try {
       const response = await (request.method === "GET" ? fetch : fetchOnce)(
         instanceUrl(instance, request.path, request.query),
@@ -86,7 +85,6 @@ export function createTransport(
           ...(request.body === undefined ? {} : { body: request.body.content }),
         },
       );
-      answered = true;
       if (isPage(response, request)) {
         await response.body?.cancel();
         return unavailable(response.status >= 500 ? "server_error" : "not_an_api", request);
@@ -102,7 +100,7 @@ export function createTransport(
       // fetch tells causes apart by prose only, and the prose holds addresses
       if (signal.aborted) return failure({ reason: "cancelled" });
       if (deadline.aborted) return unavailable("timed_out", request);
-      return unavailable(answered ? "broken_off" : "unreachable", request);
+      return unavailable("unreachable", request);
     }
   };
 }
@@ -128,7 +126,7 @@ function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Ou
 
 /** A file on its way. It has to be read to its end, or cancelled. */
 function arrivingFile(response: Response, maxBytes: number) {
-  const brokenOff = (): Refusal => new Refusal({ reason: "unavailable", because: "broken_off" });
+  const brokenOff = (): Refusal => new Refusal({ reason: "unavailable", because: "unreachable" });
   /** Throws a {@link Refusal} where it does not arrive whole. */
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let size = 0;
@@ -364,7 +362,7 @@ export function createCallAs(
 /** Whether the same request may succeed in a moment. A time-out is not retried: it has used up the time of the call. */
 function isPassing(error: UpstreamFailure): boolean {
   if (error.reason === "rate_limited") return true;
-  return error.reason === "unavailable" && ["unreachable", "broken_off", "server_error"].includes(error.because);
+  return error.reason === "unavailable" && ["unreachable", "server_error"].includes(error.because);
 }
 
 function timedOut(uncertain: boolean): ServicenowFailure {

@@ -22,6 +22,6 @@ Deno.test("a file of the instance that ends before its declared end is cut", asy
   await assert.rejects(
     fetchFile({ "content-length": "9" }),
     (error) =>
-      error instanceof Refusal && error.failure.reason === "unavailable" && error.failure.because === "broken_off",
+      error instanceof Refusal && error.failure.reason === "unavailable" && error.failure.because === "unreachable",
   );
 });

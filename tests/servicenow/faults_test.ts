@@ -34,7 +34,7 @@ for (
     ["huge_record", { reason: "too_large", limitBytes: 1_048_576 }, 1, "Record too large"],
     ["gzip_bomb", { reason: "too_large", limitBytes: 1_048_576 }, 1, "Record too large"],
     ["reset", unavailable("unreachable"), 3, "ServiceNow unavailable"],
-    ["broken_off", unavailable("broken_off"), 3, "ServiceNow unavailable"],
+    ["broken_off", unavailable("unreachable"), 3, "ServiceNow unavailable"],
     ["silence", unavailable("timed_out"), 1, "ServiceNow unavailable"],
     ["slow_body", unavailable("timed_out"), 1, "ServiceNow unavailable"],
   ] as const satisfies readonly (readonly [FaultName, unknown, number, string])[]
