@@ -272,20 +272,6 @@ const maxSteps = 3;
 const maxLabels = 4_000;
 const maxNamesShown = 40;
 
-/** What agents call a person's part in a record, and the columns that tables have for it. */
-const roles: ReadonlyMap<string, string> = new Map(namedLines(`
-  caller: caller_id requested_for requested_by author
-  requester: requested_by requested_for caller_id
-  assignee: assigned_to
-  group: assignment_group group
-  resolution_code: close_code
-  resolution_notes: close_notes
-  ci: cmdb_ci
-  updated: sys_updated_on
-  created: sys_created_on
-  class: sys_class_name
-`));
-
 /** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
 export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column | null> {
   const known = columnNamed(columns, given);
@@ -343,9 +329,7 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
   if (named !== undefined) return named;
   const label = given.trim().toLowerCase();
   const labelled = columns.filter((column) => column.label.toLowerCase() === label);
-  if (labelled.length === 1) return labelled[0];
-  const role = namesIn(roles.get(name) ?? "").find((each) => columns.some((column) => column.name === each));
-  return columns.find((column) => column.name === role);
+  return labelled.length === 1 ? labelled[0] : undefined;
 }
 
 /** The message for a field that a table does not have, or may not have: the nearest names, or all of them. */
