@@ -16,12 +16,12 @@ import {
   wordsOf,
 } from "./field_values.ts";
 import { askJson, maxReplyBytes } from "./transport.ts";
-import { type GivenValue, refuseLineAfter } from "./resolve_values.ts";
 import { dateValue } from "./dates.ts";
 import { valuesOfChoice } from "./choices.ts";
 import { namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
 import { closestWord } from "../lib/closest_word.ts";
+import { type GivenValue, refuseLineAfter } from "./write_record.ts";
 
 /** A question of a catalog item. */
 interface ItemQuestion {

@@ -1,6 +1,5 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
-import { type GivenValue, maxTextCharacters, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts } from "./table_api.ts";
 import { attempt, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
@@ -8,7 +7,7 @@ import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
 import { linkTo, shownValue } from "./search.ts";
 import { delegatorsOf, findRecord, type RecordName, resolveReference } from "./find_record.ts";
 import { askJson } from "./transport.ts";
-import { type ChangeReport, planChange } from "./write_record.ts";
+import { type ChangeReport, type GivenValue, maxTextCharacters, parseValueLines, planChange } from "./write_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
 
 const maxItemsShown = 20;
