@@ -20,15 +20,6 @@ import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { askJson } from "./transport.ts";
 
-/** One comment or work note of a record. */
-export interface JournalEntry {
-  readonly audience: "team" | "caller";
-  /** The user name. */
-  readonly author: string;
-  readonly at: string;
-  readonly text: string;
-}
-
 /** A record as its reader may see it. */
 export interface RecordView {
   record: ShownRecord;
@@ -48,13 +39,17 @@ const maxEntries = 50;
 
 const journalFields: readonly string[] = ["comments", "work_notes"];
 
+/** One comment or work note of a record. */
+export type JournalEntry = Awaited<ReturnType<typeof readJournal>>[number];
+
 /** The newest entries first; empty where there are none, or the instance keeps its table of entries from the person. */
-async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord): Promise<readonly JournalEntry[]> {
+async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord) {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
   const { rows } = await ifShown(tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }), noRows);
   return rows.map((entry) => ({
-    audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
+    isForCaller: storedValue(entry, "element") === "comments",
+    /** The user name. */
     author: oneLine(storedValue(entry, "sys_created_by")),
     at: `${storedValue(entry, "sys_created_on")} UTC`,
     text: wordsOf(storedValue(entry, "value")),

@@ -14,12 +14,6 @@ export const recordParameters = {
 
 export const dryRun = z.boolean().default(false).describe("Show what would be sent, send nothing");
 
-/** Parameters of these names, which are understood and not listed. */
-export function unlistedTexts<Name extends string>(names: readonly Name[]) {
-  const unlisted = z.string().optional().meta({ unlisted: true, written: "text" });
-  return Object.fromEntries(names.map((name) => [name, unlisted])) as Record<Name, typeof unlisted>;
-}
-
 /** A value in one line of an answer: its further lines cannot pass for others. */
 export function indented(text: string): string {
   return text.replaceAll("\n", "\n  ");

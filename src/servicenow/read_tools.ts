@@ -26,7 +26,6 @@ import {
   recordParameters,
   tooManyRecords,
   toTextOutcome,
-  unlistedTexts,
 } from "./outcome_tool.ts";
 import { given, listOf } from "./tables.ts";
 import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
@@ -80,8 +79,8 @@ function journalLines(entries: readonly JournalEntry[]): readonly string[] {
   if (entries.length === 0) return ["journal: no single entry that the user may see"];
   return [
     "journal, newest first:",
-    ...entries.map(({ audience, author, at, text }) => {
-      const kind = audience === "caller" ? "comment, seen by the caller" : "work note";
+    ...entries.map(({ isForCaller, author, at, text }) => {
+      const kind = isForCaller ? "comment, seen by the caller" : "work note";
       return `- ${at} ${author} (${kind}): ${indented(cut(text, maxEntryCharacters))}`;
     }),
   ];
@@ -180,30 +179,10 @@ function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   return ["attachments:", ...files.map(line)];
 }
 
-// Conditions as parameters: lines in `where`, and column names that agents guess as parameters.
-
 const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
   "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
-
-/** Understood and not listed; each stands for a line of `where`. */
-const conditionNames = [
-  ...["number", "state", "priority", "category", "assigned_to"] as const,
-  ...["assignment_group", "caller", "cmdb_ci", "active"] as const,
-];
-const conditionParameters = unlistedTexts(conditionNames);
-
-/** All conditions as lines. */
-function whereOf(
-  input: { readonly where?: string | undefined } & z.output<z.ZodObject<typeof conditionParameters>>,
-): string | undefined {
-  const lines = conditionNames.flatMap((name) => {
-    const value = given(input[name])?.replaceAll(/\s+/g, " ");
-    return value === undefined ? [] : [`${name} = ${value}`];
-  });
-  return given([input.where ?? "", ...lines].join("\n"));
-}
 
 const defaultLimit = 10;
 const foundNames = {
@@ -236,14 +215,13 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       order_by: z.string().optional().describe('Field; "-field" descends'),
       limit: z.int().min(1).max(maxSearchResults).default(defaultLimit).meta(clamped),
       cursor: z.string().optional().describe("From the page before").meta({ written: "text" }),
-      ...conditionParameters,
     }),
     async run(input, context) {
       const search = {
         table: input.table,
         limit: input.limit,
         words: given(input.words),
-        where: whereOf(input),
+        where: given(input.where),
         fields: listOf(input.fields),
         orderBy: given(input.order_by),
         cursor: given(input.cursor),
@@ -284,13 +262,12 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
       group_by: z.string().optional().describe('Field; a date with "by day", "by week"')
         .meta({ written: "commas" }),
       mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
-      ...conditionParameters,
     }),
     async run(input, context) {
       const request = {
         table: input.table,
         words: given(input.words),
-        where: whereOf(input),
+        where: given(input.where),
         groupBy: given(input.group_by),
         meanTime: listOf(input.mean_time),
       };

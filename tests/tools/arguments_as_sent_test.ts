@@ -287,8 +287,8 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
     ["servicenow_search", { table: "incident", where: ["state=New", "assigned_to=me"], fields: ["number", "state"] }, {
       ...{ table: "incident", where: "state=New\nassigned_to=me", fields: "number,state" },
     }],
-    ["servicenow_search", { table: "incident", where: { state: ["New", "Open"], active: true }, priority: 1 }, {
-      ...{ table: "incident", where: "state=New|Open\nactive=true", priority: "1" },
+    ["servicenow_search", { table: "incident", where: { state: ["New", "Open"], active: true } }, {
+      ...{ table: "incident", where: "state=New|Open\nactive=true" },
     }],
     ["servicenow_count", { tableName: "incident", filter: "state=New", groupBy: "state" }, {
       ...{ table: "incident", where: "state=New", group_by: "state" },
