@@ -80,9 +80,7 @@ const masked = "•••";
 const maxQuestions = 100;
 const maxDepth = 4;
 
-function kindOf(type: number): ItemQuestion["kind"] {
-  return kinds.get(type) ?? "text";
-}
+const kindOf = (type: number): ItemQuestion["kind"] => kinds.get(type) ?? "text";
 
 /** Finds it by name, sys_id or link. */
 export async function readItem(parts: DeskParts, item: string) {

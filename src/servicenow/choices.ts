@@ -230,17 +230,13 @@ export async function fieldsOfState(parts: DeskParts, table: string, state: stri
   return fields.length > 0 && (await stateLabels(parts, table)).isUsual(state) === true ? fields : [];
 }
 
-/** The states in which work is done and not yet closed, by table. `isAssumed`: the instance does not show their labels. */
+/** States in which work is done and not yet closed; `isUsual` is `null` where the instance does not show their labels. */
 export async function resolvedStates(parts: DeskParts, tables: readonly string[]) {
-  const states = new Map<string, string>();
-  let isAssumed = false;
-  for (const [table, state] of Object.entries(resolved)) {
-    if (!tables.includes(table)) continue;
-    const isUsual = (await stateLabels(parts, table)).isUsual(state);
-    if (isUsual !== false) states.set(table, state);
-    isAssumed ||= isUsual === null;
-  }
-  return { states, isAssumed };
+  const states = Object.entries(resolved).filter(([table]) => tables.includes(table));
+  const all = await Array.fromAsync(states, async ([table, state]) => {
+    return { table, state, isUsual: (await stateLabels(parts, table)).isUsual(state) };
+  });
+  return all.filter(({ isUsual }) => isUsual !== false);
 }
 
 const nextState = z.object({ available_states: z.array(z.string().regex(/^[\w -]{1,40}$/)) });

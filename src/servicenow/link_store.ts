@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
+import type { Put, Storage, StorageKey, StoredEntry } from "../storage/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { LinkHealth } from "../oauth/mod.ts";
@@ -87,15 +87,6 @@ export const sealedLink = sealFor("servicenow-link", linkSecretsSchema);
 /** Whose link it was, once its tokens are gone. */
 const linkedAccount = sealFor("servicenow-link-account", accountSchema);
 
-/** A link as it was read, with the condition that it is still so. */
-interface StoredLink {
-  readonly link: LinkSecrets;
-  readonly linkedAt: number;
-  readonly unchanged: VersionCheck;
-}
-
-type FoundLink = Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>;
-
 export type LinkStore = ReturnType<typeof createLinkStore>;
 
 /** Links that are listed at most. */
@@ -130,15 +121,16 @@ export function createLinkStore(options: {
       said: refused?.said === noRefreshToken ? null : refused?.said ?? null,
     };
   };
-  const open = async (subject: string, entry: StoredEntry | null): Promise<FoundLink> => {
-    if (entry === null) return failure({ reason: "not_linked" });
+  /** A link as it was read, with the condition that it is still so. */
+  const open = async (subject: string, entry: StoredEntry | null) => {
+    if (entry === null) return failure({ reason: "not_linked" } as const);
     const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
-    if (instance !== origin) return failure({ reason: "not_linked" });
-    if (sealed === null) return failure({ reason: "link_expired" });
+    if (instance !== origin) return failure({ reason: "not_linked" } as const);
+    if (sealed === null) return failure({ reason: "link_expired" } as const);
     const link = await sealedLink.open(secrets, subject, origin, sealed);
     if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
     log.write("error", "servicenow_link_unreadable", { subject });
-    return failure({ reason: "link_expired" }); // sealed under a key that is gone
+    return failure({ reason: "link_expired" } as const); // sealed under a key that is gone
   };
   return {
     read: async (subject: string) => await open(subject, await storage.get(linkKey(subject))),

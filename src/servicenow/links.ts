@@ -402,17 +402,6 @@ export async function askWhoAmI(
 // // A user's visit to the instance's sign-in, and the way back. Its state is stored and tied to the browser that started:
 // a callback in any other browser is refused (CVE-2026-27124), so that no attacker can make a victim finish a visit.
 
-interface LinkFlowOptions {
-  readonly instance: ServicenowInstance;
-  readonly client: InstanceClient;
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-  readonly links: ServicenowLinks;
-  readonly tokenEndpoint: TokenEndpoint;
-  readonly whoAmI: (accessToken: string, signal: AbortSignal) => Answer<InstanceAccount>;
-  readonly clock: Clock;
-}
-
 /** How long a user may take to sign in at the instance. */
 const linkStateLifetimeMs = 600_000;
 
@@ -426,8 +415,18 @@ const waitingSchema = z.object({
 });
 const sealPurpose = "servicenow-link-state";
 
-export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "begin" | "finish"> {
-  const { instance, client, storage, secrets, links, tokenEndpoint, whoAmI, clock } = options;
+export function createLinkFlow(
+  { instance, client, storage, secrets, links, tokenEndpoint, whoAmI, clock }: {
+    readonly instance: ServicenowInstance;
+    readonly client: InstanceClient;
+    readonly storage: Storage;
+    readonly secrets: SecretBox;
+    readonly links: ServicenowLinks;
+    readonly tokenEndpoint: TokenEndpoint;
+    readonly whoAmI: (accessToken: string, signal: AbortSignal) => Answer<InstanceAccount>;
+    readonly clock: Clock;
+  },
+): Pick<InstanceSignIn, "begin" | "finish"> {
   return {
     async begin({ browser, purpose }) {
       const state = randomSecret();

@@ -28,7 +28,6 @@ const cartLines = z.object({ items: z.array(z.object({ item_name: text, name: te
 
 /** As the instance shows it. */
 type Cart = Readonly<ReturnType<typeof toCart>>;
-const unknownCart: Cart = { lines: [], total: "" };
 
 const notOrdered = {
   /** What the instance made of it; `null` where nothing was ordered yet. */
@@ -121,7 +120,7 @@ async function orderItem(
   }
   // With a second step, the instance has put the item into the cart.
   const cart = await attempt(readCart(parts));
-  return { ...planned, cart: cart.ok ? cart.value : unknownCart };
+  return { ...planned, cart: cart.ok ? cart.value : null };
 }
 
 /** A record producer writes into its own table, which has to be open here too. */

@@ -37,7 +37,6 @@ import { showName } from "../files/mod.ts";
 const maxListedCharacters = 200;
 /** Of one value; a caller that asks for the field alone gets more. */
 const maxValueCharacters = 4_000;
-const maxEntryCharacters = 4_000;
 const journals = /^(comments|work_notes|comments_and_work_notes)$/;
 const titles = /^(.*\.)?short_description$|^name$|^title$/;
 
@@ -81,7 +80,7 @@ function journalLines(entries: readonly JournalEntry[]): readonly string[] {
     "journal, newest first:",
     ...entries.map(({ isForCaller, author, at, text }) => {
       const kind = isForCaller ? "comment, seen by the caller" : "work note";
-      return `- ${at} ${author} (${kind}): ${indented(cut(text, maxEntryCharacters))}`;
+      return `- ${at} ${author} (${kind}): ${indented(cut(text, maxValueCharacters))}`;
     }),
   ];
 }
@@ -184,7 +183,6 @@ const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describ
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
 
-const defaultLimit = 10;
 const foundNames = {
   table: "table_name",
   words: "text query search keywords q",
@@ -213,7 +211,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       where: whereParameter,
       fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
       order_by: z.string().optional().describe('Field; "-field" descends'),
-      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit).meta(clamped),
+      limit: z.int().min(1).max(maxSearchResults).default(10).meta(clamped),
       cursor: z.string().optional().describe("From the page before").meta({ written: "text" }),
     }),
     async run(input, context) {

@@ -210,10 +210,11 @@ function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
 
 /** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
 async function openTerm(parts: DeskParts, owner: string): Promise<Term> {
-  const { states, isAssumed } = await resolvedStates(parts, owner === "task" ? ["incident", "problem"] : [owner]);
-  const resolved = [...states].map(([table, state]) =>
+  const states = await resolvedStates(parts, owner === "task" ? ["incident", "problem"] : [owner]);
+  const resolved = states.map(({ table, state }) =>
     owner === "task" ? `sys_class_name!=${table}^ORstate!=${state}` : `state!=${state}`
   );
+  const isAssumed = states.some(({ isUsual }) => isUsual === null);
   const doubt = isAssumed ? ", by the states of the base system: this instance does not show its own" : "";
   return { term: ["active=true", ...resolved].join("^"), words: `state is open (active and not resolved${doubt})` };
 }

@@ -18,9 +18,7 @@ import { failure, success } from "../lib/result.ts";
 type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";
 
 /** The table of a kind's records. */
-function tableOf(kind: RecordKind): string {
-  return kind === "catalog" ? "sc_cat_item" : kind;
-}
+const tableOf = (kind: RecordKind): string => kind === "catalog" ? "sc_cat_item" : kind;
 
 const scheme = "servicenow://";
 const scope = "servicenow:read";

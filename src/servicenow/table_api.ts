@@ -21,11 +21,9 @@ const aboutTasks: ReadonlyMap<string, string> = new Map([
 type TableAccess = ReturnType<typeof createTableAccess>;
 
 export function createTableAccess(listed: readonly string[]) {
-  const all = listed.includes("*");
   const named = listed.filter((item) => !item.endsWith("*"));
   const starts = listed.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
-  const isListed = (table: string): boolean =>
-    all || named.includes(table) || starts.some((start) => table.startsWith(start));
+  const isListed = (table: string): boolean => named.includes(table) || starts.some((start) => table.startsWith(start));
   const tasks = named.filter((name) => knownTable(name)?.parents.includes("task"));
   const mayRead = (table: string): boolean =>
     !isRefusedTable(table) &&
@@ -68,7 +66,7 @@ export function createTableAccess(listed: readonly string[]) {
     mayWrite,
     classesOf,
     /** The names that a caller may be shown. */
-    names: all ? [...names, "every other table of the instance that is not refused"] : names,
+    names: starts.includes("") ? [...names, "every other table of the instance that is not refused"] : names,
   };
 }
 

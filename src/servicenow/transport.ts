@@ -120,7 +120,7 @@ function isPage({ status, headers }: Response, { accept }: UpstreamRequest): boo
   return /^(text\/html|application\/xhtml)/i.test(headers.get("content-type") ?? "");
 }
 
-function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Outcome<never> {
+function unavailable(because: UnavailableCause, { method }: Pick<UpstreamRequest, "method">): Outcome<never> {
   return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
 }
 
@@ -341,16 +341,16 @@ export function createCallAs(
     const refusal = await admission(subject);
     if (refusal !== null) return failure(refusal);
     const leftMs = Math.min(callMs, (caller.deadline ?? Infinity) - elapsed());
-    if (leftMs <= 0) return failure(timedOut(false));
+    if (leftMs <= 0) return failure({ reason: "unavailable", because: "timed_out" });
     const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
-    let uncertain = false;
+    let isSent = false;
     const answer = await call({ ...caller, signal }, request, () => {
-      uncertain = request.method !== "GET";
+      isSent = true;
     });
     if (answer.ok) return answer;
     const { error } = answer;
     if (caller.signal.aborted) return failure({ reason: "cancelled" });
-    if (error.reason === "cancelled") return failure(timedOut(uncertain));
+    if (error.reason === "cancelled") return unavailable("timed_out", isSent ? request : { method: "GET" });
     if (error.reason === "unauthorized") return failure({ reason: "link_expired" });
     if (error.reason === "rate_limited") {
       pausedUntil.set(subject, elapsed() + Math.min(error.retryAfterSeconds, maxPauseSeconds) * 1_000);
@@ -363,10 +363,6 @@ export function createCallAs(
 function isPassing(error: UpstreamFailure): boolean {
   if (error.reason === "rate_limited") return true;
   return error.reason === "unavailable" && ["unreachable", "server_error"].includes(error.because);
-}
-
-function timedOut(uncertain: boolean): ServicenowFailure {
-  return { reason: "unavailable", because: "timed_out", ...(uncertain ? { uncertain } : {}) };
 }
 
 /** Asks for JSON, and parses the result. A change whose answer cannot be understood may have taken effect. */
