@@ -49,7 +49,7 @@ type TokenFailure =
   | { readonly reason: "refused"; readonly said: string | null }
   | { readonly reason: "unavailable"; readonly because: UnavailableCause };
 
-export type TokenEndpoint = ReturnType<typeof createInstanceTokenEndpoint>;
+type TokenEndpoint = ReturnType<typeof createInstanceTokenEndpoint>;
 
 const maxReplyBytes = 65_536;
 const defaultLifetimeSeconds = 1_799; // an instance's own default

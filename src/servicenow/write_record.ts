@@ -452,7 +452,7 @@ function fromLines(text: string, parameter: string): readonly GivenValue[] {
   return values;
 }
 
-export interface ResolvedValue {
+interface ResolvedValue {
   readonly name: string;
   readonly column: Column;
   readonly stored: string;
@@ -462,7 +462,7 @@ export interface ResolvedValue {
   readonly doubt?: string;
 }
 
-export async function resolveValues(
+async function resolveValues(
   parts: DeskParts,
   columns: TableColumns,
   values: readonly GivenValue[],
