@@ -170,19 +170,28 @@ export interface ModelClientOptions {
 }
 
 /**
- * A client that goes to the host past any proxy. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would
- * hand local prompts to the proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there
- * directly. Requests then carry the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only
- * where a proxy is set, and where the platform has clients.
+ * Connections of their own, where the platform has them and they are needed. Deno's fetch obeys HTTP_PROXY for loopback
+ * addresses too, which would hand local prompts to the proxy; a client whose "proxy" is a plain TCP connection to the
+ * host itself goes there directly. Requests then carry the whole URL as their target (RFC 9112 §3.2.2), which some
+ * servers misread: so only where a proxy is set. What is asked now and then (`keepsNone`) leaves no idle connection.
  */
-function directClient({ hostname, port }: OllamaHost): Deno.HttpClient | undefined {
-  if (typeof Deno.createHttpClient !== "function") return undefined;
-  return Deno.createHttpClient({ proxy: { transport: "tcp", hostname, port } });
+function httpClient(
+  { hostname, port }: OllamaHost,
+  isDirect: boolean,
+  keepsNone: boolean,
+): Deno.HttpClient | undefined {
+  if (typeof Deno.createHttpClient !== "function" || !(isDirect || keepsNone)) return undefined;
+  return Deno.createHttpClient({
+    ...(isDirect && { proxy: { transport: "tcp", hostname, port } }),
+    ...(keepsNone && { poolMaxIdlePerHost: 0 }),
+  });
 }
 
 /** Makes the requests of one client; it connects at the first. None of them rejects. */
 export function createTransport({ host, apiKey, fetch, avoidProxy, limits = ollamaLimits }: ModelClientOptions) {
-  const client = avoidProxy && host.isLoopback ? directClient(host) : undefined;
+  const isDirect = avoidProxy === true && host.isLoopback;
+  const posting = httpClient(host, isDirect, false);
+  let probing: Deno.HttpClient | undefined;
   const apiKeySent = apiKey !== undefined && (host.protocol === "https" || host.isLoopback);
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
@@ -201,6 +210,7 @@ export function createTransport({ host, apiKey, fetch, avoidProxy, limits = olla
     body: { readonly model: string } | undefined,
     watch: ModelCallWatch,
   ): Promise<Result<Response, OllamaFailure>> => {
+    const client = body === undefined ? probing ??= httpClient(host, isDirect, true) : posting;
     const response = await fetch(`${host.baseUrl}${path}`, {
       redirect: "manual",
       signal: watch.signal,
@@ -260,5 +270,9 @@ export function createTransport({ host, apiKey, fetch, avoidProxy, limits = olla
     }
   };
 
-  return { stream, probe, close: (): void => client?.close() };
+  const close = (): void => {
+    posting?.close();
+    probing?.close();
+  };
+  return { stream, probe, close };
 }
