@@ -15,6 +15,8 @@ import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
+import { hasNames } from "./config/directories.ts";
+import { identityOf } from "./workspaces.ts";
 import { examineNotices, upkeepFacts } from "./notices.ts";
 
 const keptMs = 5_000;
@@ -89,7 +91,7 @@ export interface ConsoleParts extends Parts {
 }
 
 export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof openConsole>> {
-  const { serverUrl: issuer, authorizationServer, storage, clock } = parts;
+  const { serverUrl: issuer, authorizationServer, storage, clock, takeOutDirectory } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);
   return openConsole({
@@ -110,5 +112,9 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
     isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
     settings: config.inForce,
+    directories: !hasNames(config.workspace) || takeOutDirectory === undefined ? null : {
+      listed: () => config.workspace.directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),
+      takeOut: takeOutDirectory,
+    },
   });
 }

@@ -41,6 +41,8 @@ export interface Parts extends Installation {
   readonly timers: Timers;
   readonly telemetry: Telemetry;
   readonly bounds: Bounds;
+  /** Takes a directory that was added out of the workspace, and starts the server anew; absent where none can be. */
+  readonly takeOutDirectory?: (name: string) => void;
   readonly kernel?: KernelAccess | undefined;
   /** Tools in addition to the configuration's; see docs/tools.md. */
   readonly extraTools: readonly Tool[];

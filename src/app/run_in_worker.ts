@@ -73,7 +73,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may use some
         log = stderrLog(config.server, writeLog);
-        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort };
+        const takeOutDirectory = (name: string): void => scope.postMessage({ kind: "take_out", name });
+        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort, takeOutDirectory };
         running = start(config, options, (message) => scope.postMessage(message));
         return;
       }

@@ -5,7 +5,7 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
-import { hasNames } from "./config/directories.ts";
+import { hasNames, readAdded, writeAdded } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { createProviderGateway, type ProviderQuestion, type ProviderReply } from "./provider_gateway.ts";
 import type { RunningServer } from "./running_server.ts";
@@ -92,6 +92,12 @@ export function startSandboxedServer(
         return void askProvider?.(data.question).then(answerTo(data.id));
       case "log":
         return void Promise.resolve(writeLog(data.lines)).then((isWritten) => answerTo(data.id)(isWritten ?? true));
+      case "take_out": {
+        const { dataDir } = config.storage;
+        const added = readAdded(dataDir);
+        if (isChangeable && added.ok) writeAdded(dataDir, added.value.filter(({ name }) => name !== data.name));
+        return;
+      }
       case "connected":
         return connected.resolve(String(data.name));
       case "ready":
@@ -187,6 +193,8 @@ export type FromWorker =
   /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
   | (Question & { readonly id: number })
+  /** A person takes out a directory that was added to the workspace. */
+  | { readonly kind: "take_out"; readonly name: string }
   /** The first client that connected, as it calls itself. */
   | { readonly kind: "connected"; readonly name: string }
   | Ready

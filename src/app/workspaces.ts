@@ -133,7 +133,7 @@ function openWhileThere(path: string, root: string, open: () => Workspace): Pick
 }
 
 /** Differs where another directory is at the path than before; `null` where there is none. */
-function identityOf(path: string): string | null {
+export function identityOf(path: string): string | null {
   try {
     const { dev, ino } = Deno.statSync(path);
     return `${dev}:${ino}`;

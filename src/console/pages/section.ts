@@ -107,6 +107,13 @@ export interface ConsoleSources {
   readonly servicenow: ServicenowAccounts | null;
   /** Where someone who signed in with a passphrase links an account at the company's provider; `null` without one. */
   readonly companyLink: string | null;
+  /** Of the workspace, where it has several; `takeOut` starts the server anew. */
+  readonly directories: {
+    listed(): readonly Readonly<
+      Record<"name" | "path", string> & Record<"isReadOnly" | "isAdded" | "isThere", boolean>
+    >[];
+    takeOut(name: string): void;
+  } | null;
   /** The settings in force; a secret's value is "set". */
   readonly settings: readonly Readonly<Record<"heading" | "name" | "value" | "source", string>>[];
 }

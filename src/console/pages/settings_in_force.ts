@@ -1,7 +1,9 @@
 /** Settings in force: what each is, and where it comes from. Changing one is the operator's, and needs a restart. */
 import { type Html, html } from "../../lib/page.ts";
+import { failure, success } from "../../lib/result.ts";
 import { durationWords } from "../../lib/time.ts";
-import { type ConsoleSources, dataTable, type Section } from "./section.ts";
+import { actButton } from "./frame.ts";
+import { type Act, type ConsoleSources, dataTable, type Section, type Visit } from "./section.ts";
 import { commandLine } from "../../lib/program_name.ts";
 
 const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
@@ -19,13 +21,15 @@ function readable(name: string, value: string): Html {
 }
 
 /** The settings by heading; secrets come in as "set". */
-export function settingsSection({ settings: rows }: Pick<ConsoleSources, "settings">): Section {
+export function settingsSection(sources: Pick<ConsoleSources, "settings" | "directories" | "log">): Section {
+  const { settings: rows } = sources;
   return {
     name: "settings",
     title: "Settings",
     tab: "Server",
     forAdministrators: true,
-    show() {
+    acts: { take_out: takeOutAct(sources) },
+    show(visit) {
       const tableOf = (caption: string, shown: ConsoleSources["settings"]): Html =>
         dataTable(
           caption,
@@ -40,15 +44,55 @@ export function settingsSection({ settings: rows }: Pick<ConsoleSources, "settin
       const changed = rows.filter(({ source }) => source !== "default");
       const byHeading = [...Map.groupBy(presets, ({ heading }) => heading)];
       return html`
+        ${directoriesPart(sources, visit)}
         <p
           class="quiet">Changed where the server is started, with a restart: <code>${commandLine(
             "config --all",
-          )}</code>. Directories of the workspace: <code>${commandLine("workspace list")}</code></p>
+          )}</code></p>
         <div class="titled">${tableOf("Changed settings", changed)}
           <details id="defaults"><summary>${presets.length} defaults</summary>${byHeading.map(([heading, group]) =>
             html`<h2>${heading}</h2>${tableOf(heading, group)}`
           )}</details></div>
       `;
+    },
+  };
+}
+
+type Directories = Pick<ConsoleSources, "directories" | "log">;
+
+/** The directories of the workspace, where it has several. They are added on the machine alone. */
+function directoriesPart({ directories }: Directories, visit: Visit): Html | null {
+  if (directories === null) return null;
+  const rows = directories.listed().map(({ name, path, isReadOnly, isAdded, isThere }) => {
+    const options = { values: { directory: name }, kind: "danger", about: name } as const;
+    return [
+      name,
+      html`<code>${path}</code>`,
+      isThere ? isReadOnly ? "Read only" : "Read and write" : html`<span class="badge warn">Away</span>`,
+      isAdded ? actButton(visit, "settings", "take_out", "Take out", options) : "Set in WORKSPACE_DIR",
+    ];
+  });
+  return html`
+    <h2>Directories</h2>
+    <p class="quiet">Folders of the workspace. Add one: <code>${commandLine("workspace add NAME=PATH")}</code></p>
+    ${dataTable("Directories", ["Folder", "Path", "Access", "Actions"], rows)}
+  `;
+}
+
+/** Its files stay where they are. */
+function takeOutAct({ directories, log }: Directories): Act {
+  return {
+    forAdministrators: true,
+    confirm: (form) => `take out ${form.get("directory")}`,
+    run({ form, by }) {
+      const name = form.get("directory") ?? "";
+      const isAdded = directories?.listed().some((each) => each.isAdded && each.name === name) === true;
+      if (!isAdded) {
+        return Promise.resolve(failure("This directory was taken out already, or is set in WORKSPACE_DIR."));
+      }
+      log.write("audit", "directory_taken_out", { user: by.userId, address: by.address, outcome: "ok", what: name });
+      directories?.takeOut(name);
+      return Promise.resolve(success("Taken out. The server starts again when its calls are over."));
     },
   };
 }
