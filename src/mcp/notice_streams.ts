@@ -245,9 +245,7 @@ async function watchableOf(
     spelled.getOrInsertComputed(canonicalUri(resources, uri), () => uri);
   }
   const watchable: string[] = [];
-  for (const uri of [...spelled.values()].reverse()) {
-    if (await mayWatch(resources, principal, uri)) watchable.push(uri);
-  }
+  for (const uri of spelled.values()) if (await mayWatch(resources, principal, uri)) watchable.push(uri);
   return watchable;
 }
 
