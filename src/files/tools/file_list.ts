@@ -1,7 +1,7 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, toPathText } from "../workspace/file_display.ts";
+import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
@@ -221,11 +221,14 @@ async function listPage(
       break;
     }
   }
+  const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
+  const shown = twins === null ? tree : createTree(listing, twins);
+  if (shown !== tree) found.forEach(shown.add);
   const nextCursor = isCut && last !== undefined ? toWalkCursorText(tag, last) : undefined;
   const skipped = skippedParts(ignored);
   const none = isCut ? "(none so far)" : "(no entries)";
   const lines = [
-    ...(found.length === 0 ? [none] : tree.lines),
+    ...(found.length === 0 ? [none] : shown.lines),
     ...skipped.lines,
     ...(nextCursor === undefined ? [] : [`(there is more: continue with cursor ${nextCursor})`]),
   ];
@@ -238,7 +241,10 @@ async function listPage(
 }
 
 /** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
-function createTree({ path, isFlat, ...form }: TreeListing): {
+function createTree(
+  { path, isFlat, ...form }: TreeListing,
+  display = (_path: string, name: string): string => showName(name),
+): {
   readonly lines: readonly string[];
   readonly characters: number;
   add(entry: WalkedEntry): void;
@@ -257,15 +263,15 @@ function createTree({ path, isFlat, ...form }: TreeListing): {
     },
     add(entry) {
       const { segments, kind } = entry;
-      if (isFlat) return push(toTreeLine(entry, showName(childPath(path, segments).text), form));
+      if (isFlat) return push(toTreeLine(entry, display(segments.join("/"), childPath(path, segments).text), form));
       const parents = segments.slice(0, -1);
       let shared = 0;
       while (shared < parents.length && open[shared] === parents[shared]) shared++;
       for (const [level, name] of parents.entries()) {
-        if (level >= shared) push(`${"  ".repeat(level)}${showName(name)}/`);
+        if (level >= shared) push(`${"  ".repeat(level)}${display(parents.slice(0, level + 1).join("/"), name)}/`);
       }
       const indent = "  ".repeat(parents.length);
-      push(`${indent}${toTreeLine(entry, showName(segments.at(-1) ?? ""), form)}`);
+      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), form)}`);
       open = kind === "directory" ? segments : parents;
     },
   };

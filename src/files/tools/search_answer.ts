@@ -3,7 +3,7 @@ import type { Result } from "../../lib/result.ts";
 import type { LineMatch, MatchCount, PassedOver } from "../text/search_file.ts";
 import { count, pageBytes, type SearchCursor, type SearchRequest, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
-import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { Ignored } from "../workspace/walk.ts";
 import { type Notice, skippedParts } from "./list_walk.ts";
 import { present } from "../../lib/json.ts";
@@ -168,6 +168,7 @@ export function toAnswer(
   const hasLines = show === "lines" && !byName;
   const files = state.files = state.files.filter((file) => !hasLines || file.matches.length > 0); // the last one may have none
   const isNone = files.length === 0 && all === 0;
+  const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
   const said = hint === null || all > 0 || byName ? null : hint;
   // where nothing was found, it may be in any of these
@@ -185,7 +186,7 @@ export function toAnswer(
     ...(show === "texts"
       ? [...most, ...otherTexts === 0 ? [] : [["(other texts)", otherTexts] as const]]
         .map(([text, count]) => `${count}: ${showText(text)}`)
-      : files.map((file) => toLines(file, state))),
+      : files.map((file) => toLines(file, state, display))),
     ...(isNone ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
     `(${notice}${more})`,
     ...(isColumned ? ["(…: cut at line:column; file_read NAME:LINE:COLUMN shows more around it)"] : []),
@@ -278,8 +279,9 @@ function toMatch(
 function toLines(
   { filename, matches, lines: found, count: all }: FoundFile,
   { show, byName }: SearchState,
+  display: (path: string) => string,
 ): string {
-  const name = showName(filename);
+  const name = display(filename);
   if (byName || show === "files") return name;
   if (show === "count") return `${name}: ${all}${all === found ? "" : ` (${count(found, "line")})`}`;
   const lines = [name];

@@ -19,20 +19,25 @@ export interface AccessPatterns {
 }
 
 /** The patterns, ready to ask. Each takes names below the root; a pattern may match at any depth, with all below it. */
-export type AccessRules = ReturnType<typeof createAccessRules>;
+export interface AccessRules {
+  isDenied(segments: readonly string[]): boolean;
+  isProtected(segments: readonly string[]): boolean;
+  /** Whether anything is ever denied. */
+  readonly hasDenied: boolean;
+  /** Whether moving a directory can change how entries below it are judged. */
+  readonly isPlaceDependent: boolean;
+}
 
 const defaultProtected = [".git"];
 
 /** Prepares patterns such as `.git/hooks` or `*.pem`; a pattern with a `/` at its start matches in the root only. */
-export function createAccessRules(patterns: AccessPatterns = {}) {
+export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
   const denied = (patterns.denied ?? []).map(toPattern);
   const protectedNames = (patterns.protected ?? defaultProtected).map(toPattern);
   return {
     isDenied: toPredicate(denied, patterns.below),
     isProtected: toPredicate(protectedNames, patterns.below),
-    /** Whether anything is ever denied. */
     hasDenied: denied.length > 0,
-    /** Whether moving a directory can change how entries below it are judged. */
     isPlaceDependent: [...denied, ...protectedNames].some(({ names, isAnchored }) => isAnchored || names.length > 1),
   };
 }

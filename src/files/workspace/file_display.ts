@@ -25,6 +25,28 @@ export function showWritten(text: string): string {
   return showName(text).replaceAll("\\u{5C}", "\\");
 }
 
+/**
+ * Shows paths that stand in one answer, or the names at their ends. Of two that differ in their Unicode form alone, the
+ * one that is not composed is shown with escapes: a model would write it composed, and reach the other. `null` where
+ * there are no two such.
+ */
+export function createTwinDisplay(paths: Iterable<string>): ((path: string, name?: string) => string) | null {
+  const known = new Map<string, string>();
+  const twins = new Set<string>();
+  for (const path of paths) {
+    if (plainName.test(path)) continue;
+    const composed = path.normalize("NFC");
+    if ((known.get(composed) ?? path) !== path) twins.add(composed);
+    known.set(composed, path);
+  }
+  if (twins.size === 0) return null;
+  return (path, name = path) => {
+    const shown = showName(name);
+    const isTwin = path !== path.normalize("NFC") && twins.has(path.normalize("NFC"));
+    return isTwin ? shown.replace(/[^\x20-\x7e]/gu, toEscape) : shown;
+  };
+}
+
 /** The path as data for programs: as it is, or as {@link showName} has it where no path can be written so. */
 export function toPathText(path: string): string {
   return isTypable(path) ? path : showName(path);
