@@ -59,7 +59,11 @@ export async function startConsole(
       overviewSection(sources, { connected: nothing, today: nothing }, noPart),
       connectionsSection(sources, () => Promise.resolve(new Map())),
       peopleSection({ administration, signInIsElsewhere: false }),
-      settingsSection({ settings: [{ heading: "Address", name: "PORT", value: "3000", source: "default" }] }),
+      settingsSection({
+        log: { write: () => {}, flush: () => {} },
+        directories: null,
+        settings: [{ heading: "Address", name: "PORT", value: "3000", source: "default" }],
+      }),
       ...more,
     ],
   });
