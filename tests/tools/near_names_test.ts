@@ -58,6 +58,8 @@ const cases: readonly (readonly [given: string, suggested: string | null])[] = [
   ["`docs/guide.md`", "docs/guide.md"],
   [" docs/guide.md ", "docs/guide.md"],
   ["@docs/guide.md", "docs/guide.md"],
+  ["docs%2Fguide.md", "docs/guide.md"],
+  ["packages/web/report%E2%80%932026.md", "packages/web/report\u20132026.md"],
   ['"keys/server.pem"', null],
   // what is denied or ignored is never named
   ["keys/serve.pdf", null],
@@ -150,6 +152,35 @@ for (const [kind, open] of Object.entries(kinds)) {
       }
       const { message } = await failureOf(fileReadTool(workspace), { filename: `Notes/${composed.toUpperCase()}` });
       assert.match(message, /did you mean notes\//);
+    } finally {
+      await close();
+    }
+  });
+
+  Deno.test(`several paths, or parts of a file, in one text are told apart, by every file tool: ${kind}`, async () => {
+    const { workspace, close } = await open();
+    try {
+      for (
+        const [given, several] of [
+          ["docs/guide.md,README.md", "docs/guide.md and README.md"],
+          ["docs/guide.md; README.md;docs", "docs/guide.md and README.md and docs"],
+          ["docs/guide.md:1-2,README.md", "docs/guide.md:1-2 and README.md"],
+          ["docs/guide.md:1-2,5-6", "docs/guide.md:1-2 and docs/guide.md:5-6"],
+          ["docs/guide.md:1-2,5,L7-L8", "docs/guide.md:1-2 and docs/guide.md:5 and docs/guide.md:L7-L8"],
+        ] as const
+      ) {
+        for (const [tool, input] of tools) {
+          const { message } = await failureOf(tool(workspace), input(given));
+          assert.ok(message.includes(`; this is more than one path: ${several}`), message);
+        }
+        for (const path of several.split(" and ").filter((each) => each.includes(".md"))) {
+          await answerOf(fileReadTool(workspace), { filename: path });
+        }
+      }
+      for (const given of ["docs/guide.md,none.md", "README.md,keys/server.pem", ",".repeat(50), "README.md,"]) {
+        const { message } = await failureOf(fileReadTool(workspace), { filename: given });
+        assert.doesNotMatch(message, /more than one/, given);
+      }
     } finally {
       await close();
     }

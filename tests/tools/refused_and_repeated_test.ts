@@ -183,6 +183,8 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   // paths
   ["file_read", { filename: "/notes/a.txt" }, relative, toPath("filename")],
   ["file_read", { filename: "/home/me/notes/a.txt" }, relative, toPath("filename")],
+  ["file_read", { filename: "back\\slash" }, meantPath, toPath("filename")],
+  ["file_edit", { path: "notes\\in\\it", old_text: "i", new_text: "j" }, meantPath, toPath("path")],
   ["file_read", { filename: "C:\\notes\\a.txt" }, relative, toPath("filename")],
   ["file_read", { filename: "notes/../notes/a.txt" }, /write it without \.\.: (\S+)/, toPath("filename")],
   ["file_list", { path: "/" }, /the workspace itself is (\S+)/, toPath("path")],
@@ -240,6 +242,7 @@ Deno.test("the remedy that a refusal names works at the first repeat, for every 
       Deno.writeTextFileSync(`${root}/notes/b.txt`, "two\n");
       Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
       Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
+      for (const odd of ["back\\slash", "notes/in\\it"]) Deno.writeTextFileSync(`${root}/${odd}`, "i\n");
       Deno.symlinkSync("nowhere", `${root}/dangling`);
       const registry = registryOf(workspace);
       const refusal = await refusalOf(registry, name, args);

@@ -12,6 +12,7 @@ import { createIgnored, walk } from "../workspace/walk.ts";
 import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import {
   childPath,
+  decodeTriplets,
   entryPath,
   foldName,
   maxPathBytes,
@@ -25,6 +26,8 @@ import { type Failure, toPathFailure } from "./refusal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
 const maxSuggestions = 3;
+/** Paths in one text that are looked for. */
+const maxListed = 10;
 /** Names of one directory that are compared. */
 const maxNames = 5_000;
 /** So many are compared before others may have their turn. */
@@ -100,7 +103,9 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
 /** What may have been meant; `null` where nothing is known. */
 async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<string | null> {
   if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
-  const near = await nearPaths(workspace, path, clock);
+  const several = await severalPaths(workspace, path);
+  if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
+  const near = await writtenOtherwise(workspace, path) ?? await nearPaths(workspace, path, clock);
   if (near.includes(path.text)) return "there is a link of this name, but nothing where it leads"; // else it was found
   const [last, ...others] = near.map(showName).reverse();
   if (last === undefined) return null;
@@ -125,10 +130,49 @@ export async function suggestRelative(
     const path = parseDirectoryPath(names.slice(index).join("/"));
     if (!path.ok || path.value.text === "") continue;
     const found = await inStoredForm(workspace, path.value);
-    const isThere = await maySuggestPath(found.text) && (await workspace.stat(found)).ok;
-    if (isThere) return toPathFailure(parameter, rule, `/${found.text}`);
+    if (await isOpen(workspace, found)) return toPathFailure(parameter, rule, `/${found.text}`);
   }
   return toPathFailure(parameter, rule, given);
+}
+
+/** The paths that one text lists, or the lines of one file, where all of these are there; else none. */
+async function severalPaths(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[]> {
+  const parts = text.split(/\s*[,;]\s*/, maxListed + 1);
+  const paths: string[] = [];
+  if (parts.length > maxListed) return paths;
+  for (const part of parts) {
+    const isRange = /^L?\d+(?:-L?\d+)?$/.test(part);
+    const file = (isRange ? paths[0] : part)?.replace(lines, "") ?? "";
+    const path = parseDirectoryPath(file);
+    if (file === "" || !path.ok || !await isOpen(workspace, path.value)) return [];
+    paths.push(isRange ? `${file}:${part}` : part);
+  }
+  return paths;
+}
+
+/** Lines of a file behind its name. */
+const lines = /(?::|#L)L?-?\d+(?:-(?:L?\d+)?)?$/;
+
+/** What is there under the text as prose or an address writes it, or with a backslash, taken for a separator, in a name. */
+async function writtenOtherwise(
+  workspace: Workspace,
+  { text, segments }: WorkspacePath,
+): Promise<readonly string[] | null> {
+  const plain = text.trim().replace(/^(["'`])(.*)\1$/, "$2").replace(/^@/, "");
+  const read = [plain, decodeTriplets(plain) ?? text].map(parseDirectoryPath);
+  const forms = [
+    ...read.flatMap((path) => path.ok ? [path.value] : []),
+    ...segments.slice(1).map((_, at) => childPath(rootPath, [...segments.slice(0, at), segments.slice(at).join("\\")])),
+  ];
+  for (const path of forms) {
+    if (!["", text].includes(path.text) && await isOpen(workspace, path)) return [path.text];
+  }
+  return null;
+}
+
+/** Whether something is there that the caller may learn of. */
+async function isOpen(workspace: Workspace, path: WorkspacePath): Promise<boolean> {
+  return await maySuggestPath(path.text) && (await workspace.stat(path)).ok;
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */

@@ -235,10 +235,11 @@ function encodePath({ segments }: WorkspacePath): string {
     .join("/");
 }
 
-function decodeTriplets(text: string): string | null {
+/** A text without its percent-encoding; `null` where that is no UTF-8, or a `%` lacks its digits. */
+export function decodeTriplets(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
-    return null; // not UTF-8, or a `%` without its digits
+    return null;
   }
 }
