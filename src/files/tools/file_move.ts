@@ -78,7 +78,8 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const { value: moved } = from;
       if (!await hasVersion(workspace, moved, ifVersion)) return toFailure("move", moved, { reason: "conflict" });
       const pair = { from: moved, to: await destinationOf(workspace, moved, { text: destination, path: to.value }) };
-      return await moveOne(workspace, pair, manner);
+      const astray = await followLinks(workspace, [pair], manner);
+      return withNotices(await moveOne(workspace, pair, manner), astray());
     },
   });
 }
@@ -128,6 +129,7 @@ async function moveSeveral(
   }
   if (obstacles.length > 0) return batchFailure(obstacles);
   const notices: Notice[] = [];
+  const astray = await followLinks(workspace, [...pairs.values()], manner);
   const items = [...pairs.values()].map((pair) => ({ path: pair.from, pair }));
   const moved = await allOrNone(changing, items, {
     isOne: false,
@@ -145,7 +147,7 @@ async function moveSeveral(
       paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
       destination: toPathText(directory.text),
     }),
-    notices,
+    [...notices, ...astray()],
   );
 }
 
@@ -195,6 +197,56 @@ async function moveEntry(
     path: toPathText(from.text),
     destination: toPathText(to.text),
   });
+}
+
+/** Entries that are looked at for links before a move. */
+const maxLinkLooks = 20_000;
+const maxNamedLinks = 5;
+
+/** Looks at the links in what is to be moved; once it was, the result says which lead elsewhere than before. */
+async function followLinks(
+  workspace: Workspace,
+  pairs: readonly Pair[],
+  { copy }: Pick<Manner, "copy">,
+): Promise<() => readonly Notice[]> {
+  if (copy || workspace.directories === undefined) return () => []; // links are not copied, and storage has none
+  const links: { readonly to: WorkspacePath; readonly before: string }[] = [];
+  const places = pairs.map(({ from, to }) => ({ base: endOf(workspace, from, "kept"), to }));
+  let looks = 0;
+  const add = async (path: WorkspacePath, to: WorkspacePath): Promise<void> => {
+    const before = (await workspace.stat(path)).ok ? endOf(workspace, path, "followed") : null; // what leads to something
+    if (before !== null) links.push({ to, before });
+  };
+  for (const { from, to } of pairs) {
+    if (await isLink(workspace, from)) {
+      await add(from, to);
+      continue;
+    }
+    for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
+      if (!step.ok || ++looks > maxLinkLooks) break;
+      if (step.value.kind === "link") await add(step.value.path, childPath(to, step.value.segments));
+    }
+  }
+  /** A link into what was moved goes with it. */
+  const placeNow = (before: string): string => {
+    const place = places.find(({ base }) => before === base || before.startsWith(`${base}/`));
+    return place === undefined ? before : `${endOf(workspace, place.to, "kept")}${before.slice(place.base?.length)}`;
+  };
+  return () => {
+    const astray = links.filter(({ to, before }) => endOf(workspace, to, "followed") !== placeNow(before));
+    const names = astray.slice(0, maxNamedLinks).map(({ to }) => showName(to.text)).join(", ");
+    const more = astray.length > maxNamedLinks ? `, ... (${astray.length})` : "";
+    return [
+      ...astray.length === 0 ? [] : [`relative links that do not lead where they did: ${names}${more}`],
+      ...looks > maxLinkLooks ? ["too many entries to say of all links in them whether they lead where they did"] : [],
+    ].map((words) => ({ words, isRemedy: false }));
+  };
+}
+
+/** Where a path leads, with a link at its end followed or kept; `null` where that is outside, or cannot be known. */
+function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "kept"): string | null {
+  const names = workspace.trueNames(path);
+  return names.ok ? names.value.at(link === "kept" ? -1 : 0) ?? null : null;
 }
 
 async function copyEntry(
