@@ -129,30 +129,32 @@ Deno.test("when one of several edits cannot be made, nothing is changed, and the
     for (const name of ["a", "b"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
   }));
 
-Deno.test("when a file cannot be written, those written before are put back", () =>
-  withWorkspace(async ({ root, workspace }) => {
-    for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
-    const full: Workspace = {
-      ...workspace,
-      begin(...change) {
-        const changing = workspace.begin(...change);
-        return {
-          ...changing,
-          write: (path, bytes, options) =>
-            path.text === "c"
-              ? Promise.resolve({ ok: false, error: { reason: "no_space" } })
-              : changing.write(path, bytes, options),
-        };
-      },
-    };
-    const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
-    const refused = await failureOf(fileEditTool(full), { path: "a", edits });
-    assert.equal(
-      refused.message,
-      "Failed to edit file: no space left on the disk; delete what is not needed, or ask its operator (c); nothing was changed",
-    );
-    for (const name of ["a", "b", "c"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
-  }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
+for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
+  Deno.test(`when a file cannot be written, those written before are put back, ${trash === null ? "without" : "with"} a trash`, () =>
+    withWorkspace(async ({ root, workspace }) => {
+      for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
+      const full: Workspace = {
+        ...workspace,
+        begin(...change) {
+          const changing = workspace.begin(...change);
+          return {
+            ...changing,
+            write: (path, bytes, options) =>
+              path.text === "c"
+                ? Promise.resolve({ ok: false, error: { reason: "no_space" } })
+                : changing.write(path, bytes, options),
+          };
+        },
+      };
+      const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
+      const refused = await failureOf(fileEditTool(full), { path: "a", edits });
+      assert.equal(
+        refused.message,
+        "Failed to edit file: no space left on the disk; delete what is not needed, or ask its operator (c); nothing was changed",
+      );
+      for (const name of ["a", "b", "c"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
+    }, trash === null ? {} : { trash }));
+}
 
 Deno.test("concurrent edits of different lines all take effect; of one version exactly one does", () =>
   withWorkspace(async ({ root, workspace }) => {

@@ -3,8 +3,9 @@ import type { ToolContext } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse } from "./refusal.ts";
 import { showName } from "../workspace/file_display.ts";
-import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import {
+  type FileContent,
   type Outcome,
   type Workspace,
   workspaceOf,
@@ -12,6 +13,7 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../workspace/port.ts";
+import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm } from "./near_names.ts";
@@ -84,30 +86,74 @@ export function beginChange(
 
 /** Makes every change, so that a refusal names each that cannot be made. Where one cannot, those that were are undone. */
 export async function allOrNone<Item extends { readonly path: WorkspacePath }, Made>(
-  { takeBack }: Changing,
+  { takeBack, workspace }: Changing,
   items: readonly Item[],
-  { make, isOne }: {
+  { make, isOne, sha256Of }: {
     make(item: Item): Promise<Result<Made, readonly Failure[]>>;
     /** The refusal is then that of the one change. */
     readonly isOne: boolean;
+    /** Of what writes files: of the new content. */
+    sha256Of?(made: Made): string | null;
   },
 ): Promise<Result<readonly Made[], Failure>> {
   const made: Made[] = [];
-  const changed = new Set<string>();
+  const written: WrittenOver[] = [];
   const obstacles: Failure[] = [];
   for (const item of items) {
+    const { path } = item;
+    const isHeld = sha256Of !== undefined && workspace.trash === null && !isOne;
+    const before = isHeld ? await readWholeFile(workspace, path, maxHeldBytes) : null;
+    const missing = before?.ok === false ? await missingAbove(workspace, path) : [];
     const outcome = await make(item);
     if (!outcome.ok) {
       obstacles.push(...outcome.error);
       continue;
     }
     made.push(outcome.value);
-    changed.add(showName(item.path.text));
+    written.unshift({ path, before, missing, sha256: sha256Of?.(outcome.value) ?? "" });
   }
   const [first] = obstacles;
   if (first === undefined) return success(made);
   if (isOne) return failure(first);
-  return failure(batchFailure(obstacles, changed.size === 0 || await takeBack() ? [] : [...changed]));
+  if (written.length === 0 || await takeBack()) return failure(batchFailure(obstacles));
+  const stay = new Set<string>();
+  for (const each of written) if (!await putBack(workspace, each)) stay.add(showName(each.path.text));
+  return failure(batchFailure(obstacles, [...stay].reverse()));
+}
+
+/** Of one file, what a call holds to put it back where nothing else keeps it. */
+const maxHeldBytes = 16 * 1024 * 1024;
+
+/** What was at a path, where it was held, and what is there now. */
+interface WrittenOver {
+  readonly path: WorkspacePath;
+  readonly before: Outcome<FileContent> | null;
+  readonly missing: readonly WorkspacePath[];
+  readonly sha256: string;
+}
+
+/** Whether the file is as it was; one that another program changed meanwhile stays. */
+async function putBack(workspace: Workspace, { path, before, missing, sha256 }: WrittenOver): Promise<boolean> {
+  if (before?.ok) return (await putBytes(workspace, path, before.value.bytes, { ifMatch: sha256 })).ok;
+  if (before?.error.reason !== "not_found") return false;
+  const there = await workspace.read(path);
+  if (!there.ok || there.value.sha256 !== sha256 || !(await workspace.remove(path)).ok) return false;
+  for (const directory of missing) await workspace.remove(directory); // where nothing else is in it
+  return true;
+}
+
+/** The directories above the path that are not there, the deepest first. */
+export async function missingAbove(
+  workspace: Workspace,
+  { segments }: WorkspacePath,
+): Promise<readonly WorkspacePath[]> {
+  const missing: WorkspacePath[] = [];
+  for (let depth = segments.length - 1; depth > 0; depth--) {
+    const above = childPath(rootPath, segments.slice(0, depth));
+    if ((await workspace.stat(above)).ok) break;
+    missing.push(above);
+  }
+  return missing;
 }
 
 /** The refusal of a version beside several paths. */

@@ -216,6 +216,7 @@ async function editFiles(
         ? outcome
         : failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, isNamed: false }));
     },
+    sha256Of: ({ afterSha256 }) => afterSha256,
   });
   return written.ok ? await editAnswer(written.value, written.value) : written.error;
 }

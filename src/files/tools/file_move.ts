@@ -14,6 +14,7 @@ import {
   hasVersion,
   maxNamed,
   maxPaths,
+  missingAbove,
   onlyOneVersion,
   refuseEmptyVersion,
 } from "./batch.ts";
@@ -289,12 +290,14 @@ async function copyDirectory(
   if (isInside) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
   const there = await workspace.stat(to);
   if (there.ok) return toPairFailure("copy", { from, to }, { reason: "already_exists", about: "to" });
+  const missing = await missingAbove(workspace, to);
   const made = await workspace.makeDirectory(to);
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
   /** Files that another program put there meanwhile would go, too: they are in the trash, where one is kept. */
   const soFar = async (words: string): Promise<ToolOutcome> => {
     const isGone = (await workspace.remove(to, { recursive: true })).ok;
+    for (const directory of isGone ? missing : []) await workspace.remove(directory); // where nothing is in it
     const state = isGone
       ? "nothing was copied"
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;

@@ -127,7 +127,11 @@ export function fileWriteTool(
       }
       const [first] = obstacles;
       if (first !== undefined) return isOne ? first : batchFailure(obstacles);
-      const written = await allOrNone(changing, wanted, { isOne, make: (file) => writeOne(workspace, file) });
+      const written = await allOrNone(changing, wanted, {
+        isOne,
+        make: (file) => writeOne(workspace, file),
+        sha256Of: ({ sha256 }) => sha256,
+      });
       return written.ok ? toAnswer(written.value, differences) : written.error;
     },
   });
