@@ -143,12 +143,21 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
     profile === undefined && hasScopes(principal, scopes)
   );
   // clients put a server's name before it: mcp__files__file_read, files.file_read
-  const plain = fold(name);
-  const found = offered.find(({ name: own, knownAs = "" }) =>
-    [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
-    (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
-  );
-  return found?.name ?? closestWord(name, offered.map(({ name: own }) => own));
+  const bare = name.split(/__|[./:]/).at(-1) ?? name;
+  const plain = fold(bare);
+  const words = wordsIn(bare);
+  const known = offered.map(({ name: own, knownAs = "" }) => ({ own, names: [own, ...knownAs.split(" ")] }));
+  const found =
+    known.find(({ own, names }) =>
+      names.some((each) => plain === fold(each)) || (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
+    ) ?? known.find(({ names }) => words !== "" && names.some((each) => words === wordsIn(each)));
+  return found?.own ?? closestWord(name, offered.map(({ name: own }) => own));
+}
+
+/** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
+function wordsIn(name: string): string {
+  const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
+  return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
 }
 
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */

@@ -1,5 +1,6 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
+import { nearestTool } from "../../src/mcp/tool_call.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
 import { everyTool } from "../fixtures/every_tool.ts";
@@ -436,6 +437,29 @@ Deno.test("what is unlike a text is read as one where its form is certain", () =
   const plain = taken("llm_generate", { prompt: "x", response_format: { type: "text" } }) as Arguments;
   assert.equal(plain["json_schema"], undefined);
   assertSame("file_delete", { path: "a", recursive: true, force: true }, { path: "a", recursive: true });
-  assertSame("file_search", { query: "a", max_count: 2 }, { query: "a", limit: 2 });
+  assertSame("file_search", { query: "a", max_count: 2, top: 2 }, { query: "a", limit: 2 });
   assert.match(String(taken("file_search", { pattern: [1] })), /pattern must be a string/);
+});
+
+Deno.test("a tool's name is found in another order of its words, and without those that every file tool has", () => {
+  const principal = { scopes: new Set(["files:read", "files:write"]) } as never;
+  for (
+    const [asked, nearest] of [
+      ["file_copy", "file_move"],
+      ["files_copy", "file_move"],
+      ["copyFile", "file_move"],
+      ["file_grep", "file_search"],
+      ["file_create", "file_write"],
+      ["directory_list", "file_list"],
+      ["file_cat", "file_read"],
+      ["get_file_info", "file_list"],
+      ["mcp__fs__read_media_file", "file_read"],
+      ["listDirectory", "file_list"],
+      ["textSearch", "file_search"],
+      ["file", null],
+      ["rm_rf", null],
+    ] as const
+  ) {
+    assert.equal(nearestTool(asked, registry, principal), nearest, asked);
+  }
 });

@@ -111,7 +111,7 @@ const walking: Meanings = {
 };
 /** claude-code Grep has 0 for all. */
 const limits = (most: number): Meanings => ({
-  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size max_count" }),
+  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size max_count top" }),
   head_limit: { to: "limit", values: { 0: most } },
 });
 
@@ -201,12 +201,17 @@ const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
 /** What other servers and agents call the tools. */
 const knownAs = {
   read:
-    "read_file cat view open_file read_text_file read_multiple_files read_many_files view_file get_file_contents read",
-  write: "write_file create_file write_to_file append_file save_file write create",
+    "read_file cat view open open_file view_file view_image view_line_range get_file_contents read read_media_file " +
+    "read_text_file read_multiple_files read_many_files notebook_read",
+  write: "write_file create_file create_new_file create_text_file create_or_update_file write_to_file append_file " +
+    "append_to_file save_file write create",
   edit: "edit_file str_replace replace_in_file search_replace edit multi_edit replace apply_patch edit_block " +
-    "replace_string_in_file str_replace_editor str_replace_based_edit_tool",
-  list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes",
-  search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files",
+    "replace_string_in_file multi_replace_string_in_file replace_file_content insert_edit_into_file replace_regex " +
+    "str_replace_editor str_replace_based_edit_tool insert notebook_edit",
+  list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes " +
+    "get_file_info file_info list_allowed_directories stat dir",
+  search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files " +
+    "find_file glob_file_search search_for_pattern text_search codebase_search start_search",
   move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move",
   delete: "delete_file remove_file delete_directory rm unlink remove delete",
   undo: "undo_edit undo revert",
