@@ -179,8 +179,6 @@ export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): To
 
 /** Names that a notice repeats. */
 const maxNoticedNames = 3;
-/** Entries among which those are looked for that a pattern may mean. */
-const maxSeen = 2_000;
 
 /** What to look for; `name` is noticed where a file is called so. */
 interface Wanted {
@@ -189,58 +187,70 @@ interface Wanted {
   readonly name?: string | undefined;
 }
 
+type Fits = (matches: GlobMatcher | null, segments: readonly string[]) => boolean;
+
+/** A pattern that remembers whether it fitted something, and until then which form of it would have. */
+function createTracked(text: string, fits: Fits) {
+  const matches = parseGlob(text);
+  const forms = otherForms.filter(([sign]) => sign.test(text)).map(([, toForm, isSure = false]) => {
+    const form = toForm(text);
+    return { form, isSure, matches: parseGlob(form.replace(/^exclude /, "")), isUsed: false };
+  });
+  const tracked = {
+    text,
+    isUsed: false,
+    fits(segments: readonly string[]): boolean {
+      if (fits(matches, segments)) return tracked.isUsed = true;
+      for (const form of tracked.isUsed ? [] : forms) {
+        form.isUsed ||= fits(form.matches, segments);
+        if (form.isUsed) break; // those behind it are not asked for any more
+      }
+      return false;
+    },
+    /** What may have been meant, and fits something if it has to. */
+    meant(mustFit: boolean): string | undefined {
+      return (forms.find(({ isUsed }) => isUsed) ?? forms.find(({ isSure }) => isSure && !mustFit))?.form;
+    },
+  };
+  return tracked;
+}
+
 /** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
 export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
-  const wanted = pattern === undefined ? undefined : parseGlob(pattern);
-  if (wanted === null || parseGlobs(exclude) === null) return null;
-  const excludes = exclude.map((text) => ({ text, matches: parseGlob(text), isUsed: false }));
-  const seen: (readonly string[])[] = [];
+  if ((pattern !== undefined && parseGlob(pattern) === null) || parseGlobs(exclude) === null) return null;
+  const fits: Fits = (matches, segments) =>
+    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
+  const wanted = pattern === undefined ? null : createTracked(pattern, fits);
+  const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
+  const excludes = exclude.map((text) => createTracked(text, fits));
   const namesakes: string[] = [];
   const composed = name?.normalize("NFC");
-  let isUsed = false;
-  const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
-    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
-  const see = (segments: readonly string[]): void => void (seen.length < maxSeen && seen.push(segments));
-  const isExcluded = (segments: readonly string[]): boolean => {
-    see(segments);
-    const found = excludes.find(({ matches }) => fits(matches, segments));
-    if (found !== undefined) found.isUsed = true;
-    return found !== undefined;
-  };
-  /** What a pattern may mean that fits nothing: a form of it, of which something is there. */
-  const meantBy = (text: string): string | undefined =>
-    formsOf(text).find((form) => {
-      const matches = parseGlob(form.replace(/^exclude /, ""));
-      return seen.some((segments) => fits(matches, segments));
-    });
-  const inOtherCase = (text: string): string | undefined => {
-    const matches = parseGlob(text.toLowerCase());
-    const found = seen.find((segments) => fits(matches, segments.map((each) => each.toLowerCase())));
-    return found === undefined ? undefined : showName(found.join("/"));
-  };
+  let inOtherCase: string | undefined;
   const excludeNotices = (): Notice[] => {
     const unused = excludes.filter((each) => !each.isUsed);
     if (unused.length === 0) return [];
-    const meant = unused.flatMap(({ text }) => meantBy(text) ?? []).slice(0, maxNoticedNames).map(showWritten);
+    const meant = unused.flatMap((each) => each.meant(true) ?? []).slice(0, maxNoticedNames).map(showWritten);
     const words = unused.slice(0, maxNoticedNames).map(({ text }) => showWritten(text)).join(", ");
     return [{ words: `exclude fits nothing: ${words}${question(meant.join(", "))}`, isRemedy: false }];
   };
   return {
     matches(segments: readonly string[]): boolean {
-      see(segments);
       if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
         namesakes.push([...base.segments, ...segments].join("/"));
       }
-      const isWanted = wanted === undefined || fits(wanted, segments);
-      isUsed ||= isWanted;
-      return isWanted;
+      if (wanted === null || wanted.fits(segments)) return true;
+      if (!wanted.isUsed && inOtherCase === undefined && fits(caseless, segments.map((each) => each.toLowerCase()))) {
+        inOtherCase = showName(segments.join("/"));
+      }
+      return false;
     },
     /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
     alsoExcluding(ignored: Ignored | undefined): Ignored | undefined {
       if (excludes.length === 0) return ignored;
       return {
         enter: (segments, entries) => ignored?.enter(segments, entries),
-        skips: (segments, isDirectory) => isExcluded(segments) || (ignored?.skips(segments, isDirectory) ?? false),
+        skips: (segments, isDirectory) =>
+          excludes.some((each) => each.fits(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
         get skipped() {
           return ignored?.skipped ?? { count: 0, names: [] };
         },
@@ -251,10 +261,9 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
     /** The same, and the pattern where it fitted nothing, with the form that works. */
     notices(): Notice[] {
       const notices = excludeNotices();
-      if (pattern !== undefined && !isUsed) {
-        const form = meantBy(pattern);
-        const meant = inOtherCase(pattern) ?? (form === undefined ? "" : showWritten(form));
-        const words = `pattern ${showWritten(pattern)} fits nothing${question(meant)}`;
+      if (wanted !== null && !wanted.isUsed) {
+        const meant = inOtherCase ?? showWritten(wanted.meant(false) ?? "");
+        const words = `pattern ${showWritten(wanted.text)} fits nothing${question(meant)}`;
         notices.unshift({ words, isRemedy: meant !== "" });
       }
       if (namesakes.length > 0) {
@@ -269,29 +278,30 @@ function question(meant: string): string {
   return meant === "" ? "" : `; did you mean ${meant}?`;
 }
 
-/** What shows that a pattern is written as elsewhere, and the form that works. */
-const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) => string])[] = [
-  [/^!/, (pattern) => `exclude ${withBraces(pattern.slice(1).replace(/^\(([^()|]*)\)$/, "$1"))}`],
+const braced = (pattern: string): string => `{${pattern.trim().replace(/[,|;\s]+/g, ",")}}`;
+
+/**
+ * What shows that a pattern is written as elsewhere, and the form that works, the likeliest first. `isSure`: it can mean
+ * nothing else; others are named only where they fit something.
+ */
+const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) => string, isSure?: true])[] = [
+  [/^!/, (pattern) => `exclude ${withBraces(pattern.slice(1).replace(/^\(([^()|]*)\)$/, "$1"))}`, true],
   [/\.[*+]|\\\.|^\^|\$$/, (pattern) => {
     const plain = pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1");
     return withBraces(plain);
-  }],
-  [/\\/, (pattern) => pattern.replaceAll("\\", "/")],
-  [/\{[^}]*$/, (pattern) => `${pattern}}`],
-  [/\/$/, (pattern) => `${pattern}**`],
-  [/\([^()]*\)/, withBraces],
-  [/^[^{]*[,|;\s]/, (pattern) => `{${pattern.trim().replace(/[,|;\s]+/g, ",")}}`],
+  }, true],
+  [/\\/, (pattern) => pattern.replaceAll("\\", "/"), true],
+  [/\{[^}]*$/, (pattern) => `${pattern}}`, true],
+  [/\/$/, (pattern) => `${pattern}**`, true],
+  [/\([^()]*\)/, withBraces, true],
+  [/^[^{]*[,|]/, braced, true],
+  [/^[^{]*[;\s]/, braced],
   [/%/, (pattern) => pattern.replaceAll("%", "*")],
-  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`],
+  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`, true],
   [/^[^*?[\]{}]+$/, (pattern) => `**/${pattern}/**`],
   [/\//, (pattern) => `**/${pattern}`],
   [/^[^*?[\]{}/]+$/, (pattern) => `*${pattern}*`],
 ];
-
-/** What may have been meant by a pattern, the likeliest first. */
-function formsOf(pattern: string): readonly string[] {
-  return otherForms.flatMap(([sign, toForm]) => sign.test(pattern) ? [toForm(pattern)] : []);
-}
 
 /** Alternatives as shells and expressions write them, also behind a sign, in braces; one alone is itself. */
 function withBraces(pattern: string): string {
