@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
@@ -117,15 +118,21 @@ Deno.test("file_list counts files, bytes and lines by extension", () =>
       "long.log": "line\n".repeat(200_000),
     };
     for (const [name, text] of Object.entries(files)) Deno.writeTextFileSync(`${root}/${name}`, text);
+    for (const order of ["le", "be"]) { // U+010A and U+0A00 are no line ends
+      const wide = Buffer.from("\ufeffa\r\n\u010a\u0a00\nb", "utf16le");
+      Deno.writeFileSync(`${root}/wide.${order}`, order === "le" ? wide : wide.swap16());
+    }
     const { text, structured } = await answerOf(list, { show: "summary" });
     assert.deepEqual(text.split("\n"), [
-      "7 files in 1 directory, 1.0M bytes, 200006 lines",
+      "9 files in 1 directory, 1.0M bytes, 200012 lines",
       ".log: 1 file, 1.0M, 200000 lines",
+      ".be: 1 file, 16, 3 lines",
+      ".le: 1 file, 16, 3 lines",
       "(none): 2 files, 7, 2 lines",
       ".ts: 3 files, 7, 4 lines",
       ".png: 1 file, 3, 0 lines",
     ]);
-    assert.equal(structured["lines"], 200_006);
+    assert.equal(structured["lines"], 200_012);
     const some = await answerOf(list, { show: "summary", pattern: "*.ts" });
     assert.equal(some.structured["files"], 2);
     assert.match(some.text, /^2 files, \d+ bytes, /, "no directories, which were not counted");

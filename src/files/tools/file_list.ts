@@ -4,6 +4,7 @@ import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from 
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
   count,
@@ -419,8 +420,11 @@ async function countLines(
 ): Promise<number | null> {
   let lines = 0;
   let last = newline;
-  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (piece) => {
-    if (piece.subarray(0, sniffedBytes).includes(0)) {
+  let wide: ReturnType<typeof wideEncoding> | undefined;
+  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (bytes) => {
+    if (wide === undefined) wide = wideEncoding(bytes);
+    const piece = wide === null ? bytes : Buffer.from(decodeWide(bytes.subarray(0, bytes.length & ~1), wide));
+    if (wide === null && piece.subarray(0, sniffedBytes).includes(0)) {
       [lines, last] = [0, newline];
       return true;
     }
