@@ -29,6 +29,7 @@ const changeOutput = z.lazy(() =>
     paths: z.array(z.string()).describe("The first of them"),
     path_count: z.int(),
     undone_by: z.string().optional(),
+    redone_by: z.string().optional(),
   })
 );
 
@@ -123,10 +124,14 @@ async function undo(
 async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutcome> {
   const lines: string[] = [];
   const changes: z.output<typeof changeOutput>[] = [];
+  const undoings = new Map<string, string | null>(); // and what undid each: they are newer than what they undo
   for await (const change of ownChanges(trash, principal)) {
     const { id, at, by, undoneBy } = change;
+    if (isUndoing(change)) undoings.set(id, undoneBy);
+    const redoneBy = redoing(undoings, undoneBy);
     const paths = [...new Set(change.steps.map(({ step }) => step.path))];
-    const state = undoneBy === null ? "" : `, undone by ${undoneBy}`;
+    const state = (undoneBy === null ? "" : `, undone by ${undoneBy}`) +
+      (redoneBy === null ? "" : `, redone by ${redoneBy}`);
     const source = shownSource(change);
     const did = didOf(change);
     lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${toolOf(change)} ${shownPaths(paths)}${source}${state}`);
@@ -138,6 +143,7 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
       paths: paths.slice(0, maxShownPaths).map(toPathText),
       path_count: paths.length,
       ...undoneBy === null ? {} : { undone_by: undoneBy },
+      ...redoneBy === null ? {} : { redone_by: redoneBy },
     });
     if (changes.length === maxListed) break;
   }
@@ -145,12 +151,30 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
   return textAnswer(text, { changes });
 }
 
-/** The newest that is not undone. Undoings are undone by their ids. */
+/** What made a change again that `undoneBy` undid: the newest of the undoings that undid one another, where it did. */
+function redoing(undoings: ReadonlyMap<string, string | null>, undoneBy: string | null): string | null {
+  let newest = undoneBy;
+  let isUndone = true;
+  for (let by; newest !== null && (by = undoings.get(newest) ?? null) !== null; newest = by) isUndone = !isUndone;
+  return isUndone ? null : newest;
+}
+
+/** The newest that is not undone: a change, or what redid one. Other undoings are undone by their ids. */
 async function lastChange(trash: Trash, principal: Principal): Promise<Change | null> {
+  const open: Change[] = []; // not undone
+  const undoneBy = new Map<string, Change>();
   for await (const change of ownChanges(trash, principal)) {
-    if (change.undoneBy === null && !isUndoing(change)) return change;
+    if (change.undoneBy === null) open.push(change);
+    else undoneBy.set(change.undoneBy, change);
+    const [newest] = open;
+    if (newest !== undefined && !isUndoing(newest)) return newest;
   }
-  return null;
+  /** What undid an undoing that was no redo itself. */
+  const isRedo = ({ id }: Change): boolean => {
+    const undone = undoneBy.get(id);
+    return undone !== undefined && isUndoing(undone) && !isRedo(undone);
+  };
+  return open.find((change) => !isUndoing(change) || isRedo(change)) ?? null;
 }
 
 function isUndoing({ by }: Change): boolean {
