@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { Buffer } from "node:buffer";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
@@ -149,3 +151,40 @@ Deno.test("head, tail and ranges are right wherever the ends of the reads fall, 
       assert.equal(await content({ start_line: count, end_line: count + 1 }), from(count - 1, count + 1));
     }
   }, { limits: { maxReadBytes: 2 * 1024 * 1024 } }));
+
+Deno.test("a place in a line is read in files of any size, and what cannot be decoded is refused with what works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const line = "Für die Größe der Straße ".repeat(8);
+    const padding = `${line}\n`.repeat(100_000); // some 20 MiB
+    const long = `${"ä".repeat(700_000)}NEEDLE${"ö".repeat(700_000)}`;
+    Deno.writeTextFileSync(`${root}/utf8`, `${padding}${long}\nend\n`);
+    Deno.writeFileSync(`${root}/latin`, Buffer.from(`${padding}${long}\nend\n`, "latin1"));
+    Deno.writeFileSync(`${root}/wide`, Buffer.from(`\ufeff${padding}${long}\nend\n`, "utf16le"));
+    for (const name of ["utf8", "latin"]) {
+      const at = async (place: string) => (await answerOf(read, { filename: `${name}:${place}` })).structured;
+      const around = await at("100001:700001");
+      assert.match(String(around["content"]), /^ä{1000}NEEDLEö{994}$/, name);
+      assert.equal(around["start_line"], 100_001);
+      assert.equal((await at("100001:700001-700006"))["content"], "NEEDLE", name);
+      assert.equal((await at("100:9"))["content"], line, name);
+      assert.equal((await at("100002:1"))["content"], "end", name);
+      const { text } = await answerOf(read, { filename: `${name}:100002:50-60` });
+      assert.match(text, /line \d+ ends at character 3/);
+      assert.match((await answerOf(read, { filename: `${name}:100009:1` })).text, /nothing from line \d+ on/);
+    }
+    const { message } = await failureOf(read, { filename: "wide:100:99" });
+    assert.match(message, /of which at most 16777216 are decoded; file_search finds lines in it \(wide\)$/);
+    const found = await answerOf(fileSearchTool(workspace), { path: "wide", query: "NEEDLE" });
+    assert.match(found.text, /100001:700001: …/);
+  }));
+
+Deno.test("a line that is longer than what is read of it is refused beyond that, not called shorter", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    Deno.writeTextFileSync(`${root}/a`, "x".repeat(18 * 1024 * 1024));
+    const { structured } = await answerOf(read, { filename: "a:1:16000000-16000001" });
+    assert.equal(structured["content"], "xx");
+    assert.match((await failureOf(read, { filename: "a:1:17000000" })).message, /in the first 16777216; a:-50 gives/);
+    await answerOf(read, { filename: "a:-50" });
+  }));

@@ -101,6 +101,40 @@ export async function readLines(
   }
 }
 
+/**
+ * A line's beginning, from which `neededBytes` or all of it are read; nothing where there is no such line. `isWhole`: to
+ * its end.
+ */
+export async function readLine(
+  workspace: Workspace,
+  path: WorkspacePath,
+  line: number,
+  neededBytes: number,
+): Promise<Outcome<Pick<TextLines, "bytes" | "version" | "sizeBytes" | "modifiedAt"> & { readonly isWhole: boolean }>> {
+  const found = await readLines(workspace, path, { startLine: line, endLine: line, maxBytes: 1 });
+  if (!found.ok) return found;
+  const { from, version, sizeBytes, modifiedAt } = found.value;
+  const pieces: Uint8Array[] = [];
+  let end = from.offsetBytes;
+  while (end < sizeBytes && end - from.offsetBytes < neededBytes && !pieces.at(-1)?.includes(newline)) {
+    const read = await workspace.read(path, { offsetBytes: end, lengthBytes: workspace.limits.maxReadBytes });
+    if (!read.ok) return read;
+    if (read.value.version !== version) return failure({ reason: "conflict" });
+    pieces.push(read.value.bytes);
+    end += read.value.bytes.byteLength;
+  }
+  const bytes = Buffer.concat(pieces);
+  const lineEnd = offsetOfLine(bytes, 1) ?? (end === sizeBytes ? bytes.byteLength : null);
+  const isWhole = lineEnd !== null;
+  return success({
+    bytes: bytes.subarray(0, lineEnd ?? cutAtBoundary(bytes)),
+    version,
+    sizeBytes,
+    modifiedAt,
+    isWhole,
+  });
+}
+
 /** The last `count` lines of a file, or as many as one read may return. */
 export async function readLastLines(
   workspace: Workspace,

@@ -1,6 +1,7 @@
 /** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
+import { createKeyedMutex } from "../workspace/change.ts";
 import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -13,6 +14,7 @@ import {
   lastBytes,
   offsetOfLine,
   readLastLines,
+  readLine,
   readLines,
   type TextPosition,
 } from "../text/lines.ts";
@@ -23,6 +25,10 @@ import type { ReadCursor } from "./input.ts";
 const headBytes = 4_096;
 /** What is read whole where lines of bytes do not do, in some five times as much memory. */
 const maxWholeBytes = 16 * 1024 * 1024;
+/** One at a time. */
+const large = createKeyedMutex();
+/** Of one character in UTF-8, at most. */
+const maxCharacterBytes = 4;
 
 /** What to read of a file. */
 export interface TextRequest {
@@ -141,15 +147,47 @@ async function readPartIn(
   path: WorkspacePath,
   request: TextRequest & { readonly encoding: TextEncoding },
 ): Promise<Result<LargePart, TextProblem>> {
-  const isByLines = request.lines.characters === undefined && !request.encoding.startsWith("utf-16") &&
-    !isMultiByte(request.encoding);
-  if (isByLines) return await readBytePart(workspace, path, request);
+  const { lines: { characters }, encoding } = request;
+  if (encoding.startsWith("utf-16") || isMultiByte(encoding)) {
+    return await large.run("", () => readWidePart(workspace, path, request));
+  }
+  return await (characters === undefined ? readBytePart : readCharacters)(workspace, path, request);
+}
+
+async function readWidePart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
   const read = await readWholeFile(workspace, path, maxWholeBytes);
+  if (!read.ok && read.error.reason === "too_large") { // its last lines are not to be had either
+    const words = `its text has several bytes a character, and ${read.error.sizeBytes} bytes in all, of which at ` +
+      `most ${maxWholeBytes} are decoded; file_search finds lines in it`;
+    return failure({ reason: "document", words });
+  }
   if (!read.ok) return read;
   await nextTurn();
   const { sizeBytes, modifiedAt } = read.value;
   const part = await selectText(read.value, request);
   return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
+}
+
+async function readCharacters(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const { startLine = 1, characters } = request.lines;
+  const neededBytes = Math.min(maxCharacterBytes * (characters?.last ?? 0), maxWholeBytes);
+  const read = await readLine(workspace, path, startLine, neededBytes);
+  if (!read.ok) return read;
+  const { sizeBytes, modifiedAt, isWhole } = read.value;
+  const part = await selectText(read.value, { ...request, lines: { characters } });
+  if (!part.ok) return part;
+  if (!isWhole && part.value.characters?.lineEnd !== null) {
+    return failure({ reason: "too_large", sizeBytes, limitBytes: maxWholeBytes });
+  }
+  return success({ ...part.value, startLine, totalLines: null, sizeBytes, modifiedAt });
 }
 
 async function readBytePart(
