@@ -43,7 +43,7 @@ const headerSchema = z.lazy(() =>
 
 /** What a verified token says. Times are milliseconds since the epoch; `keyId` names the key that signed it. */
 function toClaims(
-  { sub, client_id, grant_id, jti, scope, directories, exp }: z.output<typeof claimsSchema>,
+  { sub, client_id, grant_id, jti, scope, directories, iat, exp }: z.output<typeof claimsSchema>,
   keyId: string,
 ) {
   return {
@@ -54,6 +54,7 @@ function toClaims(
     keyId,
     scopes: parseScope(scope),
     ...directories && { directories },
+    issuedAt: iat * 1_000,
     expiresAt: exp * 1_000,
   };
 }
@@ -167,7 +168,7 @@ export function createVerifier(
 ) {
   /** Who holds a verified token that is alive: neither expired nor revoked, and its user not disabled or reset since. */
   const holderNow = async (
-    { clientId, keyId, grantId, tokenId, expiresAt }: Principal,
+    { clientId, keyId, grantId, tokenId, expiresAt }: Omit<Principal, "scopes">,
   ): Promise<Holder | null> => {
     if (clientId === operatorClientId) {
       const token = await operatorTokens.read(storage, tokenId);
@@ -204,7 +205,8 @@ export function createVerifier(
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
       if (!verified.ok) return verified;
-      return await whileLive({ ...verified.value, scopes: effectiveScopes(verified.value.scopes) });
+      const { issuedAt: _, scopes, ...named } = verified.value;
+      return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
     },
     /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
     async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {
@@ -225,6 +227,7 @@ export function createVerifier(
         stop();
         onRevoked();
       }, { log, timers });
+    holderNow,
       watch.look(); // it may have ended since the request's token was verified
       return stop;
     },

@@ -46,7 +46,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
-  const own = { timers, agreedClock, users, signingKeys, accessTokens, directory, loadCompany };
+  const verifier = createVerifier({ ...options, timers, users, signingKeys, accessTokens });
+  const own = { timers, agreedClock, users, signingKeys, accessTokens, verifier, directory, loadCompany };
   const shared = { ...options, ...own };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
@@ -67,6 +68,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
       at("register", ["/oauth/register", "/register"], { ...forClients, limit: "registrations" }),
       at("token", ["/oauth/token", "/token"], forClients),
       at("revoke", ["/oauth/revoke", "/revoke"], forClients),
+      at("introspect", ["/oauth/introspect"], forClients),
       at("authorize", ["/oauth/authorize", "/authorize"], forUsers),
       at("signIn", ["/oauth/sign-in"], forUsers),
       at("consent", ["/oauth/consent"], forUsers),
@@ -88,7 +90,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
     /** For the pages of the console. */
     forConsole: load,
     /** For the resource server's guard. */
-    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens }),
+    verifier,
     /** Who holds the credential in a request, for rate limits. */
     credentialKey: async (request: Request): Promise<string | null> => await (await load()).credentialKey(request),
     /** A client's name and redirect hosts; `null` if it is unknown. */

@@ -1,4 +1,4 @@
-/** Client authentication at the token and revocation endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
+/** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
 import * as z from "zod";
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "@panva/jose";
 import { boundedMap } from "../lib/bounded_map.ts";
@@ -111,7 +111,7 @@ function clientIdOfAssertion(assertion: string): string | null {
 function createAssertionVerifier(options: AuthenticationOptions) {
   const { issuer, storage, clock } = options;
   const keysOf = createClientKeys(options);
-  const audiences = [issuer, `${issuer}/oauth/token`, `${issuer}/oauth/revoke`];
+  const audiences = [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)];
 
   const verify = async (client: Client, assertion: string, jwks: PublicJwks): Promise<JWTPayload | null> => {
     try {

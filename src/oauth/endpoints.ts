@@ -2,7 +2,7 @@
 import { assertionGrantType } from "./company/settings.ts";
 import type { RecheckOptions } from "./company_people.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { AccessTokens } from "./access_token.ts";
+import type { AccessTokens, Verifier } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";
 import {
   assertionAlgorithms,
@@ -34,6 +34,7 @@ import { createConsentEndpoint } from "./consent.ts";
 import type { AgreedClock, Timers } from "../lib/time.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createInvitationEndpoint, createSetUpEndpoint } from "./set_up.ts";
+import { createIntrospectEndpoint } from "./introspect.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
@@ -47,6 +48,7 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly users: UserDirectory;
   readonly signingKeys: SigningKeys;
   readonly accessTokens: AccessTokens;
+  readonly verifier: Verifier;
   readonly directory: ClientDirectory;
   readonly loadCompany: () => Promise<Pick<RecheckOptions, "company" | "provider">>;
 }
@@ -88,6 +90,7 @@ export function createEndpoints(options: SharedParts) {
         moreGrantTypes: company?.assertions ? [[assertionGrantType, assertionGrant]] : [],
       }),
       revoke: createRevokeEndpoint(tokens),
+      introspect: createIntrospectEndpoint(tokens),
       authorize: createAuthorizeEndpoint({
         ...interaction,
         findForAuthorization: directory.findForAuthorization,
@@ -137,12 +140,16 @@ function publishDocument(documentOf: (request: Request) => unknown, vary?: strin
 function createMetadataEndpoint(
   { issuer, registration, fetchDocument, scopes = usualScopes, company }: AuthorizationServerOptions,
 ): Endpoint {
-  const clientAuthentication = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+  const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
+  const clientAuthentication = ["none", ...provingMethods];
   const document = {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: provingMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     scopes_supported: scopes,
     response_types_supported: ["code"],

@@ -37,7 +37,7 @@ const refusals = {
   ...alike(
     wire("invalid_client", 401, "Client authentication failed"),
     ...["missing_client", "unknown_client", "malformed_basic_credentials", "wrong_authentication_method"] as const,
-    ...["wrong_client_secret", "expired_client_secret"] as const,
+    ...["wrong_client_secret", "expired_client_secret", "public_client_may_not_introspect"] as const,
     ...["invalid_client_assertion", "replayed_client_assertion"] as const,
   ),
   // Token endpoint

@@ -59,7 +59,7 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
   "client_credentials",
 ];
 
-interface TokenEndpointOptions extends GrantTypeOptions {
+export interface TokenEndpointOptions extends GrantTypeOptions {
   readonly authenticateClient: ClientAuthenticator;
 }
 
@@ -361,7 +361,7 @@ export async function findRefreshToken(storage: Storage, text: string): Promise<
 }
 
 /** When a family's tokens end: by their approval, or unused. */
-function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
+export function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
   return Math.min(endsAt, lastUsedAt + refreshIdleLifetimeSeconds * 1_000);
 }
 
@@ -417,29 +417,38 @@ function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Li
 /** `foreign`: the token belongs to another client. */
 type RevocationOutcome = "nothing" | "foreign" | { what: "grant" | "access_token"; grant: string; user: string };
 
+/** The client that asks to revoke a token, or about one, and the token; or the refusal. */
+export async function readTokenRequest(
+  { log, limits, authenticateClient }: TokenEndpointOptions,
+  event: "revocation" | "introspection",
+  request: Request,
+  { address }: Pick<Peer, "address">,
+): Promise<{ readonly client: Client; readonly token: string } | Response> {
+  if (request.method !== "POST") return wrongMethod("POST");
+  const refuse = (reason: RefusalReason, client?: string): Response =>
+    refuseStep({ log, peer: { address } }, event, reason, { client });
+  const parameters = await readParameters(request, limits);
+  if (!parameters.ok) return refuse(parameters.error);
+  const client = await authenticateClient(request, parameters.value, address);
+  if (!client.ok) return refuse(client.error);
+  const token = parameters.value.get("token");
+  return token === undefined ? refuse("missing_token", client.value.id) : { client: client.value, token };
+}
+
 /** `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing. */
 export function createRevokeEndpoint(options: TokenEndpointOptions): Endpoint {
-  const { log, limits, authenticateClient } = options;
+  const { log } = options;
   return async (request, { address }) => {
-    if (request.method !== "POST") return wrongMethod("POST");
-    const refuse = (reason: RefusalReason, client?: string): Response =>
-      refuseStep({ log, peer: { address } }, "revocation", reason, { client });
-    const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuse(parameters.error);
-    const client = await authenticateClient(request, parameters.value, address);
-    if (!client.ok) return refuse(client.error);
-    const { id } = client.value;
-    const token = parameters.value.get("token");
-    if (token === undefined) return refuse("missing_token", id);
-    const outcome = await (token.startsWith("pcr_") ? revokeRefreshToken : revokeAccessToken)(
-      options,
-      client.value,
-      token,
-    );
+    const asked = await readTokenRequest(options, "revocation", request, { address });
+    if (asked instanceof Response) return asked;
+    const { client, token } = asked;
+    const outcome = await (token.startsWith("pcr_") ? revokeRefreshToken : revokeAccessToken)(options, client, token);
     // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
-    if (outcome === "foreign") return refuse("token_of_another_client", id);
+    if (outcome === "foreign") {
+      return refuseStep({ log, peer: { address } }, "revocation", "token_of_another_client", { client: client.id });
+    }
     const done = outcome === "nothing" ? { outcome: "nothing_to_revoke" } : { outcome: "revoked", ...outcome };
-    log.write("audit", "revocation", { ...done, client: id, address });
+    log.write("audit", "revocation", { ...done, client: client.id, address });
     return new Response(null, { headers: noStore });
   };
 }

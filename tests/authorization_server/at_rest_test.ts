@@ -71,7 +71,7 @@ async function runEverything(harness: Harness): Promise<Record<string, string>> 
   };
 }
 
-/** Named users, machines with secrets and with keys, the grants page. */
+/** Named users, machines with secrets and with keys, introspection, the grants page. */
 async function runOperatorFlows(harness: Harness, browser: TestBrowser): Promise<Record<string, string>> {
   const userPassphrase = "passphrase of alice";
   const newPassphrase = "new passphrase of alice";
@@ -94,6 +94,7 @@ async function runOperatorFlows(harness: Harness, browser: TestBrowser): Promise
   const machineSecret = machine.value.secret ?? "";
   const byBasic = basic(machine.value.client.id, machineSecret);
   const machineToken = (await postForm(harness, "/oauth/token", { grant_type: "client_credentials" }, byBasic)).body;
+  await postForm(harness, "/oauth/introspect", { token: machineToken.access_token }, byBasic);
   const seconds = Math.floor(harness.time.now / 1_000);
   const id = signer.value.client.id;
   const jti = "the-jti-of-the-assertion";

@@ -226,7 +226,7 @@ Deno.test("client authentication (RFC 6749 §2.3, §5.2)", async () => {
   );
 });
 
-Deno.test("refreshing and revoking take flat JSON too, by the rules of forms", async () => {
+Deno.test("refreshing, revoking and introspecting take flat JSON too, by the rules of forms", async () => {
   await using harness = await startHarness();
   const { client, tokens } = await connect(harness, { token_endpoint_auth_method: "client_secret_post" });
   const credentials = { client_id: client.client_id, client_secret: client.client_secret };
@@ -243,7 +243,7 @@ Deno.test("refreshing and revoking take flat JSON too, by the rules of forms", a
   const refreshed = await post("/oauth/token", refreshing);
   assert.equal(refreshed.status, 200);
   const token = refreshed.body.access_token;
-  assert.ok(await isAccepted(harness, token));
+  assert.equal((await post("/oauth/introspect", { token, ...credentials })).body.active, true);
   assert.equal((await post("/oauth/revoke", { token, ...credentials })).status, 200);
   assert.ok(!await isAccepted(harness, token));
   assert.equal((await post("/oauth/token", { ...refreshing, client_secret: "wrong" })).status, 401);

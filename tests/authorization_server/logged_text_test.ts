@@ -95,7 +95,7 @@ Deno.test("no refusal says in the log what a caller sent, in whatever field, at 
     }
   }
   for (const authorization of [`Basic ${btoa(`${slipped}:${slipped}`)}`, `Bearer ${slipped}`, slipped]) {
-    for (const path of ["/oauth/token", "/oauth/revoke", "/oauth/register"]) {
+    for (const path of ["/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register"]) {
       const answer = await harness.fetch(path, {
         method: "POST",
         headers: { authorization },

@@ -8,7 +8,7 @@ import { basic, challenge, type Harness, redirectUri, registerApproved, startHar
 /** The same request to either server; names in it are replaced by each server's own. */
 interface Probe {
   readonly name: string;
-  readonly endpoint: "authorize" | "token" | "revoke";
+  readonly endpoint: "authorize" | "token" | "introspect" | "revoke";
   readonly form: (names: Names) => Record<string, string>;
   readonly headers?: (names: Names) => Record<string, string>;
 }
@@ -90,6 +90,9 @@ const probes: Probe[] = [
     form: () => ({ grant_type: "client_credentials", scope: "llm:generate" }),
     headers: asMachine,
   },
+  { name: "introspection of garbage", endpoint: "introspect", form: () => ({ token: "x" }), headers: asMachine },
+  { name: "introspection without a token", endpoint: "introspect", form: () => ({}), headers: asMachine },
+  { name: "introspection without a client", endpoint: "introspect", form: () => ({ token: "x" }) },
   { name: "revocation of garbage", endpoint: "revoke", form: () => ({ token: "x" }), headers: asMachine },
   { name: "revocation without a token", endpoint: "revoke", form: () => ({}), headers: asMachine },
   {
@@ -141,6 +144,7 @@ const probes: Probe[] = [
 /** Where we differ on purpose, and why. */
 const deviations: Record<string, { ours: string; reason: string }> = {
   "no client": { ours: "401 invalid_client", reason: "RFC 6749 §5.2: no client authentication included" },
+  "introspection without a client": { ours: "401 invalid_client", reason: "the same" },
   "a grant type that the client may not use": { ours: "400 unauthorized_client", reason: "RFC 6749 §5.2 says so" },
   "another method than the registered one": {
     ours: "401 invalid_client",
@@ -221,6 +225,7 @@ async function openOracle(): Promise<{ send: Send } & AsyncDisposable> {
     pkce: { required: () => true },
     features: {
       clientCredentials: { enabled: true },
+      introspection: { enabled: true },
       revocation: { enabled: true },
       devInteractions: { enabled: false },
     },
@@ -229,6 +234,7 @@ async function openOracle(): Promise<{ send: Send } & AsyncDisposable> {
   const paths = {
     authorize: "/auth",
     token: "/token",
+    introspect: "/token/introspection",
     revoke: "/token/revocation",
   };
   return {

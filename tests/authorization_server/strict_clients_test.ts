@@ -25,7 +25,7 @@ async function discover({ issuer }: RunningServer) {
 }
 
 for (const method of ["none", "client_secret_basic", "client_secret_post"] as const) {
-  Deno.test(`oauth4webapi, ${method}: discovery, registration, code, refresh, revocation`, async () => {
+  Deno.test(`oauth4webapi, ${method}: discovery, registration, code, refresh, introspection, revocation`, async () => {
     await using server = await startServer({ ownerPasswordHash });
     const as = await discover(server);
     const client = await oauth.processDynamicClientRegistrationResponse(
@@ -77,7 +77,12 @@ for (const method of ["none", "client_secret_basic", "client_secret_post"] as co
     });
     const claims = await oauth.validateJwtAccessToken(as, request, `${server.issuer}/mcp`, insecure);
     assert.equal(claims.client_id, client.client_id);
-    assert.equal(claims.sub, "owner");
+    if (method !== "none") {
+      const answer = await oauth.introspectionRequest(as, client, authentication, refreshed.access_token, insecure);
+      const described = await oauth.processIntrospectionResponse(as, client, answer);
+      assert.equal(described.active, true);
+      assert.equal(described.sub, "owner");
+    }
     const revoked = await oauth.revocationRequest(
       as,
       client,
@@ -121,7 +126,7 @@ Deno.test("oauth4webapi: client credentials with private_key_jwt, and the errors
   await assert.rejects(ask(stranger.privateKey), { name: "WWWAuthenticateChallengeError", status: 401 });
 });
 
-Deno.test("openid-client: registration, code flow, refresh, revocation", async () => {
+Deno.test("openid-client: registration, code flow, refresh, introspection, revocation", async () => {
   await using server = await startServer({ ownerPasswordHash });
   const config = await openid.dynamicClientRegistration(
     new URL(server.issuer),
@@ -146,7 +151,9 @@ Deno.test("openid-client: registration, code flow, refresh, revocation", async (
   assert.equal(tokens.expires_in, 3_600);
   const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? "");
   assert.notEqual(refreshed.refresh_token, tokens.refresh_token);
+  assert.equal((await openid.tokenIntrospection(config, refreshed.access_token)).active, true);
   await openid.tokenRevocation(config, refreshed.access_token);
+  assert.equal((await openid.tokenIntrospection(config, refreshed.access_token)).active, false);
   await openid.tokenRevocation(config, refreshed.refresh_token ?? "");
   await assert.rejects(openid.refreshTokenGrant(config, refreshed.refresh_token ?? ""), { error: "invalid_grant" });
 });

@@ -38,6 +38,7 @@ export const endpointAttacks: Attacks = {
   }),
   token: posted("/oauth/token"),
   revoke: posted("/oauth/revoke"),
+  introspect: posted("/oauth/introspect"),
   sign_in: posted("/oauth/sign-in"),
   consent: posted("/oauth/consent"),
   set_up: posted("/setup"),

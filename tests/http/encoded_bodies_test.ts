@@ -14,6 +14,7 @@ Deno.test("a body with a Content-Encoding is 415 on every route that reads one (
     { path: "/mcp", body: ping, headers: { ...json, accept: "application/json, text/event-stream" }, authorized: true },
     { path: "/oauth/token", body: "grant_type=x", headers: form },
     { path: "/oauth/revoke", body: "token=x", headers: form },
+    { path: "/oauth/introspect", body: "token=x", headers: form },
     { path: "/oauth/register", body: "{}", headers: json },
   ];
   for (const { path, body, headers, authorized } of places) {

@@ -9,7 +9,7 @@ const pages = [
   ...["/oauth/company", "/oauth/callback", "/oauth/company/link"],
 ];
 const forAnyOrigin = [
-  ...["/oauth/register", "/oauth/token", "/oauth/revoke"],
+  ...["/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/introspect"],
   ...["/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp"],
 ];
 const others = [

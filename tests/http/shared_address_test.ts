@@ -65,9 +65,9 @@ Deno.test("a stranger who uses up the address's allowance shuts no holder of a v
   assert.equal(
     (await postForm(shared, "/oauth/token", { grant_type: "client_credentials", ...asMachine })).status,
     200,
-    "a client's secret",
   );
   const token = refreshed.body.access_token;
+  assert.equal((await postForm(shared, "/oauth/introspect", { token, ...asMachine })).status, 200, "a client's secret");
   const revoked = await shared.fetch("/oauth/revoke", {
     method: "POST",
     body: new URLSearchParams({ client_id: client.client_id, token }),

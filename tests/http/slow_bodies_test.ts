@@ -43,6 +43,7 @@ Deno.test("a body that drips is answered 408 when its time is up, whatever it is
       { path: "/oauth/token", type: json, framing, status: 408 },
       { path: "/oauth/register", type: json, framing, status: 408 },
       { path: "/oauth/revoke", type: form, framing, status: 408 },
+      { path: "/oauth/introspect", type: form, framing, status: 408 },
       { path: "/oauth/sign-in", type: form, framing, status: 400 }, // a page
     ]),
   ];
