@@ -6,6 +6,7 @@ import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in
 import { accountPageIn, companyPath, type ConsolePage, showSignIn } from "./interaction.ts";
 import { csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Log, LogFields } from "../lib/log.ts";
+import { equalInConstantTime } from "../lib/secrets.ts";
 import { endAccess, listAccess, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
@@ -54,6 +55,9 @@ interface ConfirmationRefusal {
 /** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
 export type Visits = ReturnType<typeof createVisits>;
 
+/** How long a sign-in may take that carries an act. */
+const carriedMs = 600_000;
+
 /** Makes {@link Visits}. */
 export function createVisits(options: SignInOptions) {
   const { browsers, secrets, log, users } = options;
@@ -78,13 +82,39 @@ export function createVisits(options: SignInOptions) {
       seesOthers: account.isAdministrator && await users.hasNamedUsers(),
     });
   };
+  const proofOf = (hash: string, page: ConsolePage, act: string, until: string): string =>
+    secrets.authenticate("carried-act", [hash, page, act, until].join(" "));
+  /** Where the act of a form of this browser is done after a sign-in: see `carriedAct`. */
+  const carry = (request: Request, page: ConsolePage, act: string): ConsolePage => {
+    const until = String(options.clock() + carriedMs);
+    const proof = proofOf(browsers.identify(request).hash, page, act, until);
+    return `${page}?${new URLSearchParams({ act, until, proof })}`;
+  };
   return {
     enter,
-    /** The form of a signed-in person; others sign in, and then post it again. */
-    async readForm(request: Request, page: ConsolePage): Promise<Result<VisitorForm, Response>> {
+    carry,
+    /** The act that a visit carries through the sign-in, asked for by a form of this very browser; `null` otherwise. */
+    carriedAct(request: Request, page: ConsolePage): string | null {
+      const query = new URL(request.url).searchParams;
+      const [act, until, proof] = ["act", "until", "proof"].map((name) => query.get(name) ?? "") as [
+        string,
+        string,
+        string,
+      ];
+      const isAsked = browsers.identify(request).hashes
+        .some((hash) => equalInConstantTime(proof, proofOf(hash, page, act, until)));
+      return isAsked && options.clock() < Number(until) ? act : null;
+    },
+    /** The form of a signed-in person; others sign in, and then post it again, unless its act `isCarried`. */
+    async readForm(
+      request: Request,
+      page: ConsolePage,
+      isCarried: (act: string) => boolean,
+    ): Promise<Result<VisitorForm, Response>> {
       const form = await readOwnForm(options, request, browsers.identify(request));
       if (!form.ok) return failure(errorPage(options.issuer, form.error));
-      const entered = await enter(request, page);
+      const act = form.value.get("act") ?? "";
+      const entered = await enter(request, isCarried(act) ? carry(request, page, act) : page);
       return entered.ok ? success({ visitor: entered.value, form: form.value }) : entered;
     },
     /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */

@@ -1,5 +1,7 @@
 /** Signing in at the company's provider: the whole way, who comes in, and every way that is no way in. */
 import assert from "node:assert/strict";
+import { addUser } from "../../src/oauth/manage_users.ts";
+import type { Section } from "../../src/console/pages/section.ts";
 import { noPassphrase, users } from "../../src/oauth/records.ts";
 import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
 import {
@@ -14,7 +16,7 @@ import {
   register,
   type TestBrowser,
 } from "../authorization_server/harness.ts";
-import { act, invitePerson, signInTo, startConsole } from "../console/harness.ts";
+import { act, invitePerson, signInTo, startConsole, stopSection } from "../console/harness.ts";
 import { broken, providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 
 const groups = "mcp-users=files:read files:write; mcp-readers=files:read; mcp-admins=administrator";
@@ -28,13 +30,14 @@ async function startPlace(
       claim?: string;
       on?: boolean;
     } = {},
+  more: readonly Section[] = [],
 ) {
   let clock = (): number => Date.now();
   const provider = await startCompanyProvider({ habits, clock: () => clock() });
   const rules = parseAllow(allow ?? "*");
   const rights = map === null ? null : parseGroups(map);
   assert.ok(rules.ok);
-  const harness = await startConsole([], {
+  const harness = await startConsole(more, {
     ownerPassphrase: on,
     company: {
       issuer: provider.issuer,
@@ -532,6 +535,25 @@ Deno.test("company: someone who linked has no passphrase any more, and no invita
   const secret = await invitePerson(place.harness, owner, "ada");
   place.provider.employ("ada");
   place.provider.signIn("ada");
+Deno.test("company: an act that is carried through the sign-in is done after it", async () => {
+  const { section, done } = stopSection();
+  await using place = await startPlace({}, [section]);
+  place.provider.employ("ada", { groups: ["mcp-users", "mcp-admins"] });
+  place.provider.signIn("ada");
+  const browser = place.browser();
+  assert.equal((await place.follow(browser, "/console/activity")).status, 200);
+  const csrf = hiddenField(await (await browser.get("/console/people")).text(), "csrf");
+  place.harness.time.now += 600_000;
+  const asked = await (await browser.post("/console/activity", { csrf, act: "stop" })).text();
+  const again = /href="(\/oauth\/company\?[^"]*again=1[^"]*)"/.exec(asked)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  await place.follow(browser, again);
+  assert.equal(done.length, 1, "after a sign-in that was too old");
+  place.harness.time.now += 9 * 3_600_000;
+  const signIn = await (await browser.post("/console/activity", { csrf, act: "stop" })).text();
+  const path = /href="(\/oauth\/company\?[^"]*)"/.exec(signIn)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  assert.match((await place.follow(browser, path)).text, /stopped 2/);
+});
+
   const ada = place.browser();
   assert.equal((await link(ada, { username: "ada", secret })).status, 303);
   assert.match((await place.follow(place.browser(), "/console")).text, /ada/);

@@ -6,12 +6,13 @@ import {
   type Harness,
   hiddenField,
   isAccepted,
+  issuer,
   openBrowser,
   passphrase,
   postLinkForm,
 } from "../authorization_server/harness.ts";
 import { type Client, clients, heldClients, unusedClientId } from "../../src/oauth/records.ts";
-import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
+import { act, invitePerson, signInTo, startConsole, stopSection } from "./harness.ts";
 
 const pages = ["/console", "/console/connections", "/console/people", "/console/settings"];
 
@@ -277,6 +278,41 @@ Deno.test("an open page renews its session, for eight hours at most; a form of s
   await owner.post("/console/people", { csrf: fields.csrf, act: "withdraw", invitation });
   assert.equal((await owner.get(`/invitation?code=${code}`)).status, 403);
   assert.doesNotMatch(await (await owner.get("/console/people")).text(), /Pending invitations/);
+});
+
+Deno.test("Stop of someone signed out is carried through the sign-in, in the browser that asked, for ten minutes", async () => {
+  const { section, done } = stopSection();
+  await using harness = await startConsole([section]);
+  const owner = await signInTo(harness);
+  const ada = await signInTo(harness, { username: "ada", secret: await invitePerson(harness, owner, "ada") });
+  const csrf = hiddenField(await (await owner.get("/console/people")).text(), "csrf");
+  harness.time.now += 9 * 3_600_000;
+  const carry = async (act: string): Promise<{ action: string; csrf: string; page: string }> => {
+    const asked = await (await owner.post("/console/activity", { csrf, act })).text();
+    const action = /action="(\/oauth\/sign-in\?next=[^"]*)"/.exec(asked)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const page = `/${new URL(action, issuer).searchParams.get("next")}`;
+    return { action, csrf: hiddenField(asked, "csrf"), page };
+  };
+  assert.equal((await carry("start")).page, "/console/activity", "any other act is asked for again");
+  const { action, page, ...form } = await carry("stop");
+  assert.match(page, /^\/console\/activity\?act=stop&/);
+  assert.equal((await owner.post(action, { csrf: form.csrf, username: "owner", passphrase: "wrong" })).status, 403);
+  const signedIn = await owner.post(action, { csrf: form.csrf, username: "owner", passphrase });
+  assert.equal(signedIn.headers.get("location"), page);
+  const stopped = await owner.get(page);
+  assert.equal(stopped.status, 303);
+  assert.match(await (await owner.get(stopped.headers.get("location") ?? "")).text(), /stopped 1/);
+
+  const other = await signInTo(harness);
+  for (const path of [page, page.replace(/act=stop/, "act=start"), "/console/activity?act=stop"]) {
+    assert.equal((await other.get(path)).status, 200, "a link does nothing in another browser");
+  }
+  const forged = page.replace(/until=\d+/, `until=${harness.time.now + 10 ** 9}`);
+  assert.equal((await owner.get(forged)).status, 200, "nor with another end");
+  harness.time.now += 601_000;
+  assert.equal((await owner.get(page)).status, 200, "nor later");
+  assert.equal((await ada.get(page)).status, 200);
+  assert.deepEqual(done, ["owner"]);
 });
 
 Deno.test("the owner adds an application by its callback: any scheme of its own, and none that a browser acts on", async () => {

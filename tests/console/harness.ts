@@ -6,7 +6,8 @@ import { overviewSection } from "../../src/console/pages/overview.ts";
 import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
 import { type Html, html } from "../../src/lib/page.ts";
-import type { ConsoleSources, Section } from "../../src/console/pages/section.ts";
+import { success } from "../../src/lib/result.ts";
+import type { Act, ConsoleSources, Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
   type Harness,
@@ -23,6 +24,22 @@ import {
 
 /** A part of a page where there is nothing to show. */
 export const noPart = (): Promise<Html> => Promise.resolve(html``);
+
+/** A section whose act is done after a sign-in, and who did it. */
+export function stopSection(): { readonly section: Section; readonly done: string[] } {
+  const done: string[] = [];
+  const stop: Act = {
+    isCarried: true,
+    forAdministrators: true,
+    confirm: "stop all calls of everyone",
+    run: ({ by }) => Promise.resolve(success(`stopped ${done.push(by.userId)}`)),
+  };
+  const start: Act = { run: () => Promise.resolve(success(`started ${done.push("start")}`)) };
+  return {
+    section: { name: "activity", title: "Activity", show: () => html`<p>Running</p>`, acts: { stop, start } },
+    done,
+  };
+}
 
 /** The harness of the authorization server, with the console mounted. */
 export interface ConsoleHarness extends Harness {

@@ -119,6 +119,7 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
       ),
       stop: {
         forAdministrators: true,
+        isCarried: true,
         confirm: "stop all calls of everyone",
         async run({ by }) {
           const calls = await live.view();

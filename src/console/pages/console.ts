@@ -228,16 +228,17 @@ export function createConsole(options: ConsoleOptions) {
   const confirmed = async (
     section: Section,
     visit: Visit,
-    words: string,
+    { words, isCarried = false }: { readonly words: string; readonly isCarried: boolean | undefined },
     { request, peer, visitor, form }: Posted,
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
     if (clock() - visitor.signedInAt < (options.signInCountsMs ?? signInCountsMs)) return { cookies: [] };
     if (visitor.byCompany) {
-      // what was posted is not done afterwards: the person decides again
+      // what was posted is not done afterwards, but for what has to be quick: the person decides again
+      const page = isCarried ? visits.carry(request, pageOf(section), form.get("act") ?? "") : pageOf(section);
+      const then = isCarried ? "Then it is done." : "You come back to this page: then press the button once more.";
       const body = html`
-        <p>To ${words}, sign in to your company account again. You come back to this page: then press the button once more.
-          Nothing was changed yet.</p>
-        <p><a class="button" href="${visits.confirmPath(pageOf(section))}">Sign in again</a></p>
+        <p>To ${words}, sign in to your company account again. ${then} Nothing was changed yet.</p>
+        <p><a class="button" href="${visits.confirmPath(page)}">Sign in again</a></p>
       `;
       return await framed(section, visit, { body, alone: true });
     }
@@ -257,7 +258,9 @@ export function createConsole(options: ConsoleOptions) {
     const visit = { ...visitOf(visitor, new URLSearchParams()), form, by: { ...visitor, address: peer.address } };
     if (!mayOpen(visitor)(act)) return await refuse(section, visit, "Only the owner and administrators may do that.");
     const words = typeof act.confirm === "function" ? act.confirm(form) : act.confirm ?? null;
-    const confirmation = words === null ? { cookies: [] } : await confirmed(section, visit, words, posted);
+    const confirmation = words === null
+      ? { cookies: [] }
+      : await confirmed(section, visit, { words, isCarried: act.isCarried }, posted);
     if (confirmation instanceof Response) return confirmation;
     const { cookies } = confirmation;
     const outcome = await act.run(visit);
@@ -275,12 +278,13 @@ export function createConsole(options: ConsoleOptions) {
 
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {
     const page = pageOf(section);
+    const actOf = (name: string): Act | undefined =>
+      Object.hasOwn(section.acts ?? {}, name) ? section.acts?.[name] : undefined;
     if (request.method === "POST") {
-      const posted = await visits.readForm(request, page);
+      const posted = await visits.readForm(request, page, (name) => actOf(name)?.isCarried === true);
       if (!posted.ok) return posted.error;
       const { visitor, form } = posted.value;
-      const name = form.get("act") ?? "";
-      const act = Object.hasOwn(section.acts ?? {}, name) ? section.acts?.[name] : undefined;
+      const act = actOf(form.get("act") ?? "");
       if (act === undefined || !mayOpen(visitor)(section)) {
         return await refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
       }
@@ -294,6 +298,12 @@ export function createConsole(options: ConsoleOptions) {
     const visit = visitOf(entered.value, new URL(request.url).searchParams);
     if (!mayOpen(entered.value)(section)) {
       return await refuse(section, visit, "This page is for the owner and administrators.");
+    }
+    const carried = request.method === "GET" ? visits.carriedAct(request, page) : null;
+    const act = actOf(carried ?? "");
+    if (carried !== null && act?.isCarried) {
+      const form = new URLSearchParams({ act: carried });
+      return await perform(section, act, { request, peer, visitor: entered.value, form });
     }
     return visit.query.has("download") && section.download !== undefined
       ? await section.download(visit, async () => {

@@ -38,6 +38,8 @@ export interface ActVisit extends Visit {
 export interface Act {
   /** The passphrase is asked for again; these words say what for, as in "disable ada". `null`: this form needs none. */
   readonly confirm?: string | ((form: URLSearchParams) => string | null);
+  /** Where the person has to sign in first, it is done after that; its form has no fields of its own. */
+  readonly isCarried?: true;
   /** Only administrators may do it; what others may do, `run` judges by the visitor. */
   readonly forAdministrators?: true;
   /** What was done, in words for the page that follows; a page of its own for what is shown once; or why nothing was. */
