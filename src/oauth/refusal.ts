@@ -79,7 +79,9 @@ const refusals = {
   wrong_registration_token: wire("invalid_token", 401, "Registration requires the server's registration token"),
   too_many_unused_clients: unavailable(429, "Too many clients were registered recently; try again later"),
   too_many_held_clients: unavailable(429, "Too many clients wait for approval; try again later"),
-  malformed_client_metadata: badMetadata("The client metadata is malformed"),
+  malformed_client_metadata: badMetadata(
+    "The client metadata is malformed, or has an address to call that is not https",
+  ),
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
   ),

@@ -156,8 +156,10 @@ function makeClient(
   if (!forItself && !grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
   if (!forItself && !(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
   if (forItself && metadata.token_endpoint_auth_method === "none") return failure("client_credentials_need_proof");
-  const { token_endpoint_auth_method: method = "client_secret_any" } = metadata;
-  const authentication = [...authenticationMethods, "client_secret_any" as const].find((known) => known === method);
+  const { token_endpoint_auth_method: method } = metadata;
+  const authentication = method === undefined
+    ? "client_secret_any"
+    : authenticationMethods.find((known) => known === method);
   if (authentication === undefined) return failure("unsupported_authentication_method");
   const keys = readClientKeys(metadata, authentication, mayFetchKeys);
   if (keys === null) return failure("unusable_client_keys");
@@ -200,6 +202,9 @@ function registrationResponse(
 /** Values in one registration; clients send some fifty. */
 const maxMetadataParts = 5_000;
 
+/** An address that servers call: anything but https could lie inside a private network (SSRF). */
+const calledAddress = z.lazy(() => z.string().refine((text) => URL.parse(text)?.protocol === "https:"));
+
 // Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
 const metadataSchema = z.lazy(() =>
   z.object({
@@ -211,7 +216,9 @@ const metadataSchema = z.lazy(() =>
     token_endpoint_auth_method: z.string().optional(),
     scope: z.string().max(10_000).optional(),
     jwks: z.unknown().optional(),
-    jwks_uri: z.string().optional(),
+    jwks_uri: calledAddress.optional(),
+    sector_identifier_uri: calledAddress.optional(),
+    request_uris: z.array(calledAddress).optional(),
   })
 );
 

@@ -259,13 +259,17 @@ Deno.test("in token mode registration is advertised to ServiceNow, not to MCP li
   assert.equal(await read({ "mcp-protocol-version": "2025-11-25" }), undefined);
 });
 
-Deno.test("a jwks_uri that is not https is refused, and nothing is fetched", async () => {
-  await using harness = await startHarness();
-  const signing = { ...valid, token_endpoint_auth_method: "private_key_jwt" };
-  for (const uri of ["http://169.254.169.254/", "http://localhost:6379", "file:///etc/passwd", 7]) {
-    await assertRefused(await post(harness, { ...signing, jwks_uri: uri }), 400, "invalid_client_metadata");
-  }
-});
+for (const name of ["jwks_uri", "sector_identifier_uri", "request_uris"]) {
+  Deno.test(`${name} that is not https is refused, and nothing is fetched`, async () => {
+    await using harness = await startHarness({ fetchDocument: () => assert.fail("nothing is fetched") });
+    for (const uri of ["http://169.254.169.254/", "http://localhost:6379", "file:///etc/passwd", 7]) {
+      const value = name === "request_uris" ? ["https://app.example.com/", uri] : uri;
+      await assertRefused(await post(harness, { ...valid, [name]: value }), 400, "invalid_client_metadata");
+    }
+    const value = name === "request_uris" ? ["https://app.example.com/"] : "https://app.example.com/";
+    assert.equal((await post(harness, { ...valid, [name]: value })).status, 201);
+  });
+}
 
 Deno.test("a client's name is stripped to one clean line and shown escaped, as not verified", async () => {
   await using harness = await startHarness();
@@ -290,6 +294,7 @@ Deno.test("client metadata that cannot be honoured is refused, unknown members a
   for (
     const change of [
       { token_endpoint_auth_method: "tls_client_auth" },
+      { token_endpoint_auth_method: "client_secret_any" },
       { grant_types: ["implicit"] },
       { grant_types: ["client_credentials"] },
       { response_types: ["token"] },
