@@ -21,15 +21,18 @@ import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 /** Why there is no client of an id. */
 type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 
-/** Transient problems. A publisher who answers with something else has withdrawn the document. */
-const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
-  "too_many_fetches",
-  "unresolvable_host",
-  "connection_failed",
-  "timed_out",
-  "host_unavailable",
-]);
 const unreachableMs = 86_400_000;
+/** Our own limit: anyone can reach it, so a withdrawn key must not live on by it. */
+const overloadedMs = 900_000;
+
+/** For how long the last keys count in a transient problem. With any other answer, the document was withdrawn. */
+const borneMs: ReadonlyMap<ClientProblem, number> = new Map<ClientProblem, number>([
+  ["unresolvable_host", unreachableMs],
+  ["connection_failed", unreachableMs],
+  ["timed_out", unreachableMs],
+  ["host_unavailable", unreachableMs],
+  ["too_many_fetches", overloadedMs],
+]);
 
 /** Lifetime of a document whose headers name none. */
 const usualDocumentSeconds = 300;
@@ -61,7 +64,7 @@ export function createClientDirectory(
     const fetched = await fetchDocument(id, asker);
     const parsed = fetched.ok ? parseClientDocument(id, fetched.value.json, clock()) : fetched;
     if (!parsed.ok) {
-      if (!unreachable.has(parsed.error)) documents.delete(id);
+      if (!borneMs.has(parsed.error)) documents.delete(id);
       const named = { host: new URL(id).host, client: hiddenText(secrets, id) };
       log.write("audit", "client_document", { outcome: "refused", reason: parsed.error, ...named });
       return parsed;
@@ -106,8 +109,9 @@ export function createClientDirectory(
     async findForKeys(id: string, asker: string): Promise<Client | null> {
       const published = await findPublished(id, asker);
       if (published.ok) return published.value;
-      const known = unreachable.has(published.error) ? documents.get(id) : undefined;
-      return known !== undefined && elapsed() < known.fetchedAt + unreachableMs ? known.client : null;
+      const known = documents.get(id);
+      const isBorne = known !== undefined && elapsed() < known.fetchedAt + (borneMs.get(published.error) ?? 0);
+      return isBorne ? known.client : null;
     },
   };
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { failure } from "../../src/lib/result.ts";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createClient } from "../../src/oauth/manage_clients.ts";
@@ -344,6 +345,26 @@ Deno.test("while the document cannot be reached the last keys count, for a day, 
   assert.equal(await refreshWith(next), 401);
   publish([next]);
   wait(10);
+  assert.equal(await refreshWith(next), 200);
+});
+
+Deno.test("our own limit of fetches, which anyone can reach, lets a withdrawn key live for a quarter of an hour at most", async () => {
+  await using web = openTestNetwork();
+  const fetcher = web.fetcher();
+  let isBusy = false;
+  const fetchDocument = async (url: string, asker: string) =>
+    isBusy ? failure("too_many_fetches" as const) : await fetcher(url, asker);
+  await using harness = await startHarness({ fetchDocument });
+  const next = await makeKey("ES256", "two");
+  const { publish, refreshWith, wait } = await approve(web, harness, [es256]);
+  publish([next]);
+  isBusy = true;
+  wait(600);
+  assert.equal(await refreshWith(es256), 200, "a client is not shut out by it at once");
+  wait(301);
+  assert.equal(await refreshWith(es256), 401);
+  isBusy = false;
+  assert.equal(await refreshWith(es256), 401);
   assert.equal(await refreshWith(next), 200);
 });
 
