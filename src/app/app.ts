@@ -142,6 +142,7 @@ export async function buildApp(config: Config, given: AppParts) {
     recordRequest: records.recordRequest,
     callWatch: records.live.callWatch,
     watchToken: verifier.watch,
+    watchPerson: verifier.watchPerson,
     ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
   });
 

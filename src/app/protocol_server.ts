@@ -69,7 +69,7 @@ export function instructionsFor(tools: readonly Tool[], principal: Principal | n
 
 /** What a transport gives beside what all parts have. */
 interface ProtocolServerParts
-  extends Parts, Pick<McpServerOptions, "noteClient" | "watchToken" | "callWatch" | "extensions"> {
+  extends Parts, Pick<McpServerOptions, "noteClient" | "watchToken" | "watchPerson" | "callWatch" | "extensions"> {
   /** {@link ownServerInfo} where it is left out. */
   readonly serverInfo?: ServerInfo;
   /** The server's own. */

@@ -171,6 +171,7 @@ function answerTask(
     context.whenCancelled.promise.then(() => null),
     expired.then(() => answerError(call, rpcErrorCode.internalError, "The task took too long")),
   ]);
+  const stopWatching = call.runtime.watchPerson?.(call.principal, task.requestCancel);
   const started = timers.elapsed();
   const settle = async (): Promise<void> => {
     const { exchange: { requestId }, principal: { subject, clientId }, tool } = call;
@@ -184,6 +185,7 @@ function answerTask(
   };
   settle().finally(() => {
     stopLimit();
+    stopWatching?.();
     leaveWatch();
     context.end();
   });

@@ -87,6 +87,8 @@ export interface McpServerOptions {
   readonly noteClient?: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
   /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
   readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
+  /** The same when the person may not be here any more, which ends their tasks, whatever becomes of the token. */
+  readonly watchPerson?: (principal: Principal, onOut: () => void) => () => void;
   readonly structuredResults?: StructuredResults;
   /** A call that takes longer is aborted and answered as failed. */
   readonly toolTimeoutMs: number;

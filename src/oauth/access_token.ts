@@ -185,6 +185,21 @@ export function createVerifier(
     const holder = await holderNow(principal);
     return holder !== null && (holder.mayGrant === null || principal.scopes.isSubsetOf(holder.mayGrant));
   };
+  /** Calls `onOver` once, when one of the principal's records has changed and `isOver` then. */
+  const follow = (principal: Principal, isOver: () => Promise<boolean>, onOver: () => void): () => void => {
+    let isStopped = false;
+    const stop = (): void => {
+      isStopped = true;
+      watch.stop();
+    };
+    const watch = watchEntries(storage, recordsOf(principal), async () => {
+      if (!await isOver() || isStopped) return;
+      stop();
+      onOver();
+    }, { log, timers });
+    watch.look(); // it may be over since the request's token was verified
+    return stop;
+  };
   const whyEnded = async ({ subject }: Principal) => await users.whyOut(subject) ?? "revoked_token";
   const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
     const holder = await holderNow(principal);
@@ -212,24 +227,21 @@ export function createVerifier(
     async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {
       return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
     },
+    holderNow,
     /** Whether the token that gave this principal is still good, for all of its scopes. */
     isLive,
     whyEnded,
     /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */
-    watch(principal: Principal, onRevoked: () => void): () => void {
-      let isOver = false;
-      const stop = (): void => {
-        isOver = true;
-        watch.stop();
-      };
-      const watch = watchEntries(storage, recordsOf(principal), async () => {
-        if (await isLive(principal) || isOver) return;
-        stop();
-        onRevoked();
-      }, { log, timers });
-    holderNow,
-      watch.look(); // it may have ended since the request's token was verified
-      return stop;
+    watch: (principal: Principal, onRevoked: () => void) =>
+      follow(principal, async () => !await isLive(principal), onRevoked),
+    /**
+     * For what goes on after its token has ended: calls `onOut` once when the person is disabled, gets a new passphrase,
+     * or is ended by the company's provider.
+     */
+    watchPerson(principal: Principal, onOut: () => void) {
+      const now = async () => (await users.lookUp(principal.subject))?.credentialHash ?? null;
+      let before: string | null | undefined; // `null`: a client that acts for itself, or the owner before set-up
+      return follow(principal, async () => (before ??= await now()) !== null && before !== await now(), onOut);
     },
     /** Moves whenever anything was stored, or the provider has to be asked: `isLive` needs asking again only then. */
     changeCount(): number | Promise<number> {

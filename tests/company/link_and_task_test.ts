@@ -78,6 +78,8 @@ async function startWithAda() {
       await answer.body?.cancel();
       return answer.status;
     },
+    /** What became of the request to the model. */
+    ofModel: () => ollama.requests.find(({ path }) => path === "/api/generate")?.outcome,
     putForward: (milliseconds: number) => call("put_forward", { milliseconds }),
     async [Symbol.asyncDispose]() {
       release();
@@ -100,7 +102,7 @@ for (const first of ["statusOfLink", "statusOfTask"] as const) {
   });
 }
 
-Deno.test("a logout at the provider ends a link and the way to a task at once", async () => {
+Deno.test("a logout at the provider ends a link, the way to a task and the task's work at once", async () => {
   await using ada = await startWithAda();
   const said = await fetch(`${ada.server.url}/oauth/backchannel-logout`, {
     method: "POST",
@@ -110,4 +112,5 @@ Deno.test("a logout at the provider ends a link and the way to a task at once", 
   assert.equal(said.status, 200);
   await until("the link is over", async () => await ada.statusOfLink() >= 400 ? true : null);
   assert.equal(await ada.statusOfTask(), 401);
+  await until("the model is asked for nothing any more", () => ada.ofModel() === "aborted");
 });
