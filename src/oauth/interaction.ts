@@ -159,8 +159,7 @@ export async function showSignIn(
 ): Promise<Response> {
   const { company, issuer, users, secrets, signInElsewhere } = options;
   if (signInElsewhere !== undefined) return await signInElsewhere(purpose, cookies ?? []);
-  const hasOwner = await users.hasOwner();
-  if (!hasOwner && company === undefined) return errorPage(issuer, "not_set_up");
+  if (company === undefined && !await users.hasOwner()) return errorPage(issuer, "not_set_up");
   const { signIn } = pathsOf(issuer);
   const { title, words, action, hidden, asked } = purpose.kind === "request"
     ? {
@@ -210,7 +209,9 @@ export async function showSignIn(
       <h1>${title}</h1>
       <p class="quiet">${words}</p>
       ${problem !== undefined && html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
-      ${isByCompany ? byCompany({ host, path, hasOwner }, form, problem !== undefined) : form}
+      ${isByCompany
+        ? byCompany({ host, path }, await users.takesPassphrases() ? form : null, problem !== undefined)
+        : form}
       ${problem !== undefined && html`<p class="hint">Forgotten it? The operator of this server can set a new one
         with the command <code>users reset NAME</code>.</p>`}
     `,
@@ -236,14 +237,14 @@ const signInWords: Readonly<Record<OwnPage | "console", { readonly title: string
 
 /** The way to the provider first, and the passphrase for those who have one. A link: a form could not leave this site. */
 function byCompany(
-  { host, path, hasOwner }: { readonly host: string; readonly path: string; readonly hasOwner: boolean },
-  form: Html,
+  { host, path }: { readonly host: string; readonly path: string },
+  form: Html | null,
   isTried: boolean,
 ): Html {
   return html`
     <p><a class="button" href="${path}" ${isTried ? null : html`autofocus`}>Sign in with your company account</a></p>
     <p class="hint">You are sent to <span class="mono">${host}</span>, and come back here.</p>
-    ${hasOwner && html`
+    ${form && html`
       <details ${isTried && html`open`}>
         <summary>Use a passphrase</summary>
         ${form}

@@ -213,6 +213,9 @@ export function companyUserId(issuer: string, subject: string): string {
 /** Looks up accounts. */
 export type UserDirectory = ReturnType<typeof createUserDirectory>;
 
+/** People who are looked at for one with a passphrase. */
+const maxLookedAt = 100;
+
 /** While the provider does not answer, what acts for people is looked at again this often. */
 const askAgainMs = 60_000;
 
@@ -309,6 +312,17 @@ export function createUserDirectory(storage: Storage, options: DirectoryOptions)
       const stored = await users.read(storage, id);
       if (stored === null || stored.value.passwordHash !== outdated) return;
       await storage.commit({ checks: [unchanged], puts: [users.put(id, { ...stored.value, passwordHash })] });
+    },
+    /** Whether anyone can sign in here with a passphrase. */
+    async takesPassphrases(): Promise<boolean> {
+      // before and after the people of the provider, who may be many and have none
+      const [before, after, owner] = await Promise.all([
+        users.list(storage, { limit: maxLookedAt }),
+        users.list(storage, { limit: maxLookedAt, after: users.key("company;") }),
+        users.read(storage, ownerId),
+      ]);
+      return [accountOf(ownerId, owner), ...[...before, ...after].map((stored) => accountOf(stored.value.id, stored))]
+        .some((each) => each !== null && each.passwordHash !== noPassphrase);
     },
     hasOwner: async (): Promise<boolean> =>
       ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,

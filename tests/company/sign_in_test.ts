@@ -411,11 +411,17 @@ Deno.test("company: a link belongs to who asked for it, and no account at the pr
 Deno.test("company: OWNER_PASSPHRASE=off turns the owner's passphrase off", async () => {
   await using place = await startPlace({ on: false });
   const browser = place.browser();
-  const page = await (await browser.get("/oauth/grants")).text();
-  const csrf = hiddenField(page, "csrf");
+  const page = async (): Promise<string> => await (await browser.get("/oauth/grants")).text();
+  assert.match(await page(), /Sign in with your company account/);
+  assert.doesNotMatch(await page(), /Use a passphrase/, "nobody has one that counts");
+  const csrf = hiddenField(await (await browser.get("/oauth/company/link")).text(), "csrf");
   const refused = await browser.post("/oauth/sign-in?next=grants", { csrf, username: "owner", passphrase });
   assert.equal(refused.status, 403);
   assert.equal(session(browser), undefined);
+  assert.ok((await addUser(place.harness.deps, { name: "zoe", passphrase })).ok);
+  assert.match(await page(), /Use a passphrase/);
+  const signedIn = await browser.post("/oauth/sign-in?next=grants", { csrf, username: "zoe", passphrase });
+  assert.equal(signedIn.status, 303);
 });
 
 Deno.test("company: a group less narrows tokens that are out and the console at once, a group more widens them", async () => {
@@ -529,12 +535,6 @@ Deno.test("company: what is dangerous asks for a new sign-in there, of the same 
   assert.equal(await isDisabled(), true);
 });
 
-Deno.test("company: someone who linked has no passphrase any more, and no invitation gives one back", async () => {
-  await using place = await startPlace({ allow: "sub:ada" });
-  const owner = await signInTo(place.harness);
-  const secret = await invitePerson(place.harness, owner, "ada");
-  place.provider.employ("ada");
-  place.provider.signIn("ada");
 Deno.test("company: an act that is carried through the sign-in is done after it", async () => {
   const { section, done } = stopSection();
   await using place = await startPlace({}, [section]);
@@ -554,6 +554,12 @@ Deno.test("company: an act that is carried through the sign-in is done after it"
   assert.match((await place.follow(browser, path)).text, /stopped 2/);
 });
 
+Deno.test("company: someone who linked has no passphrase any more, and no invitation gives one back", async () => {
+  await using place = await startPlace({ allow: "sub:ada" });
+  const owner = await signInTo(place.harness);
+  const secret = await invitePerson(place.harness, owner, "ada");
+  place.provider.employ("ada");
+  place.provider.signIn("ada");
   const ada = place.browser();
   assert.equal((await link(ada, { username: "ada", secret })).status, 303);
   assert.match((await place.follow(place.browser(), "/console")).text, /ada/);
