@@ -31,6 +31,8 @@ async function inUse(): Promise<{ harness: Harness; access: string; refreshToken
     const value = { instance, sealed: await sealedLink.seal(harness.secrets, subject, instance, link), linkedAt: 1 };
     await harness.storage.commit({ puts: [{ key: linkKey(subject), value }] });
   }
+  const sealed = await harness.secrets.seal("provider-refresh-token", "provider-refresh", "ada");
+  await harness.storage.commit({ puts: [{ key: ["provider_token", "ada"], value: { sealed } }] });
   return { harness, access: tokens.access_token, refreshToken: tokens.refresh_token, clientId: client.client_id };
 }
 
@@ -70,11 +72,13 @@ async function assertMoved(
     assert.deepEqual(await sealedLink.open(to, subject, instance, sealed ?? ""), link);
     assert.equal(await sealedLink.open(harness.secrets, subject, instance, sealed ?? ""), null);
   }
+  const { sealed } = (await harness.storage.get(["provider_token", "ada"]))?.value as { sealed: string };
+  assert.equal(await to.open("provider-refresh-token", sealed, "ada"), "provider-refresh");
   await assert.rejects(bindMasterKey(harness.storage, masterKeyMark(harness.secrets)), /another master key/);
   await bindMasterKey(harness.storage, masterKeyMark(to));
 }
 
-Deno.test("moveToMasterKey() seals signing keys and links anew; tokens that clients hold go on working", async () => {
+Deno.test("moveToMasterKey() seals signing keys, links and the provider's tokens anew; tokens that clients hold go on working", async () => {
   const place = await inUse();
   await using harness = place.harness;
   const to = createSecretBox(randomBytes(32));
@@ -85,7 +89,7 @@ Deno.test("moveToMasterKey() seals signing keys and links anew; tokens that clie
 });
 
 Deno.test("moveToMasterKey() may stop before any of its commits, or after one whose answer was lost, and be done again", async () => {
-  for (let commits = 0; commits <= 6; commits++) {
+  for (let commits = 0; commits <= 7; commits++) {
     for (const takesEffect of [false, true]) {
       const place = await inUse();
       await using harness = place.harness;
@@ -101,7 +105,7 @@ Deno.test("moveToMasterKey() may stop before any of its commits, or after one wh
         },
       };
       await moveToMasterKey({ ...harness.deps, storage: failing }, keys).then(
-        () => assert.equal(commits, 6),
+        () => assert.equal(commits, 7),
         (error) => assert.equal(error.message, "the power went"),
       );
       await moveToMasterKey(harness.deps, keys);

@@ -3,7 +3,7 @@ import { resealAuditChains } from "../audit/later.ts";
 import { loadPublicCertificate } from "../http/mod.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
-import { resealSigningKeys } from "../oauth/mod.ts";
+import { loadCompanyPeople, resealSigningKeys } from "../oauth/mod.ts";
 import { resealLinks } from "../servicenow/later.ts";
 import { boundMark, masterKeyMark, rebindMasterKey, type Storage } from "../storage/mod.ts";
 
@@ -23,5 +23,6 @@ export async function moveToMasterKey(
   await resealAuditChains(storage, keys);
   await (await loadPublicCertificate()).resealCertificates(storage, keys);
   await resealLinks(storage, keys);
+  await (await loadCompanyPeople()).resealProviderTokens(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
 }

@@ -9,7 +9,8 @@ import { boundedMap } from "../lib/bounded_map.ts";
 import { createPause, type Timers } from "../lib/time.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { hashSecret, randomId } from "../lib/secrets.ts";
+import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
+import type { Storage } from "../storage/mod.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { type CompanyPerson, readPerson, verifyIdToken } from "./company/identity.ts";
 import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
@@ -180,6 +181,20 @@ export async function rememberSignIn(
     ],
     deletes: sealed === null ? [providerTokens.key(userId)] : [],
   });
+}
+
+/** Seals what is kept of sign-ins under another master key. It can be interrupted and repeated. */
+export async function resealProviderTokens(
+  storage: Storage,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<void> {
+  for await (const stored of providerTokens.all(storage)) {
+    const [, userId = ""] = stored.key;
+    const opened = await from.open(sealPurpose, stored.value.sealed, userId);
+    if (opened === null) continue; // done already
+    const sealed = await to.seal(sealPurpose, opened, userId);
+    await storage.commit({ checks: [unchanged(stored)], puts: [providerTokens.put(userId, { sealed })] });
+  }
 }
 
 /** Whether the provider has to be asked about a person. */

@@ -40,5 +40,7 @@ export const loadSigningKeys = (): Promise<typeof import("./signing_keys.ts")> =
 export const loadOperatorToken = (): Promise<typeof import("./operator_token.ts")> => import("./operator_token.ts");
 /** Adds, disables and resets users. */
 export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> => import("./manage_users.ts");
+/** Seals the provider's refresh tokens anew. */
+export const loadCompanyPeople = (): Promise<typeof import("./company_people.ts")> => import("./company_people.ts");
 /** The company's identity provider, for its examination. */
 export const loadProvider = (): Promise<typeof import("./company/provider.ts")> => import("./company/provider.ts");
