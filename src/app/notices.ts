@@ -18,6 +18,7 @@ export async function openNotices(config: Config, parts: Parts) {
     ...parts,
     fetch,
     hasConsole: config.console.pages === "on",
+    showsContents: config.notices.contents === "on",
     nameOfClient: (id) => readClientName(parts.storage, id),
     upkeep: () => upkeepFacts(config, parts),
   });

@@ -32,6 +32,12 @@ export const noticeSettings = {
     parse: parseChoice(["json", "ntfy", "slack", "discord", "teams", "gotify"]),
     help: "format of these notices; by default the one that the host of NOTIFY_URL takes, otherwise json",
   }),
+  contents: required({
+    env: "NOTIFY_CONTENTS",
+    default: "off",
+    parse: parseChoice(["on", "off"]),
+    help: "whether a notice of a waiting call shows what the call would do: contents and arguments leave this machine",
+  }),
   secret: optional({
     env: "NOTIFY_SECRET",
     parse: parseText,

@@ -1,5 +1,6 @@
 /** Notices: to each service, once, bounded, retried, and with nothing in them that a sender's name could make of them. */
 import assert from "node:assert/strict";
+import { ask } from "../../src/console/approvals/gate.ts";
 import { noticeSettings } from "../../src/console/mod_settings.ts";
 import {
   type Notice,
@@ -45,10 +46,46 @@ for (const name of names) {
     }
   });
 
+  Deno.test(`${name}: what a call would do is sent where the owner asks, bounded, escaped, and without a link`, async () => {
+    await using service = startService(name);
+    const target: NoticeTarget = { url: service.url, format: name, secret: service.secret };
+    const place = startNotices({ target, showsContents: true });
+    const effect = `Edits a.md\n@@ -1 +1 @@\n-a\n+${hostile.join("\n")}\u200b\u{e0041}`;
+    for (const text of [effect, "*".repeat(3_000), "\u{e0041}".repeat(3_000)]) {
+      const judged = {
+        ...{ person: "ada", clientId: "c1", grantId: "g", tool: "file_edit" },
+        changes: true,
+        places: [],
+      };
+      const asked = {
+        input: { text },
+        judged,
+        rule: { id: "r", verdict: "ask" as const },
+        effect: text,
+        effectDigest: "d",
+      };
+      const quiet = { write() {}, flush() {} };
+      const held = await ask(asked, { storage: place.storage, clock: Date.now, log: quiet, nameOfClient: (id) => id });
+      assert.ok(typeof held !== "string");
+      await place.hold(held.call.id);
+      const shown = await until("it arrives", async () => {
+        await place.advance(5_000);
+        return service.shown.shift();
+      });
+      assert.match(shown.text, /^Claude Code wants to use file_edit\nFor ada\..*\n/);
+      assert.ok(
+        shown.text.length < 700 && shown.text.includes(text === effect ? "Edits a.md\n@@ -1 +1 @@\n-a\n+" : "…"),
+      );
+      assert.doesNotMatch(shown.text.replace(shown.click, ""), /[\u200b\u{e0041}]|https:\/\//u);
+      assert.deepEqual(shown.wrong ?? [], []);
+    }
+    place.notices.close();
+  });
+
   Deno.test(`${name}: the largest notice stays within the service's limits`, async () => {
     await using service = startService(name);
     const target: NoticeTarget = { url: service.url, format: name, secret: service.secret };
-    const sent = await sendNotice(notice("*".repeat(250), "😀".repeat(250)), target, { fetch, now: Date.now() });
+    const sent = await sendNotice(notice("*".repeat(250), "😀".repeat(300)), target, { fetch, now: Date.now() });
     assert.deepEqual(sent, { ok: true });
   });
 }
@@ -129,14 +166,22 @@ Deno.test("a redirect is not followed, a refusal not repeated, and a busy servic
 });
 
 /** The way from the log to a service that keeps what it is sent, in a time that the test moves. */
-function startNotices({ storage = createMemoryStorage(), upkeep = [] as Check[] } = {}) {
+function startNotices(
+  { storage = createMemoryStorage(), upkeep = [], target, showsContents = false }: {
+    readonly storage?: ReturnType<typeof createMemoryStorage>;
+    readonly upkeep?: readonly Check[];
+    /** A service to send to, instead of keeping what is sent. */
+    readonly target?: NoticeTarget;
+    readonly showsContents?: boolean;
+  } = {},
+) {
   const timers = virtualTimers();
   const sent: Record<string, string>[] = [];
   const answers: (() => Response)[] = [];
-  const clock = (): number => 1_000_000_000_000 + timers.elapsed();
+  const clock = (): number => target ? Date.now() : 1_000_000_000_000 + timers.elapsed();
   const quiet: Log = { write() {}, flush() {} };
-  const notices = openNotices({ url: "http://127.0.0.1:9/", format: "json" }, {
-    storage,
+  const notices = openNotices(target ?? { url: "http://127.0.0.1:9/", format: "json" }, {
+    ...{ storage, showsContents },
     clock,
     timers,
     log: quiet,
@@ -145,7 +190,7 @@ function startNotices({ storage = createMemoryStorage(), upkeep = [] as Check[] 
     nameOfClient: (id) =>
       Promise.resolve(id === "c1" ? "Claude Code" : id === "bad" ? "a\n\u202e\u{e0041}https://x.example" : null),
     upkeep: () => Promise.resolve(upkeep),
-    fetch: ((_url: string, { body }: { body: string }) => {
+    fetch: target ? fetch : ((_url: string, { body }: { body: string }) => {
       const answer = answers.shift()?.() ?? new Response();
       if (answer.ok) sent.push(JSON.parse(body));
       return Promise.resolve(answer);

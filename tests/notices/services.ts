@@ -59,8 +59,9 @@ export const services: Readonly<Record<"json" | "ntfy" | "slack" | "discord" | "
   discord(_request, body) {
     const { content, allowed_mentions: allowed } = JSON.parse(body);
     if (content === "" || content.length > 2_000) return { refused: 400 };
-    const [title = "", text = "", link = ""] = content.split("\n");
-    const shown = `${title.slice(2, -2)}\n${text}`;
+    const [title = "", ...lines] = content.split("\n");
+    const link = lines.pop() ?? "";
+    const shown = [title.slice(2, -2), ...lines].join("\n");
     const unescaped = shown.replace(/\\[^A-Za-z0-9\s]/g, "");
     const mentions = allowed.parse.length > 0 ? unescaped.match(/@(everyone|here)|<[@#][^>]*>/g) ?? [] : [];
     const marks = unescaped.match(/https?:\/\/\S+|[*_~`|<>[\]#]/g) ?? [];

@@ -2,15 +2,16 @@
 import { createHmac } from "../../lib/secrets.ts";
 import { fetchFaultWords } from "../../lib/system_fault.ts";
 
-/** What a person is told. It holds neither arguments nor contents of a call. */
+/** What a person is told. It holds neither arguments nor contents of a call, unless NOTIFY_CONTENTS is on. */
 export interface Notice {
   /** The same however often it is sent. */
   readonly id: string;
   readonly kind: NoticeKind;
   /** Milliseconds since the epoch. */
   readonly time: number;
-  /** One line each. */
+  /** One line. */
   readonly title: string;
+  /** One line, and what a call would do below it where the owner asks for that. */
   readonly text: string;
   /** The page that it is about, behind the sign-in. */
   readonly url: string;

@@ -11,7 +11,7 @@ import type { Check } from "../../lib/result.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import { type Clock, createPause, durationWords, type Timers } from "../../lib/time.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
-import { heldMs } from "../approvals/decisions.ts";
+import { type HeldCall, heldMs, readHeldCall } from "../approvals/decisions.ts";
 import { pageOf } from "../approvals/gate.ts";
 import { type Notice, type NoticeKind, type NoticeTarget, sendNotice, targetWords } from "./message.ts";
 
@@ -24,6 +24,8 @@ interface NoticeParts {
   /** SERVER_URL, and whether the console's pages are below it. */
   readonly serverUrl: string;
   readonly hasConsole: boolean;
+  /** NOTIFY_CONTENTS: a waiting call's notice shows what it would do. */
+  readonly showsContents: boolean;
   nameOfClient(clientId: string): Promise<string | null>;
   /** What is about to end: disks, certificates. */
   upkeep(): Promise<readonly Check[]>;
@@ -49,13 +51,16 @@ const maxRetryMs = 60_000;
 const lookMs = 600_000;
 const maxRecent = 1_000;
 const maxNameCharacters = 80;
-const maxTextCharacters = 500;
+/** With title and link, and each character escaped, within the 2,000 of Discord. */
+const maxTextCharacters = 600;
+const maxContentsCharacters = 400;
+const waitWords = durationWords(heldMs / 1_000);
 const hourMs = 3_600_000;
 const failureKeptMs = 7 * 24 * hourMs;
 
 /** Opens the way there. `hear` gives a log that is heard; `close` drops what waits. */
 export function openNotices(target: NoticeTarget, parts: NoticeParts) {
-  const { storage, clock, timers, log, fetch, serverUrl, hasConsole } = parts;
+  const { storage, clock, timers, log, fetch, serverUrl, hasConsole, showsContents } = parts;
   const waiting: { readonly told: Told; readonly at: number; readonly time: number }[] = [];
   /** Until when each is not told again, by `timers`. */
   const recent = boundedMap<string, number>(maxRecent);
@@ -130,10 +135,14 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     const nameOf = async (id: string) => await parts.nameOfClient(id).catch(() => null) ?? id;
     const name = typeof client === "string" ? shown(await nameOf(client)) : "A client";
     const person = shown(String(user ?? "someone"));
+    const wanted = kind === "held_call" && showsContents
+      ? await readHeldCall(storage, String(held)).catch(() => null)
+      : null;
+    const contents = wanted === null ? "" : `\n${contentsOf(wanted.call)}`;
     const words = {
       held_call: () => ({
         title: `${name} wants to use ${shown(String(tool))}`,
-        text: `For ${person}. It waits for approval until ${hourOf(time + heldMs)} (${durationWords(heldMs / 1_000)}).`,
+        text: `For ${person}. It waits for approval until ${hourOf(time + heldMs)} (${waitWords}).${contents}`,
         url: hasConsole ? pageOf(consoleUrl("/decisions"), String(held)) : serverUrl,
         about: { user: person, client: name, tool: String(tool), expires: new Date(time + heldMs).toISOString() },
       }),
@@ -226,8 +235,18 @@ function toldOf(level: LogLevel, event: string, fields: LogFields): Told | null 
 
 /** A name as its owner chose it, in one line. */
 function shown(name: string): string {
-  const line = showExactly(name.slice(0, 4 * maxNameCharacters).replaceAll(/\s+/g, " ")).replaceAll("://", ": //");
-  return (line.length > maxNameCharacters ? `${line.slice(0, maxNameCharacters - 1)}…` : line).toWellFormed();
+  return cut(showExactly(name.slice(0, 4 * maxNameCharacters).replaceAll(/\s+/g, " ")), maxNameCharacters);
+}
+
+/** What the call would do, as the page of the approval shows it: invisible characters are escaped there already. */
+function contentsOf({ effect, places }: HeldCall): string {
+  return cut(`${places.length === 0 ? "" : `About ${places.join(", ")}:\n`}${effect}`, maxContentsCharacters);
+}
+
+/** Within a bound, and without a link that a phone would follow. */
+function cut(text: string, maxCharacters: number): string {
+  const plain = text.slice(0, maxCharacters + 1).replaceAll("://", ": //");
+  return (plain.length > maxCharacters ? `${plain.slice(0, maxCharacters - 1)}…` : plain).toWellFormed();
 }
 
 function hourOf(time: number): string {
