@@ -7,10 +7,11 @@ const visitAt = (query: string) =>
     href: (_section, values) => String(new URLSearchParams(values)),
   }) as Parameters<typeof pageOf>[1];
 
-Deno.test("the pages of a list join to the whole of it", () => {
-  const all = ["a", "b", "c", "d", "e"];
+Deno.test("a page ends before what is too much, has one element at least, and its pages join to the whole list", () => {
+  const all = ["a50", "b50", "c500", "d10", "e10", "f10"];
   const options = {
-    ...{ section: "people", name: "after", words: "More", size: 2 },
+    ...{ section: "people", name: "after", words: "More", size: 2, maxWeight: 100 },
+    weigh: (element: string) => Number(element.slice(1)),
     cursorOf: (element: string) => element,
   };
   const pages: (readonly string[])[] = [];
@@ -19,5 +20,5 @@ Deno.test("the pages of a list join to the whole of it", () => {
     pages.push(shown);
     query = next === null ? null : /href="([^"]+)"/.exec(next.markup)?.[1] ?? assert.fail(next.markup);
   }
-  assert.deepEqual(pages, [["a", "b"], ["c", "d"], ["e"]]);
+  assert.deepEqual(pages, [["a50", "b50"], ["c500"], ["d10", "e10"], ["f10"]]);
 });

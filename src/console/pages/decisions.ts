@@ -9,6 +9,10 @@ import { actFields } from "./frame.ts";
 const extents: readonly Extent[] = ["once", "hour", "always"];
 /** The oldest come first: what is decided makes room for the next. */
 const callsShown = 10;
+/** Of a page: it is rendered anew while it is open, whatever agents made their calls of. */
+const maxCharacters = 200_000;
+/** The markup around a line of a difference. */
+const lineCharacters = 50;
 
 /** Calls that wait for the visitor, with what each would do in a line and as a difference. */
 export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart): Section {
@@ -18,6 +22,7 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     const others = waiting.filter((call) => call !== chosen);
     const { shown, next } = pageOf(others, visit, {
       ...{ section: "decisions", name: "after", words: "Asked after these", size: callsShown },
+      ...{ maxWeight: maxCharacters, weigh: charactersOf },
       cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
@@ -57,6 +62,10 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
       },
     },
   };
+}
+
+function charactersOf({ effect, arguments: given }: HeldCall): number {
+  return effect.length + lineCharacters * effect.split("\n").length + given.length;
 }
 
 function extentOf(form: URLSearchParams): Extent {

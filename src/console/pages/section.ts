@@ -276,12 +276,15 @@ export function personColumn({ visitor }: Visit): "Person" | null {
 export function pageOf<T>(
   all: readonly T[],
   { query, href }: Visit,
-  { section, name, words, size, cursorOf, falling = false }: {
+  { section, name, words, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
     readonly section: string;
     readonly name: string;
     /** Of the link to the next page. */
     readonly words: string;
     readonly size: number;
+    /** What the elements of a page weigh together, unless it has only one. */
+    readonly maxWeight?: number;
+    weigh?(element: T): number;
     cursorOf(element: T): string;
     /** The list begins with the greatest cursor. */
     readonly falling?: boolean;
@@ -290,7 +293,9 @@ export function pageOf<T>(
   const cursor = query.get(name);
   const isAfter = (each: T) => cursor === null || (falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
   const rest = all.filter(isAfter);
-  const shown = rest.slice(0, size);
+  let weight = 0;
+  const end = rest.findIndex((each, index) => index === size || ((weight += weigh(each)) > maxWeight && index > 0));
+  const shown = end < 0 ? rest : rest.slice(0, end);
   const last = shown.at(-1);
   if (last === undefined || rest.length === shown.length) return { shown, next: null };
   const person = query.get("person");
