@@ -66,10 +66,11 @@ const consoleScript = `
   document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
     const calls = Array.from(document.querySelectorAll("article[tabindex]"));
     const at = calls.findIndex((call) => call.contains(target));
-    if (at < 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio])")) return;
-    calls[at + { j: 1, k: -1 }[key]]?.focus();
+    if (calls.length === 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio]), select")) return;
+    const step = { j: 1, k: -1 }[key];
+    if (step !== undefined) calls[Math.min(Math.max(at + step, 0), calls.length - 1)].focus();
     const decision = { a: "approve", d: "deny" }[key];
-    if (decision !== undefined) calls[at].querySelector("button[value=" + decision + "]").click();
+    if (decision !== undefined && at >= 0) calls[at].querySelector("button[value=" + decision + "]").click();
   });
   document.addEventListener("focusout", () => setTimeout(() => {
     if (waiting.size === 0) return;
