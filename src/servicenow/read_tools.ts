@@ -17,6 +17,7 @@ import {
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
   answerLines,
+  answerWith,
   contentWarning,
   indented,
   joinOutcomes,
@@ -62,6 +63,13 @@ function listLines(records: readonly ShownRecord[]): readonly string[] {
       ...(details.length === 0 ? [] : [`  ${details.join(" | ")}`]),
     ];
   });
+}
+
+/** A record for the client's view. */
+function viewOf(records: readonly ShownRecord[]) {
+  const fieldsOf = ({ fields }: ShownRecord) =>
+    fields.map((field) => ({ ...field, value: cut(field.value, maxListedCharacters) }));
+  return () => ({ records: records.map((each) => ({ name: each.name, link: each.link, fields: fieldsOf(each) })) });
 }
 
 /** A line for each field. */
@@ -122,6 +130,7 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
     description: `Reads a record, or several by their numbers; ${contentWarning}.`,
+    hasView: true,
     ...reading,
     aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
@@ -142,12 +151,11 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       const max = isChosen ? maxChosenCharacters : undefined;
       const isOne = ids.length === 1;
       const outcomes = ids.map((each) =>
-        answerLines(
-          { servicenow, context },
-          getRecord,
-          { ...request, id: each },
-          (view) => viewLines(view, max, isOne),
-        )
+        answerWith({ servicenow, context }, {
+          job: getRecord,
+          request: { ...request, id: each },
+          show: (view) => ({ ...toTextOutcome(viewLines(view, max, isOne)), view: viewOf([view.record]) }),
+        })
       );
       return joinOutcomes(ids, await Promise.all(outcomes), contentWarning);
     },
@@ -197,6 +205,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "Finds records with the user's own rights: incident, problem, change_request, change_task, sc_request, " +
       "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
       "sys_user, sys_user_group…",
+    hasView: true,
     ...reading,
     aliases: otherNames({
       ...foundNames,
@@ -225,7 +234,11 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         cursor: given(input.cursor),
       };
       const isFirst = Number(search.cursor ?? "") === 0;
-      return await answerLines({ servicenow, context }, searchRecords, search, (page) => pageLines(page, isFirst));
+      return await answerWith({ servicenow, context }, {
+        job: searchRecords,
+        request: search,
+        show: (page) => ({ ...toTextOutcome(pageLines(page, isFirst)), view: viewOf(page.records) }),
+      });
     },
   });
 }

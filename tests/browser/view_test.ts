@@ -314,7 +314,7 @@ chromiumTest("view: an undo that a rule holds is made once it is approved; a pic
   assert.deepEqual(shown.foreign, []);
 });
 
-chromiumTest("view: the list of changes, and a record of ServiceNow, down to 320 px", async (browser) => {
+chromiumTest("view: the list of changes, and records of ServiceNow, down to 320 px", async (browser) => {
   await using place = await startServicenowServer();
   const token = await place.signIn("ada", "files:read files:write servicenow:read servicenow:write");
   await using host = await startAppsHost(place.server, token);
@@ -326,6 +326,9 @@ chromiumTest("view: the list of changes, and a record of ServiceNow, down to 320
   await state(shown, "Done");
   await view.getByRole("row", { name: /Urgency 2 - Medium 1 - High/ }).waitFor();
   await lookAt(shown, "record");
+  await shown.call("servicenow_search", { table: "incident" });
+  await view.getByRole("table").waitFor();
+  await lookAt(shown, "records");
   await shown.call("file_write", { filename: "a.txt", content: "a" });
   await state(shown, "Done");
   await shown.call("file_undo", {});
@@ -334,8 +337,8 @@ chromiumTest("view: the list of changes, and a record of ServiceNow, down to 320
   await view.getByRole("row", { name: /a\.txt/ }).getByRole("button", { name: "Undo" }).click();
   await state(shown, "Undone");
   await shown.page.setViewportSize({ width: 320, height: 800 });
-  await shown.call("servicenow_update", { id: "INC0010001", values: "urgency=low" });
+  await shown.call("servicenow_search", { table: "incident" });
   await view.getByRole("table").waitFor();
-  await lookAt(shown, "record_narrow");
+  await lookAt(shown, "records_narrow");
   assert.deepEqual(shown.foreign, []);
 });

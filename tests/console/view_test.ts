@@ -10,7 +10,8 @@ const viewUri = "ui://portcullis/view.html";
 const shown = [
   ...["file_delete", "file_edit", "file_move", "file_read", "file_undo", "file_write"],
   ...["servicenow_add_note", "servicenow_approve", "servicenow_attach", "servicenow_create"],
-  ...["servicenow_fetch_attachment", "servicenow_order", "servicenow_update"],
+  ...["servicenow_fetch_attachment", "servicenow_get_record", "servicenow_order", "servicenow_search"],
+  "servicenow_update",
 ];
 
 interface Answer {
@@ -115,7 +116,7 @@ for (const modern of [false, true]) {
       const [one, other] = [await call(plain, name, input), await call(chat, name, input)];
       assert.doesNotMatch(one.text, /portcullis\/view/);
       const { [`portcullis/view`]: view, ...meta } = other.result._meta ?? {};
-      assert.equal(view !== undefined, !["file_list", "servicenow_search"].includes(name), name);
+      assert.equal(view !== undefined, name !== "file_list", name);
       const { _meta: _, ...rest } = other.result;
       const { _meta: plainMeta, ...plainRest } = one.result;
       assert.deepEqual([rest, meta], [plainRest, plainMeta ?? {}]);
@@ -212,7 +213,7 @@ Deno.test("view: what a file held is shown to those alone who may read it", asyn
   assert.match(await replace(chat, "open.txt"), /-hidden/);
 });
 
-Deno.test("view: before and after of a ServiceNow record", async () => {
+Deno.test("view: before and after of a ServiceNow record, and found records", async () => {
   await using place = await startServicenowServer();
   const token = await place.signIn("ada", "servicenow:read servicenow:write");
   const chat = await clientOf(place.server, token, { capabilities: showsViews });
@@ -230,6 +231,11 @@ Deno.test("view: before and after of a ServiceNow record", async () => {
   }
   const several = { ...update, id: "INC0010001 INC0010002", values: "urgency=low" };
   assert.equal(viewOf(await call(chat, "servicenow_update", several)).data.records.length, 2);
+  const { records } = viewOf(await call(chat, "servicenow_search", { table: "incident" })).data;
+  assert.ok(records.some(({ name }: { name: string }) => name === "INC0010001"));
+  assert.ok(records.every(({ fields }: { fields: unknown[] }) => Array.isArray(fields)));
+  const got = viewOf(await call(chat, "servicenow_get_record", { id: "INC0010001" })).data.records;
+  assert.equal(got.length, 1);
 });
 
 Deno.test("view: what became of a held call is told to its own client alone", async () => {
