@@ -86,12 +86,17 @@ export async function toQuestion(
 const charactersOfLongTokens = 64;
 /** Scripts without blanks between words: few tokens are longer than this many of their characters. */
 const charactersOfDenseTokens = 4;
+/** Runs of letters, with other characters between, of which hardly any token has more. */
+const runsOfToken = 2;
 const dense = /[\u3040-\u9fff\uac00-\ud7af]/g;
 
 /** Tokens that a text has at least, whatever the model. */
 function leastTokens(text: string): number {
   let tokens = Math.floor((text.match(dense)?.length ?? 0) / charactersOfDenseTokens);
-  for (const [word] of text.matchAll(/\S+/g)) tokens += Math.ceil(word.length / charactersOfLongTokens);
+  for (const [word] of text.matchAll(/\S+/g)) {
+    const runs = word.match(/[\p{L}\p{M}\p{Cf}]+/gu)?.length ?? 0; // minified JSON and code have no blanks
+    tokens += Math.max(Math.ceil(word.length / charactersOfLongTokens), Math.ceil(runs / runsOfToken));
+  }
   return tokens;
 }
 

@@ -182,7 +182,7 @@ const refusals: readonly (readonly [words: RegExp, message: string])[] = [
     `{model} does not write text: use another model (${otherModel}).`,
   ],
   [
-    /image input is not supported|does not support (vision|image|multimodal)|not a multimodal model/i,
+    /image input is not supported|does not support (vision|image|multimodal)|not a multimodal model|required for image input|0 image\(s\)/i,
     `Image input is not supported by {model}: leave out image files, or use another model (${otherModel}).`,
   ],
 ];

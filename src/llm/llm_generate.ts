@@ -11,7 +11,7 @@ import {
   type ToolOutcome,
 } from "../mcp/mod.ts";
 import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace, type ToolFailure } from "./answer.ts";
-import { answerOutput, type Asking, askQuestion, toOutcome, toQuestion } from "./ask.ts";
+import { answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import { answerEach } from "./each_file.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { AnswerFormat, HostReport } from "./port.ts";
@@ -68,7 +68,15 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
   });
 }
 
+const noKeepAlive = "[options.keep_alive has no effect: this model server decides how long a model stays in memory.]";
+
 async function generate(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
+  const outcome = await answer(options, input, context);
+  const isIgnored = input.options?.keep_alive !== undefined && !options.model.host.isOllama;
+  return isIgnored && outcome.ok ? { ...outcome, content: [...outcome.content, textBlock(noKeepAlive)] } : outcome;
+}
+
+async function answer(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
   const { model: local, clock, workspace, pace = defaultProgressPace } = options;
   const { json_schema: schema, max_tokens: maxTokens, prompt, system, messages, files, each } = input;
   const problem = schemaProblem(schema);
@@ -184,7 +192,15 @@ function nameIn(names: readonly string[], name: string): string | undefined {
     names.find((each) => isSameModel(each, name));
 }
 
-const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "timeout_ms"] as const;
+const unitSeconds: ReadonlyMap<string, number> = new Map([["s", 1], ["m", 60], ["h", 3_600]]);
+
+/** `10m`, as Ollama writes it, in seconds; anything else as it is. */
+function durationSeconds(value: unknown): unknown {
+  const [, count, unit = ""] = /^(\d{1,6})([smh])$/.exec(String(value)) ?? [];
+  return count === undefined ? value : Number(count) * (unitSeconds.get(unit) ?? 1);
+}
+
+const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
 const samplingOptions = z.lazy(() =>
   z.strictObject(
     {
@@ -194,6 +210,7 @@ const samplingOptions = z.lazy(() =>
       top_k: z.int().min(1).max(1000).optional(),
       stop: z.array(z.string().min(1).max(200)).max(8).optional(),
       think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
+      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().describe("Seconds"),
       timeout_ms: z.int().min(1).optional(),
     } satisfies Record<typeof optionNames[number], z.ZodType>,
   )
@@ -242,7 +259,7 @@ const generateAliases: Readonly<Record<string, Meaning>> = {
     model: "model_name",
     max_tokens: "num_predict max_output_tokens max_new_tokens max_completion_tokens",
   }),
-  ...{ stream: saysNothing, keep_alive: saysNothing },
+  stream: saysNothing,
   ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
 };
 
@@ -259,10 +276,10 @@ type GenerateInput = z.output<ReturnType<typeof generateInput>>;
 
 /** Options and format in the port's terms. */
 function toModelOptions({ max_tokens: maxTokens, json_schema: schema, options = {} }: GenerateInput) {
-  const { temperature, seed, top_p: topP, top_k: topK, stop, think } = options;
+  const { temperature, seed, top_p: topP, top_k: topK, stop, think, keep_alive: keepAliveSeconds } = options;
   const format: AnswerFormat | undefined = schema && Object.keys(schema).length === 0 ? "json" : schema;
   return {
     options: { maxTokens, ...present({ temperature, seed, topP, topK, stop }) },
-    ...present({ format, think }),
+    ...present({ format, think, keepAliveSeconds }),
   };
 }

@@ -41,7 +41,7 @@ function toContent({ model, messages }: ModelRequest) {
 }
 
 /** By default Ollama drops half of a prompt that is too long, and the start of a context that fills up, and says nothing. */
-function commonFields({ options, format, think, contextTokens }: ModelRequest) {
+function commonFields({ options, format, think, keepAliveSeconds, contextTokens }: ModelRequest) {
   const { maxTokens, topP, topK, ...others } = options;
   return {
     stream: true,
@@ -49,6 +49,7 @@ function commonFields({ options, format, think, contextTokens }: ModelRequest) {
     shift: false,
     format,
     think,
+    keep_alive: keepAliveSeconds,
     options: { num_predict: maxTokens, top_p: topP, top_k: topK, num_ctx: contextTokens, ...others },
   };
 }

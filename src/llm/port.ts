@@ -32,6 +32,8 @@ export interface ModelRequest {
   readonly format?: AnswerFormat;
   /** Whether the model thinks before it answers, or how hard. */
   readonly think?: boolean | "low" | "medium" | "high" | "max";
+  /** How long the model stays in memory after the answer; only Ollama's own API can be asked for that. */
+  readonly keepAliveSeconds?: number;
   /** Tokens that prompt and answer may have together, where the operator sets it; else the engine decides. */
   readonly contextTokens?: number;
 }

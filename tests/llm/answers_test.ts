@@ -113,7 +113,9 @@ Deno.test("what a prompt must have is counted in any script, and one long word i
     /has at least \d+ tokens/,
   );
   assert.match(messageOf(await callTool(own.tool, { prompt: "a b ".repeat(600) })), /has at least 1200 tokens/);
-  assert.ok((await callTool(own.tool, { prompt: "x".repeat(60_000) })).ok);
+  for (const word of ["x".repeat(60_000), "हिन्दी".repeat(900), `${"don't ".repeat(900)}`]) {
+    assert.ok((await callTool(own.tool, { prompt: word })).ok, word.slice(0, 9));
+  }
 });
 
 Deno.test("where only the engine knows the context, its refusal names lines of the caller's file that fit", () =>
@@ -138,6 +140,12 @@ Deno.test("a prompt that the engine cut in silence is told in the answer", () =>
       JSON.stringify(cut.content),
       /The model read 300 tokens of a prompt that has at least \d+: the engine cut the rest/,
     );
+    Deno.writeTextFileSync(
+      `${root}/min.json`,
+      JSON.stringify(Array.from({ length: 900 }, (_, id) => ({ id, ok: true }))),
+    );
+    const minified = structured(await callTool(old.tool, { prompt: "Count.", files: ["min.json"] }, reader()));
+    assert.equal((minified["problem"] as { code: string }).code, "prompt_cut", "a text without blanks");
     const whole = structured(await callTool(old.tool, { prompt: "word ".repeat(400) }));
     assert.equal(whole["problem"], undefined, "a prompt that fits is not told to be cut");
   }));
@@ -240,4 +248,11 @@ Deno.test("a model that is loaded, or swapped in, is waited for as long as the c
     const late = await callTool(it.tool, { prompt: "hi", timeout_ms: 150 });
     assert.match(messageOf(late), /still (be )?loading the model[;:] try again/);
   }
+});
+
+Deno.test("what an engine has no word for is said in the answer", async () => {
+  await using it = engineTool("vLLM", [{ name: "m" }]);
+  const outcome = await callTool(it.tool, { prompt: "hi", keep_alive: 60 });
+  assert.match(JSON.stringify(outcome), /options\.keep_alive has no effect/);
+  assert.doesNotMatch(JSON.stringify(await callTool(it.tool, { prompt: "hi" })), /no effect/);
 });

@@ -35,6 +35,7 @@ Deno.test("fromStatus() says what to do about an image for a model without visio
       "Multimodal data provided, but model does not support multimodal requests.",
       "image input is not supported by this model",
       "this model does not support images",
+      "Failed to create new sequence: this model is missing data required for image input",
     ]
   ) {
     const { message } = fromStatus(500, JSON.stringify({ error }), {

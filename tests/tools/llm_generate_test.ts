@@ -90,6 +90,9 @@ Deno.test("llm_generate refuses input outside its bounds before anything is sent
       { prompt: "x", messages: Array.from({ length: 101 }, () => ({ role: "user", content: "x" })) },
       { prompt: "x", messages: [{ role: "root", content: "x" }] },
       { prompt: "x", messages: [{ role: "user", content: "x", name: "y" }] },
+      { prompt: "x", keep_alive: -1 },
+      { prompt: "x", keep_alive: "forever" },
+      { prompt: "x", keep_alive: "999h" },
     ]
   ) assert.ok(!parseInput(it.tool, input).ok, JSON.stringify(input));
   assert.equal(ollama.requests.length, 0);
@@ -98,9 +101,9 @@ Deno.test("llm_generate refuses input outside its bounds before anything is sent
 Deno.test("llm_generate takes its options in one object, and by the names that they had beside it", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama", capabilities: ["completion", "thinking"] }] });
   using it = toolFor(ollama);
-  const options = { temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"], think: "low" };
+  const options = { temperature: 0, seed: 7, top_p: 0.5, top_k: 10, stop: ["END"], think: "low", keep_alive: 60 };
   const { temperature, seed, ...others } = options;
-  for (const input of [{ options }, options, { temperature, seed, options: others }]) {
+  for (const input of [{ options }, options, { temperature, seed, options: { ...others, keep_alive: "1m" } }]) {
     await call(it.tool, { prompt: "x", max_tokens: 5, ...input });
   }
   for (const { json } of ollama.requests) {
@@ -112,7 +115,7 @@ Deno.test("llm_generate takes its options in one object, and by the names that t
       top_k: 10,
       stop: ["END"],
     });
-    assert.equal(json?.["think"], "low");
+    assert.deepEqual([json?.["think"], json?.["keep_alive"]], ["low", 60]);
   }
   assert.equal(ollama.requests.length, 3);
 });
