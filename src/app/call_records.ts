@@ -51,6 +51,7 @@ export async function openCallRecords(
     isDirect: serverUrl !== undefined && basePathOf(serverUrl) === "" && isLoopbackHost(new URL(serverUrl).hostname) &&
       config.http.trustedProxies === undefined,
     isClockSteady: () => parts.steadyNow() !== null,
+    elapsed: () => parts.timers.elapsed(),
   });
   const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });
   const recordRequest: TakeAudit = (entry, params) => {

@@ -135,6 +135,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
       outsiders: parts.attempts,
+      elapsed: () => parts.timers.elapsed(),
     }),
     mcpPage: home,
     routes: [

@@ -22,6 +22,7 @@ import {
   type EventStreamOptions,
   eventStreamOptions,
   methodNotAllowed,
+  type OnStreamEnd,
   refuse,
   refuseBody,
   refuseLoad,
@@ -57,8 +58,10 @@ interface Outsiders {
   noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
   /** With a good token, and refused as a whole. */
   noteRefused(principal: Principal, request: Request, status: number): void;
-  /** A session's stream was opened. */
-  noteStream(principal: Principal): void;
+  /** A session's stream was opened; returns what to call at its end. */
+  noteStream(principal: Principal): OnStreamEnd;
+  /** A slow answer ended: whether its caller was there to the last. */
+  noteAnswer(principal: Principal, isWhole: boolean): void;
 }
 
 export interface McpEndpointOptions extends PublicHandshakeOptions {
@@ -77,8 +80,10 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly log: Log;
   /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
-  /** Observes requests that never become a call, and streams that are opened. */
+  /** Observes requests that never become a call, and the ends of streams and slow answers. */
   readonly outsiders?: Outsiders;
+  /** By which answers are slow, in milliseconds. */
+  readonly elapsed?: () => number;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes?: number;
@@ -99,7 +104,7 @@ export const defaultMaxPublicBodyBytes = 65_536;
 
 /** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
 export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
-  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders } = options;
+  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders, elapsed = () => 0 } = options;
   const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
   const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
   const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
@@ -131,8 +136,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     if (request.method === "DELETE") return toResponse(request, await mcp.endSession(exchange));
     if (request.method !== "GET") return methodNotAllowed("POST, GET, DELETE");
     const answer = await mcp.openStream(exchange);
-    if (answer.kind === "stream") outsiders?.noteStream(exchange.principal);
-    return toResponse(request, answer);
+    return toResponse(
+      request,
+      answer,
+      answer.kind === "stream" ? outsiders?.noteStream(exchange.principal) : undefined,
+    );
   };
 
   const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
@@ -149,7 +157,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
 
-    const encode = (answer: McpAnswer): Response => {
+    const encode = (answer: McpAnswer, startedAt: number | null): Response => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
@@ -159,13 +167,18 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
         outsiders?.noteRefused(principal, request, 400);
       }
       if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
-      return toResponse(request, answer);
+      else if (startedAt !== null && elapsed() - startedAt > slowAnswerMs) {
+        outsiders?.noteAnswer(principal, !exchange.disconnected.aborted);
+      }
+      return toResponse(request, answer, (isWhole) => outsiders?.noteAnswer(principal, isWhole));
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
       const body = parseJson(read.value);
       if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
-      return whenReady(mcp.handle(body, exchange), encode);
+      const handled = mcp.handle(body, exchange);
+      const startedAt = handled instanceof Promise ? elapsed() : null;
+      return whenReady(handled, (answer) => encode(answer, startedAt));
     };
     let response: Response | Promise<Response> | undefined;
     try {
@@ -238,6 +251,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
 
 /** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
 const smallBodyBytes = 4_096;
+/** Answers after so long may be too late for their caller. */
+const slowAnswerMs = 1_000;
 /** Answers up to this size lie in the buffers of the connection. */
 const smallAnswerCharacters = 65_536;
 

@@ -19,18 +19,38 @@ const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
 
+/** Called once, when a stream ends: whether its last message was sent, or its caller left before. */
+export type OnStreamEnd = (isWhole: boolean) => void;
+
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
-function toStreamResponse(reader: FrameReader, { keepAliveMs, retryMs }: EventStreamOptions): Response {
+function toStreamResponse(
+  reader: FrameReader,
+  { keepAliveMs, retryMs }: EventStreamOptions,
+  onEnd: OnStreamEnd,
+): Response {
+  let isOver = false;
+  const end = (isWhole: boolean): void => {
+    if (!isOver) onEnd(isWhole);
+    isOver = true;
+  };
   const rest = reader.rest();
   const headers = eventStreamHeaders;
-  if (rest !== null) return new Response(rest.map((frame) => toEvent(frame, retryMs)).join(""), { headers });
+  if (rest !== null) {
+    end(true);
+    return new Response(rest.map((frame) => toEvent(frame, retryMs)).join(""), { headers });
+  }
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const frame = await reader.next(keepAliveMs);
-      if (frame === null) controller.close();
-      else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, retryMs)));
+      if (frame === null) {
+        end(true);
+        controller.close();
+      } else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, retryMs)));
     },
-    cancel: () => reader.cancel(),
+    cancel() {
+      end(false);
+      reader.cancel();
+    },
   }, { highWaterMark: 0 });
   return new Response(body, { headers });
 }
@@ -85,8 +105,8 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 /** Encodes answers of the protocol layer, in the kind that their caller reads. */
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
-): (request: Request, answer: McpAnswer) => Response {
-  return (request, answer) => {
+): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd) => Response {
+  return (request, answer, onStreamEnd = () => {}) => {
     switch (answer.kind) {
       case "json":
         if (answer.sessionId !== undefined) {
@@ -101,7 +121,7 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toStreamResponse(answer.reader, eventStreams);
+        return toStreamResponse(answer.reader, eventStreams, onStreamEnd);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

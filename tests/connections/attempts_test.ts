@@ -65,7 +65,7 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
       [3 * minute, { ...gotToken, outcome: "refused", reason: "expired_code" }],
     ],
     minute,
-    "code_unknown",
+    "code_late",
   ],
   [
     "the access expired and was not renewed",
@@ -128,7 +128,7 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
       [26 * second, { ...gotToken, outcome: "refused", reason: "expired_client_secret" }],
     ],
     minute,
-    "client_secret",
+    "client_secret_expired",
   ],
   [
     "the client's document cannot be fetched",
@@ -282,7 +282,7 @@ Deno.test("each token of the command line has an attempt of its own", async () =
     [30, { kind: "call", outcome: "refused", reason: "rate_limited", ...ofToken("c") }],
   );
   const causes = (await attemptsOf(steps)).map((attempt) => diagnose(attempt, attempt.lastAt + minute).causes[0]?.id);
-  assert.deepEqual(causes, ["wrong_content_type", "rate_limited"]);
+  assert.deepEqual(causes, ["wrong_content_type", "calls_limited"]);
 });
 
 Deno.test("what expired while the clock stood is no fault of the clock, and what it jumped over is", async () => {
@@ -344,6 +344,7 @@ Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_UR
       isDiskFull: () => Promise.resolve(false),
       isDirect: false,
       isClockSteady: () => true,
+      elapsed: () => 0,
       issuer,
     });
     const request = new Request(`https://host.example${asked}`, {

@@ -633,6 +633,20 @@ export const clientFaults: readonly Fault[] = [
     run: (client) => client.send("/messages?sessionId=1", { method: "POST", body: "{}" }),
   },
   {
+    name: "streams-left",
+    cause: "streams_given_up",
+    async run(client) {
+      await client.connect();
+      const session = (await client.post("initialize")).headers.get("mcp-session-id") ?? "";
+      for (let times = 0; times < 2; times += 1) {
+        const stream = await client.send("/mcp", eventStream(client, { "mcp-session-id": session }));
+        assert.equal(stream.status, 200);
+        await stream.body?.cancel();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+  },
+  {
     name: "stream-refused-and-well",
     cause: "went_well",
     isNoFault: true,
@@ -644,7 +658,7 @@ export const clientFaults: readonly Fault[] = [
   },
   {
     name: "document-at-a-private-address",
-    cause: "client_document_unreachable",
+    cause: "client_document_private",
     step: /forbidden url/,
     async run(client) {
       await client.discover();

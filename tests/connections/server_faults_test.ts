@@ -81,7 +81,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: "registration asks for a token",
-    cause: "registration_off",
+    cause: "registration_token",
     env: {
       REGISTRATION: "token",
       DCR_AUTH_TOKEN: crypto.randomUUID() + crypto.randomUUID(),

@@ -114,6 +114,7 @@ function startRecorder() {
     isDiskFull: () => Promise.resolve(false),
     isDirect: false,
     isClockSteady: () => true,
+    elapsed: () => 0,
   });
   return { steps, recorder };
 }

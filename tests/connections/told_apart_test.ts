@@ -160,3 +160,34 @@ Deno.test("connections: an id that is a document's address, where documents are 
   assert.deepEqual(lines.map(causesOf), [["client_documents_off"]], JSON.stringify(lines));
   assert.match(textOf(lines[0]), /CLIENT_METADATA_DOCUMENTS=on/);
 });
+
+Deno.test("connections: answers that were cut off several times are a fault, and one that was read is none", async () => {
+  await using silent = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async ({ signal }) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    return new Response();
+  });
+  const env = { OLLAMA_HOST: `http://127.0.0.1:${silent.addr.port}` };
+  const callSlowly = (times: number) => async (place: ServerPlace, url: string): Promise<void> => {
+    const { stdout } = await runCommand(["token", "create", "--scope", "llm:generate", "--data-dir", place.dataDir]);
+    const client = createConnectingClient(url, { name: "hasty", address: "203.0.113.1" });
+    client.token = stdout.trim();
+    assert.equal((await client.post("initialize")).status, 200);
+    assert.equal((await client.post("tools/list")).status, 200);
+    for (let time = 0; time < times; time += 1) {
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: slowCall };
+      const headers = {
+        authorization: `Bearer ${client.token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      };
+      const hangUp = AbortSignal.timeout(700);
+      const cut = client.send("/mcp", { method: "POST", headers, body: JSON.stringify(body), signal: hangUp });
+      await assert.rejects(cut.then((response) => response.text()), { name: "TimeoutError" });
+    }
+  };
+  const [cut] = await attemptsAfter(callSlowly(3), env);
+  assert.deepEqual(causesOf(cut), ["answers_cut"], JSON.stringify(cut));
+  assert.match(textOf(cut), /ended without their answer.*time limit/);
+});
+
+const slowCall = { name: "llm_generate", arguments: { prompt: "Say hello" } };

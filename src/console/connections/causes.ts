@@ -52,7 +52,7 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   refresh_was_replayed: had("refresh", "refused", "reused_refresh_token"),
   registration_is_closed: cameBy("registration_closed"),
   token_was_issued: ({ steps }) => steps.some(({ kind, outcome }) => kind === "token" && outcome === "ok"),
-  tool_was_called: had("call", "ok", "tools/call"),
+  tool_was_called: had("call", "ok", "tools/call", "answered"),
   tools_were_listed: had("call", "ok", "tools/list"),
 };
 
@@ -91,11 +91,13 @@ refresh_replayed: token refresh refused_token; refused reused_refresh_token revo
 The client used an old refresh token again, so its access was revoked: a copy of it may have been stolen.
 Connect again. Do not run two copies of a client with the same stored tokens.
 
-code_unknown: token refresh; refused expired_code unknown_code code_of_another_client missing_code
-  refresh_token_of_another_client
-The client brought a code that is not its own, was never issued or came too late, or the refresh token of another
-  client: that of its earlier registration.
-Connect again without a pause. If it stays, remove the connection in the client, with its stored data, and add it again.
+code_late: token; refused expired_code
+The client brought its code too late.
+Connect again without a pause. If the code is pasted by hand, paste it within a minute.
+
+code_unknown: token; refused unknown_code code_of_another_client missing_code
+The client brought a code that is not its own, or that was never issued or was removed long ago.
+Connect again. If it stays, remove the connection in the client and add it again.
 
 pkce_wrong: token; refused wrong_code_verifier missing_code_verifier
 The client's PKCE verifier does not fit: it is missing, or belongs to another attempt of the same client.
@@ -109,19 +111,27 @@ client_assertion: token refresh; refused invalid_client_assertion replayed_clien
 The client's signed proof of itself is not valid: its clock is wrong, or its key has changed or expired.
 Set the clocks of both machines (NTP), and check the keys that the client has published.
 
-client_secret: token refresh; refused client_id_mismatch expired_client_secret wrong_client_secret
-  wrong_authentication_method malformed_basic_credentials several_authentication_methods
-The client did not prove itself as it was registered: its secret is wrong or has expired, or it sent it in another way.
-Enter the client's secret again. If it has expired, make a new client with \`portcullis clients create\`.
+client_secret_expired: token refresh; refused expired_client_secret
+The client's secret has expired.
+Make a new client with \`portcullis clients create\` and enter its id and secret.
+
+client_secret: token refresh; refused client_id_mismatch wrong_client_secret wrong_authentication_method
+  malformed_basic_credentials several_authentication_methods
+The client did not prove itself as it was registered: its secret is wrong, or it sent it in another way.
+Enter the client's secret again, or remove the connection in the client and add it again.
 
 unknown_scope: token refresh; refused scope_exceeds_client scope_exceeds_grant
 The client asked for a scope that is unknown here, or for more than it was allowed.
 Remove the scope from the client's configuration, or connect again and tick it on the page.
 
-account_disabled: sign_in token refresh refused_token; refused disabled_user user_not_active
-The person's account is disabled, was reset since the person allowed access, or is not confirmed any more by the
-  company's identity provider.
-Enable the account on the People page or with \`portcullis users enable\` if it is disabled, then connect again.
+account_disabled: sign_in refused_token; refused disabled_user
+The person's account is disabled on this server.
+Enable it on the People page or with \`portcullis users enable\`, then connect again.
+
+user_not_active: token refresh; refused user_not_active
+The person's account was disabled, or its passphrase changed, since the person allowed access; or the company's
+  identity provider does not confirm the person any more.
+Enable the account on the People page if it is disabled, then connect again.
 
 provider_ended: refused_token; refused ended_by_provider
 The company's identity provider ended the person's access: it refused them, they signed out there, or lost the group.
@@ -141,14 +151,21 @@ assertion_of_stranger: token; refused person_not_admitted
 The company's identity provider vouches for a person who may not use this server, or does not say the person's groups.
 Check OIDC_ALLOW, and have the provider put groups into the assertion; or let the person sign in here once.
 
+refresh_of_another_client: token refresh; refused refresh_token_of_another_client
+The client registered again but still uses the refresh token of its earlier registration.
+Remove the connection in the client, with its stored data, and add it again.
+
 refresh_expired: token refresh; refused expired_refresh_token unknown_refresh_token
 The client's access has ended: it was not used for a long time, or someone ended it.
 Connect again from the client.
 
+token_refused: token refresh; refused unsupported_grant_type grant_type_not_registered
+The client's request for a token was refused: it asked in a way (grant type) that is not open to it.
+Update the client, or choose Authorization Code in it.
+
 token_refused: token refresh; refused *
-The client's request for a token was refused: it lacks a parameter, has one twice, or asks in a way (grant type) that
-  is not open to it; the last step says which.
-Update the client, choose Authorization Code in it, or remove the connection in it and add it again.
+The client's request for a token was refused: it lacks a parameter or has one twice; the last step says which.
+Update the client, or remove the connection in it and add it again.
 
 path_not_passed: token
 The client got its token and sent nothing more: [a proxy, firewall or CDN blocks /mcp, or the client stopped]{it waits
@@ -169,10 +186,14 @@ wrong_audience: refused_token; refused wrong_audience wrong_issuer
 The token is for another server or another address: SERVER_URL has changed, or the client mixed up servers.
 Remove the connection in the client and add it again. Keep SERVER_URL the same.
 
-token_of_other_server: refused_token; refused token_of_other_server token_of_other_kind
+token_of_other_server: refused_token; refused token_of_other_server
 key_unknown: refused_token; refused unknown_signing_key; if issuer_is_named
-The token is none of this server's: it was issued by another server, or is the key of an API or a placeholder.
-Remove it from the client's configuration so that it signs in here, or use a token of \`portcullis token create\`.
+The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.
+Remove that token from the client's configuration so that it signs in here, or use \`portcullis token create\`.
+
+token_of_other_server: refused_token; refused token_of_other_kind
+The token is none of this server's: it is another server's, the key of an API, or a placeholder.
+Remove it from the client's configuration so that it signs in, or use a token of \`portcullis token create\`.
 
 key_unknown: refused_token; refused unknown_signing_key bad_signature
 The token was signed with a key that this server does not have: keys were rotated, or the data is another's.
@@ -200,13 +221,23 @@ scope_missing: call; refused status_403 insufficient_scope
 The client may not do what it tried: its person did not tick that scope.
 Connect again from the client and tick the scope, or use a token with it.
 
-wrong_content_type: call; refused status_415 encoded_body
-The client's request does not have the Content-Type application/json, or the client compresses its requests
-  (Content-Encoding)[, or a proxy changes these headers].
-Update the client[, or let the proxy pass Content-Type and Content-Encoding unchanged].
+wrong_content_type: call; refused status_415
+The client's request does not have the Content-Type application/json[, or a proxy removes it].
+Update the client[, or let the proxy pass Content-Type unchanged].
 
-answers_cut: call; refused cancelled
-Calls ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped it.
+body_encoded: call; refused encoded_body
+The client[, or a proxy,] compresses its requests (Content-Encoding), which the server does not read.
+Switch that off in the client[ or the proxy], or update the client.
+
+streams_given_up: stream; refused given_up
+The client opened its stream several times and left it each time, without a call: it cannot use it[, or a proxy holds
+  back or cuts off event streams].
+[Switch off buffering of text/event-stream in the proxy, and raise its time limit for /mcp. Then restart]{Restart} the
+  client.
+
+answers_cut: call; refused answers_cut cancelled
+Calls that took long ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped
+  it.
 Raise the time limit for tools in the client (Claude Code: MCP_TOOL_TIMEOUT)[ and for /mcp in the proxy], or let the
   agent ask for less at once.
 
@@ -222,11 +253,17 @@ call_awaits_approval: call; refused approval_pending denied_by_rule denied_by_pe
 The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.
 The Approvals page of the console has what waits, the Rules page what is refused.
 
-body_refused: call; refused status_400 status_408 status_413
-The server could not read the client's request: it is no MCP message, of an unknown version, too large, or did not
-  arrive whole in time[, or a proxy holds it back].
-Update the client, and upload large files by a link.[ Behind a proxy, let it pass bodies and the Mcp- headers as they
-  come.]
+body_refused: call; refused status_400
+The server could not read the client's request: it is no MCP message, or of an unknown version.
+Update the client.[ Behind a proxy, let it pass bodies and the Mcp- headers unchanged.]
+
+body_too_large: call; refused status_413
+The client's request is too large for the server to read.
+Let the agent send less at once, or upload large files by a link.
+
+body_slow: call; refused status_408
+The client's request did not arrive whole in time: its connection is slow[, or a proxy holds it back].
+Try again over a better connection.[ Let the proxy pass bodies as they come.]
 
 wrong_method: call; refused wrong_method
 The client calls /mcp by another HTTP method than POST, by which calls are sent.
@@ -254,10 +291,14 @@ connected: call stream; no fault
 The client is connected and has not read the list of tools yet.
 Ask the agent for something. If it sees no tools, restart the client.
 
-unknown_host: stray; refused unknown_host malformed_address
-The client called the server by a name that the server does not know, or by two names at once.
-Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.[ Let the proxy pass Host as the
-  client sent it.]
+unknown_host: stray; refused unknown_host
+The client called the server by a name that the server does not know.
+Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.
+
+malformed_address: stray; refused malformed_address
+The Host header and the request's target do not name one address: the client sends them so[, or a proxy rewrites one
+  of them].
+Update the client.[ Let the proxy pass Host as the client sent it.]
 
 unknown_origin: stray; refused unknown_origin
 A web page of another origin called the server, which refuses that[, or a proxy sets the Origin header].
@@ -268,15 +309,21 @@ The disk of the server's database is full.
 Free some space: the server then continues.
 
 database_lost: any; refused status_503 unavailable
-server_fault: any; refused status_500 internal_error
-The server failed: it could not use its database at that moment, or this is a bug.
-Run \`portcullis doctor\`: it says whether the database can be reached, the disk is full, or a file is damaged. If it
-  finds nothing, look for request_failed in the log.
+The server could not use its database at that moment.
+Run \`portcullis doctor\`: it says whether the database can be reached, the disk is full, or a file is damaged.
 
-rate_limited: any; refused status_429 rate_limited too_many_unused_clients too_many_held_clients
+server_fault: any; refused status_500 internal_error
+The server failed: its disk may be full, or this is a bug.
+Run \`portcullis doctor\`, and look for request_failed in the log.
+
+calls_limited: call stream; refused status_429 rate_limited
+The client sends more calls than MCP_RATE_LIMIT allows in a minute, and was told to wait.
+Wait a minute. If the agent needs more calls, raise MCP_RATE_LIMIT.
+
+rate_limited: any; refused status_429 rate_limited
 The client, or others at its address, sent too many requests, and was told to wait.
-Wait a minute; ten, if clients register again and again. For more calls, raise MCP_RATE_LIMIT.[ If all clients come
-  from one address, set TRUST_PROXY to your proxy's address, so that each has its own limit.]
+Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address, so that each has its
+  own limit.]
 
 token_in_url: reached; refused token_in_url
 The client sent a token or a key in the address, where logs keep it. The server takes none there.
@@ -361,11 +408,15 @@ The client read which server to ask, and did not ask it: it waits until you ask 
 Start the sign-in in the client (Claude Code: /mcp). SERVER_URL must be the address that the client uses, to the
   letter[: open it from the client's machine].
 
-registration_off: registration; refused registration_off wrong_registration_token
+registration_off: registration; refused registration_off
 no_way_to_register: server_metadata; if registration_is_closed
-The client may not register: REGISTRATION is off, or the client has no registration token, or a wrong one.
-Make it by hand with \`portcullis clients create\` and enter its id in the client, give it DCR_AUTH_TOKEN, or set
-  REGISTRATION=open for clients that register themselves.
+The client found no way to register: REGISTRATION is not open.
+Make it by hand with \`portcullis clients create\` and enter its id in the client, or set REGISTRATION=open.
+
+registration_token: registration; refused wrong_registration_token
+The client tried to register without the registration token, or with a wrong one.
+Give it DCR_AUTH_TOKEN, make it by hand with \`portcullis clients create\`, or set REGISTRATION=open for clients that
+  register themselves.
 
 waits_for_person: server_metadata; if no_proxy; no fault
 waits_for_person: server_metadata; if agent_is_claude_code
@@ -378,6 +429,10 @@ The client read the server's documents and stopped there: it waits until you ask
 Start the sign-in in the client. If that fails, let the proxy pass /oauth/ as it is, without adding or removing a
   prefix.
 
+pop_up_blocked_known: server_metadata
+Or it is registered already, and its browser window was blocked or was never opened.
+Allow pop-ups for the client, or open the address that it shows in a browser by hand.
+
 client_held: registration token; refused held client_held; no fault
 The client asks for access in its own name (client credentials), and waits for the owner to approve it.
 Approve it on the Connections page, or with \`portcullis clients approve\`.
@@ -387,22 +442,35 @@ None of the addresses that the client wants to be sent back to is allowed here.
 The address must be https, http on the client's own machine, or on a known application's scheme. For another scheme,
   make the client with \`portcullis clients create --redirect-uri\`.
 
+metadata_refused: registration; refused client_credentials_need_token
+The client described itself in a way that the server cannot accept: for access in its own name (client credentials) it
+  needs the registration token.
+Update the client, choose Authorization Code in it, or give it DCR_AUTH_TOKEN and approve it then.
+
+too_many_clients: registration; refused too_many_unused_clients too_many_held_clients
+Too many clients registered without being used.
+Wait ten minutes. A client that registers again and again needs an update.
+
 metadata_refused: registration; refused *
 The client described itself in a way that the server cannot accept; the last step says what.
-Update the client, choose Authorization Code in it, or make it by hand with \`portcullis clients create\` and enter its
-  id. Access in its own name (client credentials) needs the registration token, DCR_AUTH_TOKEN.
+Update the client, or make it by hand with \`portcullis clients create\` and enter its id.
 
 pop_up_blocked: registration
 The client registered, and no one has opened its sign-in page: a pop-up was blocked, there is no browser, or it waits
   for you[, or a firewall or proxy blocks /oauth/authorize].
 Open the address that the client shows in a browser, and allow pop-ups for the client.[ Let the proxy pass /oauth/.]
 
-query_missing: authorization; refused unknown_client; if query_is_missing
-query_missing: authorization token refresh; refused nothing_asked missing_client
-The sign-in page was opened without the client's request, or the client left out its id[, or a proxy drops what follows
-  the question mark].
-[Let the proxy pass the whole address. ]Open the page from the client, which has the right address. If it stays, remove
-  the connection in the client and add it again, so that it registers.
+registration_answer_refused: registration
+Or the client did not understand the answer to its registration.
+Update the client, or make it by hand with \`portcullis clients create\` and enter its id.
+
+query_missing: authorization; refused unknown_client nothing_asked; if query_is_missing
+The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].
+[Let the proxy pass the whole address. ]Open the page from the client, which has the right address.
+
+client_id_missing: authorization token refresh; refused nothing_asked missing_client
+The client sent a request without its id (client_id).
+Enter the id in the client, or remove the connection there and add it again, so that it registers.
 
 unknown_client: authorization token refresh; refused unknown_client
 The client uses an id that is not registered here: it was removed, or it belongs to another server.
@@ -432,10 +500,14 @@ client_documents_off: authorization; refused client_documents_off
 The client's id is the address of a document, and this server does not fetch such documents.
 Set CLIENT_METADATA_DOCUMENTS=on, or let the client register itself (REGISTRATION=open).
 
-client_document_unreachable: authorization; refused forbidden_address forbidden_url connection_failed host_unavailable
-  timed_out unexpected_status unresolvable_host
-The client's id is the address of a document, and the server could not fetch it: it is not at a public https address,
-  or did not answer; the last step says which.
+client_document_private: authorization; refused forbidden_address forbidden_url
+The client's id is the address of a document that is not public: on a private network, or not at a plain https
+  address.
+Publish the document at a public https address, or let the client register itself (REGISTRATION=open).
+
+client_document_unreachable: authorization; refused connection_failed host_unavailable timed_out unexpected_status
+  unresolvable_host
+The client's id is the address of a document, and the server could not fetch it; the last step says why.
 Try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and
   CLIENT_METADATA_DOCUMENTS=off.
 
@@ -475,19 +547,27 @@ provider_away: sign_in; refused unreachable timed_out server_error unexpected_st
 The company's identity provider, where people sign in, did not give an answer that can be used.
 \`portcullis doctor\` examines the provider: its discovery, keys and clock. Then start again from the client.
 
-provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out malformed_token
-  symmetric_or_unsigned wrong_type bad_signature wrong_issuer wrong_audience wrong_nonce wrong_at_hash other_subject
-  other_issuer_answered expired not_yet_valid
-The company's identity provider refused this server, or what came from it does not fit this sign-in, or this machine's
-  time.
-Check the application at the provider (its secret, its redirect address, the claims of its ID tokens), OIDC_ISSUER and
-  OIDC_CLIENT_ID, and the clock of each machine (NTP). The log has the reason.
+provider_clock: sign_in; refused expired not_yet_valid
+The clocks of this server and of the company's identity provider are more than a minute apart.
+Set this machine's clock (NTP), on every instance, and start again from the client.
 
-servicenow_refused: sign_in; refused denied code_refused unavailable
+provider_refused: sign_in; refused refused no_id_token no_auth_time not_signed_in_anew groups_left_out
+The company's identity provider refused this server, or left out what is needed of the person.
+Check the application at the provider: its secret, its redirect address and the claims of its ID tokens.
+
+provider_untrusted: sign_in; refused malformed_token symmetric_or_unsigned wrong_type bad_signature wrong_issuer
+  wrong_audience wrong_nonce wrong_at_hash other_subject other_issuer_answered
+What the browser or the company's identity provider brought is not from the provider, or not for this sign-in.
+Start again from the client. If it stays, check OIDC_ISSUER and OIDC_CLIENT_ID: the log has the reason.
+
+servicenow_refused: sign_in; refused denied code_refused
 The system where people sign in (ServiceNow, or the company's identity provider) did not sign the person in: they
-  declined, may not use the application there, it is misconfigured, or it did not answer.
-Open it in a browser: an instance for developers sleeps until then. Check the application there: its secret, its
-  redirect address and who may use it.
+  declined, may not use the application there, or it is misconfigured.
+Check the application there: its secret, its redirect address and who may use it.
+
+servicenow_away: sign_in; refused unavailable
+The ServiceNow instance, where people sign in, did not answer.
+Open the instance in a browser: one for developers sleeps until then. Start again from the client.
 
 wrong_passphrase: sign_in; refused wrong_passphrase unknown_user
 The person could not sign in: the name or the passphrase was wrong.

@@ -144,6 +144,12 @@ const maxSeenGrants = 100_000;
 const methodBits: ReadonlyMap<string, number> = new Map([["tools/list", 1], ["tools/call", 2]]);
 const allMethods = 3;
 
+/** So many answers in a row, and streams since the last `initialize`, that their caller did not wait for. */
+const maxCutAnswers = 3;
+const maxStreamsGivenUp = 2;
+/** A stream that was kept for so long was of use. */
+const usefulStreamMs = 60_000;
+
 const goodOutcomes: ReadonlySet<string> = new Set(["registered", "asked", "allowed", "issued"]);
 /** Failures of a tool that say that its caller is not ready to use it: such a call is none that went well. */
 const unreadyCodes: ReadonlySet<string | null | undefined> = new Set([
@@ -158,7 +164,7 @@ const unreadyCodes: ReadonlySet<string | null | undefined> = new Set([
 
 /** Turns events into steps and passes each to `note`: kind, outcome, tagged reason and client, never a secret. */
 export function createAttemptRecorder(
-  { note: noteStep, isOpen, isDiskFull, isDirect, isClockSteady, ...server }:
+  { note: noteStep, isOpen, isDiskFull, isDirect, isClockSteady, elapsed, ...server }:
     & NamedServer
     & {
       readonly note: (step: NewStep) => void;
@@ -170,9 +176,12 @@ export function createAttemptRecorder(
       readonly isDirect: boolean;
       /** Whether the wall clock has not jumped lately. */
       readonly isClockSteady: () => boolean;
+      readonly elapsed: () => number;
     },
 ) {
   const seen = boundedMap<string, number>(maxSeenGrants);
+  const cutAnswers = boundedMap<string, number>(maxSeenGrants);
+  const givenUp = boundedMap<string, number>(maxSeenGrants);
   const signOf = ({ reason, sign }: NewStep): string | null => {
     if (reason?.startsWith("expired") === true) return isClockSteady() ? "clock_steady" : "clock_jumped";
     return sign ?? (isDirect ? "direct" : null);
@@ -283,9 +292,29 @@ export function createAttemptRecorder(
         : `status_${status}`;
       note({ kind: isStream ? "stream" : "call", outcome: "refused", reason, ...ofCaller(caller) });
     },
-    /** A session's stream was opened. */
-    noteStream(caller: Caller): void {
+    /** A session's stream was opened. What it returns is called at its end: whether we ended it, or the caller left. */
+    noteStream(caller: Caller): (isWhole: boolean) => void {
       note({ kind: "stream", outcome: "ok", ...ofCaller(caller) });
+      const openedAt = elapsed();
+      return (isWhole) => {
+        if (isWhole || elapsed() - openedAt >= usefulStreamMs) return void givenUp.delete(caller.grantId);
+        const times = (givenUp.get(caller.grantId) ?? 0) + 1;
+        givenUp.set(caller.grantId, times);
+        if (times < maxStreamsGivenUp) return;
+        note({ kind: "stream", outcome: "refused", reason: "given_up", ...ofCaller(caller) });
+      };
+    },
+    /** A slow answer ended: whether its caller was there to the last. */
+    noteAnswer(caller: Caller, isWhole: boolean): void {
+      const before = cutAnswers.get(caller.grantId) ?? 0;
+      if (!isWhole) {
+        cutAnswers.set(caller.grantId, before + 1);
+        if (before + 1 < maxCutAnswers) return;
+        return note({ kind: "call", outcome: "refused", reason: "answers_cut", ...ofCaller(caller) });
+      }
+      if (before === 0) return;
+      cutAnswers.delete(caller.grantId);
+      if (before >= maxCutAnswers) note({ kind: "call", outcome: "ok", reason: "answered", ...ofCaller(caller) });
     },
     /** Called for every call. */
     noteCall({ subject, clientId, grantId, method, outcome, code }: SeenCall): void {
@@ -305,6 +334,7 @@ export function createAttemptRecorder(
     },
     /** What a client calls itself at `initialize`. */
     noteName(caller: Caller, name: string | null): void {
+      givenUp.delete(caller.grantId);
       note({ kind: "call", outcome: "ok", reason: "initialize", ...ofCaller(caller), name: shownName(name) });
     },
   };

@@ -277,14 +277,18 @@ function decisiveStep(steps: readonly Step[]): Step | undefined {
 }
 
 /** Streams are for notices: clients without one work, and few keep one that they do not need. */
-function isPassedOver({ kind }: Step, steps: readonly Step[]): boolean {
-  return kind === "stream" && steps.some((each) => each.kind === "call" && each.outcome === "ok");
+function isPassedOver({ kind, reason }: Step, steps: readonly Step[]): boolean {
+  return kind === "stream" &&
+    steps.some((each) =>
+      each.kind === "call" && each.outcome === "ok" && (reason !== "given_up" || each.reason === "tools/call")
+    );
 }
 
 /** A later successful step, as far along as the refused one, or from the sign-in page on. */
 function makesGood(later: Step, refused: Step): boolean {
   if (later.outcome !== "ok") return false;
-  const isOther = later.kind === "call" && later.reason !== "tools/call";
+  if (refused.reason === "answers_cut") return later.reason === "answered";
+  const isOther = later.kind === "call" && later.reason !== "tools/call" && later.reason !== "answered";
   if (refused.path === "tools/call" && isOther) return false; // that it lists tools is no proof
   if (refused.reason === "unknown_origin") return !browsable.has(later.kind); // any page may read and register
   const needed = refused.kind === "refused_token" ? "registration" : refused.kind;
