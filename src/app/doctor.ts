@@ -41,11 +41,7 @@ async function* looking<Verdict>(part: string, checks: Checks<Verdict>, otherwis
 /** Runs the checks one after the other. A cause that one has told is not told again. */
 export async function* examine(config: Config): AsyncGenerator<Check> {
   const serverUrl = serverUrlFor(config.http, config.http.port);
-  const hasPlace = yield* looking("data directory", examineDataDirectory(config.storage), true);
-  if (hasPlace) yield* looking("database", examineDatabase(config), undefined);
-  if (config.workspace.store === "disk") yield* looking("workspace", examineWorkspace(config), undefined);
-  yield* examineDisks(config, loadKernel());
-  const isRunning = yield* looking("port", examinePorts(config.http), true);
+  yield* examineConnections(config);
   yield* looking("wall", examineWall(config), undefined);
   yield* looking("ollama", examineModels(config), undefined);
   yield* looking("ServiceNow", examineServicenow(config.servicenow, serverUrl), undefined);
@@ -54,6 +50,16 @@ export async function* examine(config: Config): AsyncGenerator<Check> {
     examineCompany(config.authorizationServer, { serverUrl, clock: systemClock }),
     undefined,
   );
+}
+
+/** The checks of what keeps the server from starting, or clients from reaching it. */
+export async function* examineConnections(config: Config): AsyncGenerator<Check> {
+  const serverUrl = serverUrlFor(config.http, config.http.port);
+  const hasPlace = yield* looking("data directory", examineDataDirectory(config.storage), true);
+  if (hasPlace) yield* looking("database", examineDatabase(config), undefined);
+  if (config.workspace.store === "disk") yield* looking("workspace", examineWorkspace(config), undefined);
+  yield* examineDisks(config, loadKernel());
+  const isRunning = yield* looking("port", examinePorts(config.http), true);
   yield* examineWay(config, { serverUrl, isRunning });
 }
 
@@ -108,7 +114,10 @@ async function* examinePort(
   const answer = port === 0 ? "" : await askHealth(place);
   if (typeof answer !== "string" && isOurs(answer.body)) {
     yield isHealthBody(answer.body) && answer.status !== 200
-      ? broken(`the Portcullis server on ${words} is unhealthy (status ${answer.status})`, "see its log")
+      ? broken(
+        `the Portcullis server on ${words} is unhealthy (status ${answer.status}): ${unreachableParts(answer.body)}`,
+        "the other checks here and its log say why",
+      )
       : well(`a Portcullis server answers on ${words}`);
     return true;
   }
@@ -120,6 +129,12 @@ async function* examinePort(
     yield broken(error.problem, error.remedy);
   }
   return false;
+}
+
+/** What the server itself says of its parts. */
+function unreachableParts(body: string): string {
+  const parts = ["storage", "workspace"].filter((part) => body.includes(`"${part}":"unreachable"`));
+  return parts.length === 0 ? "it does not say why" : `it cannot use its ${parts.join(" and ")}`;
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */

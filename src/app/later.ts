@@ -2,6 +2,8 @@
  * What single commands use of app beside `mod.ts`. Most of the program lies behind these, so each is loaded when a
  * command needs it: help and `healthcheck` wait for none of it.
  */
+/** The names of clients, for `connections`. */
+export const loadCallRecords = () => import("./call_records.ts");
 /** The server on Deno Deploy, which has no worker. */
 export const loadDeployServer = () => import("./deploy_server.ts");
 /** The checks of `doctor`. */

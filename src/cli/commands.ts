@@ -14,6 +14,7 @@ const summaries = {
   workspace: "add, list and remove directories of the workspace",
   trash: "list and restore what agents replaced or deleted",
   audit: "search the stored audit, verify that it is as it was written",
+  connections: "say why a client does not connect, or the server not start",
   notify: "send a notice to NOTIFY_URL as a test",
   doctor: "check settings, files, database, address, Ollama, ServiceNow",
   config: "print the settings in force, and where each comes from",

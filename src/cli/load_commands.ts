@@ -14,6 +14,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   audit: async () => (await load<typeof import("./audit_command.ts")>("audit")).auditCommand,
   workspace: async () => (await load<typeof import("./workspace_command.ts")>("workspace")).workspaceCommand,
   trash: async () => (await load<typeof import("./trash_command.ts")>("trash")).trashCommand,
+  connections: async () => (await load<typeof import("./connections_command.ts")>("connections")).connectionsCommand,
   notify: async () => (await load<typeof import("./notify_command.ts")>("notify")).notifyCommand,
   doctor: async () => (await load<typeof import("./doctor_command.ts")>("doctor")).doctorCommand,
   config: async () => (await load<typeof import("./config_command.ts")>("config")).configCommand,

@@ -1,4 +1,4 @@
-/** `doctor` where the server does not start, or cannot be reached: it names what keeps it from that. */
+/** `doctor` and `connections` where the server does not start, or cannot be reached: it names what keeps it from that. */
 import assert from "node:assert/strict";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { freePort } from "../fixtures/free_port.ts";
@@ -53,7 +53,7 @@ const faults: readonly StartFault[] = [
   },
 ];
 
-Deno.test("doctor says what keeps the server from starting or from being reached", async (test) => {
+Deno.test("doctor and connections say what keeps the server from starting or from being reached", async (test) => {
   for (const { name, env = {}, spoil, says, code: expected } of faults) {
     await test.step(`doctor: ${name}`, async () => {
       await using place = await makeServerPlace();
@@ -62,12 +62,35 @@ Deno.test("doctor says what keeps the server from starting or from being reached
         await setUpOwner(createPerson(server.url), server);
       }
       await spoil?.(place);
-      const { code, stdout, stderr } = await runCommand(["doctor"], {
-        env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: String(freePort()), ...env },
-      });
-      assert.match(stdout, says, stderr);
-      assert.equal(code, expected, stdout + stderr);
-      assert.doesNotMatch(stdout, /secret@/);
+      for (const command of ["doctor", "connections"]) {
+        const { code, stdout, stderr } = await runCommand([command], {
+          env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: String(freePort()), ...env },
+        });
+        assert.match(stdout, says, stderr);
+        assert.equal(code, expected, stdout + stderr);
+        assert.doesNotMatch(stdout, /secret@/);
+      }
     });
   }
+});
+
+Deno.test("connections prints the attempts of clients, in words and as JSON, and that another program has the port", async () => {
+  await using place = await makeServerPlace();
+  {
+    await using server = await startServer(place, { env: { PUBLIC_INITIALIZE: "never" } });
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize" });
+    const headers = { "content-type": "application/json", "user-agent": "claude-code/2" };
+    const answer = await fetch(`${server.url}/mcp`, { method: "POST", headers, body });
+    assert.equal(answer.status, 401, await answer.text());
+  }
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: String(listener.addr.port) };
+  const { code, stdout: words } = await runCommand(["connections"], { env });
+  assert.equal(code, 1);
+  assert.match(words, /^\S+Z {2}claude-code\/2, from 127\.0\.0\.1\n {2}(going on|stopped: The client was told)/);
+  assert.match(words, /^FAIL {2}port: .*another program/m);
+  const { stdout } = await runCommand(["connections", "--json"], { env });
+  const lines: Record<string, unknown>[] = stdout.trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual([lines[0]?.["kind"], lines[0]?.["name"]], ["attempt", "claude-code/2"]);
+  assert.equal(lines.find(({ name }) => name === "port")?.["state"], "broken");
 });
