@@ -5,7 +5,7 @@ import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
-import { exists } from "../lib/system_path.ts";
+import { exists, isReadOnly } from "../lib/system_path.ts";
 import { requirePrivate } from "../storage/mod.ts";
 import { type Check, UnusableError } from "../lib/result.ts";
 import { dataFiles } from "../storage/mod_settings.ts";
@@ -53,7 +53,7 @@ export async function* examineWorkspace({ workspace, storage }: Config): AsyncGe
   const part = "workspace";
   const { well, warning } = checksOf(part);
   const another = "choose another with --workspace (WORKSPACE_DIR)";
-  for (const { name, path, isReadOnly } of workspace.directories) {
+  for (const { name, path, isReadOnly: isForReading } of workspace.directories) {
     if (leadsInto(path, storage.dataDir, lookAtPath)) {
       yield warning(
         `${path} lies in the data directory`,
@@ -65,10 +65,9 @@ export async function* examineWorkspace({ workspace, storage }: Config): AsyncGe
       continue;
     }
     const problem = await directoryProblem({ part, path, mode: R_OK | X_OK }, another);
-    const isWritable = await access(path, W_OK).then(() => true, () => false);
     if (problem !== null) yield problem;
-    else if (isReadOnly) yield well(`${path} can be read, and is read-only for agents`);
-    else if (isWritable) yield well(`${path} can be read and written`);
+    else if (isForReading) yield well(`${path} can be read, and is read-only for agents`);
+    else if (!isReadOnly(path)) yield well(`${path} can be read and written`);
     else yield warning(`${path} can be read, but not written`, `chown or chmod it, or ${another}`);
   }
 }

@@ -10,6 +10,7 @@ import {
   startSandboxedServer,
 } from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
+import { isReadOnly } from "../lib/system_path.ts";
 import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
@@ -49,13 +50,15 @@ export async function serve(
     return await serveOnDeploy(config, { print, say }, []);
   }
   const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
-  let server = startSandboxedServer(config, entry, say);
+  const { store, directories } = config.workspace;
+  const readOnly = directories.filter((each) => store === "disk" && !each.isReadOnly && isReadOnly(each.path));
+  let server = startSandboxedServer(config, entry, say); // which gives up this thread's permissions
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
   if (started.kind === "refused") return endWith(say, started.text);
   if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
   const { serverUrl, port, isWaiting, setUpLink } = started;
-  const welcome = welcomeText(config, started);
+  const welcome = welcomeText(config, { ...started, readOnly: readOnly.map(({ path }) => path) });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));

@@ -7,13 +7,17 @@ import type { Clock } from "../lib/time.ts";
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
 export function welcomeText(
   config: Config,
-  { serverUrl, port, isWaiting, setUpLink, models }: Omit<RunningServer, "stop">,
+  { serverUrl, port, isWaiting, setUpLink, models, readOnly = [] }: Omit<RunningServer, "stop"> & {
+    /** Directories of the workspace that cannot be written to. */
+    readonly readOnly?: readonly string[];
+  },
 ): string {
   const { serverUrl: _published, ...http } = config.http;
   const local = serverUrlFor(http, port);
   const { access, missing } = config.servicenow;
   const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
   const without = [
+    ...readOnly.map((path) => `changing files: this user cannot write to ${path}`),
     ...models.problem === null ? [] : [`local models: ${models.problem}`],
     ...access === undefined ? [servicenow] : [],
   ];

@@ -58,3 +58,17 @@ export function homeDirectory(): string | null {
   const home = onWindows || !mayAsk ? undefined : Deno.env.get("HOME");
   return home || nodeProcess().getBuiltinModule("node:os").homedir() as string | null; // null, whatever Node's types say
 }
+
+/** Whether modes or the mount keep this user from writing to a directory; the modes of a group count as allowing it. */
+export function isReadOnly(path: string): boolean {
+  try {
+    const { mode, uid, gid } = Deno.statSync(path);
+    const own = Deno.uid();
+    const bits = own === uid ? 0o200 : gid === Deno.gid() ? 0o020 : 0o022;
+    if (mode !== null && own !== 0 && (mode & bits) === 0) return true;
+    Deno.renameSync(`${path}/.portcullis-absent`, `${path}/.portcullis-absent-too`); // a read-only mount answers first
+    return false;
+  } catch (error) {
+    return error instanceof Error && /os error 30/.test(error.message);
+  }
+}

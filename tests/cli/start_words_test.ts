@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
+import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
 
 const inOneProcess = needing("one process");
@@ -93,6 +94,23 @@ inOneProcess.test("the start names the models that agents may use, and of LLM_MO
   assert.match(said[1] ?? "", /^ {2}models {6}llama3\.2$/m);
   assert.match(said[1] ?? "", /local models: phi3 is not installed; `ollama pull phi3`/);
   assert.match(said[2] ?? "", /local models: phi3 is not installed; set LLM_MODELS=llama3\.2,big:70b to use what is/);
+});
+
+inOneProcess.test("the start says that the workspace can only be read, by its modes or its mount", async () => {
+  await using place = await makeServerPlace();
+  const launcher = ownMounts === null ? [] : withMounts(
+    `mount -t tmpfs none ${place.workspaceDir}; mount -o remount,ro ${place.workspaceDir}`,
+  );
+  await Deno.mkdir(place.workspaceDir, { recursive: true });
+  if (launcher.length === 0 && Deno.uid() === 0) return;
+  if (launcher.length === 0) await Deno.chmod(place.workspaceDir, 0o500);
+  const server = await startServer(place, { launcher });
+  await server.stop();
+  await Deno.chmod(place.workspaceDir, 0o700);
+  assert.match(
+    server.stderr(),
+    /^ {2}without {5}changing files: this user cannot write to \//m,
+  );
 });
 
 inOneProcess.test("the start prints the address that it listens on beside SERVER_URL, and a second one names the first", async () => {

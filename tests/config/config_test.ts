@@ -213,13 +213,13 @@ Deno.test("loadConfig() names each path that begins in a home directory that the
   assert.ok(placed.ok);
 });
 
-Deno.test("loadConfig() names the data directory, and the workspace that would hold it", () => {
+Deno.test("loadConfig() blames the setting that was chosen where the workspace holds the data directory", () => {
   const at = (sources: Partial<ConfigSources>): string => {
     const config = load({ home: () => "/home/ann", ...sources });
     return config.ok ? "" : describeProblems(config.error);
   };
-  const held = /DATA_DIR = "\/home\/ann\/\.portcullis": must not lie in the workspace \/home\/ann, where agents could/;
-  assert.match(at({ flags: { workspace: "/home/ann" } }), held);
+  const held = /must not hold \/home\/ann\/\.portcullis, which agents could read/;
+  assert.match(at({ flags: { workspace: "/home/ann" } }), /--workspace = "\/home\/ann": must not hold/);
   assert.match(at({ env: { WORKSPACE_DIR: "~" } }), held);
   assert.match(at({ env: { DATA_DIR: "~/mcp-workspace/d" } }), /DATA_DIR = .*: must not lie in the workspace \/home/);
   assert.match(at({ flags: { "data-dir": "/w/d", workspace: "/w" } }), /--data-dir = "\/w\/d": must not lie in/);

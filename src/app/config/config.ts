@@ -18,6 +18,7 @@ import {
   type SettingParser,
   type SettingTable,
 } from "../../lib/settings.ts";
+import { workspaceSettings } from "../../files/mod_settings.ts";
 import { storageSettings } from "../../storage/mod_settings.ts";
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
@@ -367,12 +368,19 @@ function requireSeparatePaths(
 ): void {
   const { lookAt = () => null } = sources;
   if (store !== "disk") return;
-  const data = findSetting(storageSettings.dataDir, sources, []);
+  const [data, workspace] = [storageSettings.dataDir, workspaceSettings.dir].map((setting) => {
+    const found = findSetting(setting, sources, []);
+    return found === undefined || found.source === "default" ? null : found.field;
+  });
   for (const [name, path] of Object.entries(apart)) {
     if (!leadsInto(path, dir, lookAt)) continue;
-    const field = name === "DATA_DIR" && data?.source === "flag" ? data.field : name;
-    const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move either elsewhere`;
-    problems.push(wrong(field, path, hint));
+    if (name === "DATA_DIR" && !data && workspace) { // the one that was chosen is the one to change
+      const hint = `must not hold ${path}, which agents could read and replace: choose a separate directory`;
+      problems.push(wrong(workspace, dir, hint));
+    } else {
+      const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move it elsewhere`;
+      problems.push(wrong(name === "DATA_DIR" ? data ?? name : name, path, hint));
+    }
   }
 }
 
