@@ -1,11 +1,12 @@
 /** `connect CLIENT --write` and `--remove`: shows what changes in a client's own configuration file, and changes it. */
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { structuredPatch } from "diff";
 import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ClientFile } from "../lib/client_configurations.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
+import type { EntryEditor } from "./edit_entry.ts";
 
 /** What is known of the machine and of whom to ask. */
 interface Machine {
@@ -56,13 +57,15 @@ export async function changeClientFile(
   }
   const changed = editor.put(text, entry);
   if (!changed.ok) return refuse(`${path}, ${changed.error}`, "nothing was changed");
-  const after = changed.value;
-  if (after === text) {
+  const isSame = changed.value === text;
+  const origin = entry === null && !isSame ? await findOrigin(path, changed.value, editor) : null;
+  const after = origin?.text ?? changed.value;
+  if (isSame) {
     const has = entry === null ? "no entry of Portcullis" : "this entry already";
     return endWith(say, `${title}: ${path} has ${has}. Nothing was changed.\n`, 0);
   }
 
-  const isEmpty = entry === null && /^(?:[\s{}]|"\w+"\s*:)*$/.test(after); // nothing but the objects around it
+  const isEmpty = entry === null && origin === null && /^(?:[\s{}]|"\w+"\s*:)*$/.test(after); // nothing but the objects around it
   const replaces = entry !== null && there.value !== null ? " (replaces the entry that connect wrote before)" : "";
   say(`${title}: ${isEmpty ? "remove" : "change"} ${path}${replaces}\n${difference(text, after)}\n`);
   if (!isAgreed) {
@@ -70,10 +73,12 @@ export async function changeClientFile(
     if (!await ask("Make this change? [y/N] ")) return endWith(say, "Nothing was changed.\n");
   }
   try {
-    const backup = await replaceFile(path, { shown: stored.value, text: isEmpty ? null : bom + after });
+    const [shown, isKept] = [stored.value, origin === null];
+    const backup = await replaceFile(path, { shown, isKept, text: isEmpty ? null : bom + after });
     if (backup === false) {
       return refuse(`${path} was changed by another program meanwhile`, "nothing was changed; run it again");
     }
+    if (origin !== null) await Deno.remove(origin.backup);
     const kept = backup === null ? "" : ` The file as it was: ${backup}`;
     say(`${isEmpty ? "Removed" : "Changed"} ${path}.${kept}\n${next}\n`);
     return 0;
@@ -128,13 +133,30 @@ function isOurs(text: string): boolean {
     (text.includes('"stdio"') && text.includes('"--workspace"'));
 }
 
+const backupMark = ".portcullis-backup-";
+
+/** The backup of the file as it was before `connect` wrote its entry, if nothing else was changed since. */
+async function findOrigin(path: string, without: string, editor: EntryEditor) {
+  const names = await Array.fromAsync(Deno.readDir(dirname(path)), ({ name }) => name);
+  for (const name of names.filter((each) => each.startsWith(`${basename(path)}${backupMark}`)).sort().reverse()) {
+    const backup = join(dirname(path), name);
+    const kept = await readFile(backup);
+    const text = (kept.ok ? kept.value ?? "" : "").replace(/^\ufeff/, "");
+    const [found, added] = [editor.find(text), editor.put(text, {})];
+    const removed = added.ok && found.ok && found.value === null ? editor.put(added.value, null) : null;
+    if (kept.ok && removed?.ok && removed.value === without) return { backup, text };
+  }
+  return null;
+}
+
 /**
- * Replaces the file at once and keeps the one before beside it, or removes it (`text` is `null`); a link stays one, the
- * mode too. Says where the old one is, `null` without one; `false`, with nothing done, where it is not what was shown.
+ * Replaces the file at once and, where it `isKept`, keeps the one before beside it, or removes it (`text` is `null`); a
+ * link stays one, the mode too. Says where the old one is, `null` without one; `false`, with nothing done, where it is
+ * not what was shown.
  */
 async function replaceFile(
   path: string,
-  { shown, text }: { readonly shown: string | null; readonly text: string | null },
+  { shown, text, isKept }: { readonly shown: string | null; readonly text: string | null; readonly isKept: boolean },
 ): Promise<string | null | false> {
   const target = shown === null ? path : await Deno.realPath(path);
   await Deno.mkdir(dirname(target), { recursive: true });
@@ -157,10 +179,12 @@ async function replaceFile(
       await Deno.remove(target);
       return null;
     }
-    const backup = `${path}.portcullis-backup-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
-    if (shown !== null) await Deno.copyFile(target, backup);
+    const backup = shown === null || !isKept
+      ? null
+      : `${path}${backupMark}${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+    if (backup !== null) await Deno.copyFile(target, backup);
     await Deno.rename(temporary, target);
-    return shown === null ? null : backup;
+    return backup;
   } finally {
     await Deno.remove(temporary).catch(() => {}); // which is gone when it was renamed
   }

@@ -183,6 +183,10 @@ function removal(text: string, property: Node): readonly Edit[] {
   return between === null ? [own] : [own, { start: between, end: between + 1, text: "" }];
 }
 
+/** Strings and comments of TOML; a string of several lines may hold what looks like a table. */
+const tomlTexts =
+  /"""(?:\\[^]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[^])*'{3,5}|"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')[^'\n]*'|#[^\n]*/g;
+
 /** A table's header alone on its line; in a list of lists a line can look like one, which ends a table too early at worst. */
 const header = /^[ \t]*(\[\[?)([^[\],=]+)\]\]?[ \t]*(?:#.*)?$/;
 
@@ -194,10 +198,12 @@ export function tomlEntry(keys: readonly string[]): EntryEditor {
     `^[ \\t]*(?:\\[*[ \\t]*["']?${parent}["']?[ \\t]*(?:=|\\.[ \\t]*["']?${own}\\b)|["']?${own}["']?[ \\t]*[.=])`,
   );
   const locateTable = (text: string) => {
+    const open = /["']/.exec(text.replace(tomlTexts, (part) => part.replace(/[^\n]/g, "_")));
+    if (open !== null) return faultAt(text, open.index, "the file is not valid TOML: a text does not end");
     const lines = text.split(/(?<=\n)/);
-    const strange = lines.findIndex((line) => /"""|'''/.test(line));
-    if (strange >= 0) return failure(`line ${strange + 1}: texts of several lines are not understood here`);
-    const tables = lines.map((line) => {
+    const plain = text.replace(tomlTexts, (part) => part.includes("\n") ? part.replace(/[^\n]/g, "_") : part)
+      .split(/(?<=\n)/);
+    const tables = plain.map((line) => {
       const [, open, dotted = ""] = header.exec(line.trimEnd()) ?? [];
       return open === "[" ? dotted.replaceAll(/["'\s]/g, "") : open;
     });
@@ -206,8 +212,8 @@ export function tomlEntry(keys: readonly string[]): EntryEditor {
       index > start && table !== undefined && !table.startsWith(`${name}.`)
     );
     const limit = next < 0 ? lines.length : next;
-    const end = start < 0 ? start : lines.slice(0, limit).findLastIndex((line) => !/^\s*(?:#.*)?$/.test(line)) + 1;
-    const other = lines.findIndex((line, index) => (index < start || index >= end) && elsewhere.test(line));
+    const end = start < 0 ? start : plain.slice(0, limit).findLastIndex((line) => !/^\s*(?:#.*)?$/.test(line)) + 1;
+    const other = plain.findIndex((line, index) => (index < start || index >= end) && elsewhere.test(line));
     if (other >= 0) return failure(`line ${other + 1}: this entry has a form that connect does not change`);
     const partOf = (from: number, to?: number): string => lines.slice(from, to).join("");
     return success(

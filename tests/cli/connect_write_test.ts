@@ -193,7 +193,8 @@ Deno.test("connect --write refuses broken files, foreign entries and files that 
     ["cursor", '{"mcpServers": {"portcullis": {"command": "theirs"}}}', /connect did not write:\n.*theirs/],
     ["cursor", new Uint8Array([0x7b, 0xff, 0x7d]), /not UTF-8/],
     ["cursor", '{"a":'.repeat(100_000), /line 1: /],
-    ["codex", 'a = 1\nb = """\n[mcp_servers.portcullis]\n"""\n', /line 2: texts of several lines/],
+    ["codex", 'a = 1\nb = """\n[mcp_servers.portcullis]\n', /line 2: .*a text does not end/],
+    ["codex", 'a = 1\nb = "open\n', /line 2: the file is not valid TOML/],
     ["codex", 'mcp_servers = { other = { url = "x" } }\n', /line 1: .*does not change/],
     ["codex", '[mcp_servers]\nportcullis.url = "https://x/mcp"\n', /line 2: .*does not change/],
     ["codex", '[mcp_servers.portcullis]\ncommand = "theirs"\n', /connect did not write/],
@@ -227,6 +228,31 @@ Deno.test("connect --write refuses broken files, foreign entries and files that 
     assert.equal(await Deno.readTextFile(file), '{"projects": {}}');
     assert.deepEqual(await filesBelow(home), [".claude.json"]);
   });
+});
+
+Deno.test("connect --remove gives back the file as it was before --write, unless something else was changed since", async () => {
+  const cases: [string, string][] = [
+    ["cursor", "{}"],
+    ["cursor", '{\n  // mine\n  "theme": "x",\n}\n'],
+    ["cursor", '\ufeff{"mcpServers": {}}'],
+    ["opencode", '{\r\n\t"mcp": {\r\n\t}\r\n}\r\n'],
+    ["codex", "a = 1"],
+    ["codex", "b = \"\"\"\n[mcp_servers.portcullis]\nurl = 'x'\n\"\"\"\nc = '''\n[a]\n'''\n[x]\n"],
+  ];
+  for (const [name, text] of cases) {
+    await withHome(async (home) => {
+      const file = join(home, onLinux[name] ?? "");
+      await Deno.mkdir(join(file, ".."), { recursive: true });
+      await Deno.writeTextFile(file, text);
+      const { status, said } = await change(home, { name });
+      assert.equal(status, 0, said);
+      assert.notEqual(await Deno.readTextFile(file), text);
+      const removed = await change(home, { name, isRemoved: true });
+      assert.equal(removed.status, 0, removed.said);
+      assert.equal(await Deno.readTextFile(file), text);
+      assert.deepEqual(await filesBelow(home), [onLinux[name]]);
+    });
+  }
 });
 
 Deno.test("connect --write says why a file cannot be written: no directory, a link to nothing", async () => {
@@ -340,6 +366,8 @@ function tomlText(): fc.Arbitrary<string> {
   const scalar = fc.constantFrom(
     ...["1", "true", '"a # b"', "'it [x]'", "1979-05-27T07:32:00Z", '"\\" [mcp_servers.portcullis]"', "0.5"],
     ...[
+      '"""\n[mcp_servers.portcullis]\n\\""""""',
+      "'''\n[a]\n'''",
       "[\n  1, # ]\n  2,\n]",
       '{ a = 1, b = "}" }',
       "[]",
