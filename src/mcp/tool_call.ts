@@ -143,10 +143,10 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
     profile === undefined && hasScopes(principal, scopes)
   );
   // clients put a server's name before it: mcp__files__file_read, files.file_read
-  const bare = name.split(/__|[./:]/).at(-1) ?? name;
+  const bare = name.split(/__|[./:]/).findLast((part) => part !== "") ?? name;
   const plain = fold(bare);
   const words = wordsIn(bare);
-  const known = offered.map(({ name: own, knownAs = "" }) => ({ own, names: [own, ...knownAs.split(" ")] }));
+  const known = offered.map(({ name: own, knownAs }) => ({ own, names: [own, ...knownAs?.split(" ") ?? []] }));
   const found =
     known.find(({ own, names }) =>
       names.some((each) => plain === fold(each)) || (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))

@@ -53,7 +53,9 @@ export function parseToolInput(
 function isPlain(given: Readonly<Record<string, unknown>>, parameters: ReadonlySet<string>): boolean {
   for (const name of Object.keys(given)) {
     const value = given[name];
-    if (!parameters.has(name) || value === "" || typeof value === "object") return false;
+    if (!parameters.has(name) || value === "" || typeof value === "object" || listLike.test(String(value))) {
+      return false;
+    }
   }
   return true;
 }
@@ -150,7 +152,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const refuse = (name: string, instead?: string): void => {
       if (faults.length + unknown.length >= maxFaults) return;
       const plain = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-      const nearest = instead === undefined ? closestWord(plain, Object.keys(properties)) : null;
+      const nearest = instead === undefined ? nearestParameter(plain, properties) : null;
       const shown = name.slice(0, maxShownName).toWellFormed();
       if (instead !== undefined) faults.push(`${shownName([...path, name], names)}: ${instead}`);
       else if (nearest !== null) faults.push(`${subject} has no ${shown}; did you mean ${nearest}?`);
@@ -218,6 +220,14 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       if (typeof meaning === "object" && meaning.first !== undefined) takeFirst(taken, name, meaning.first);
     }
     return Object.fromEntries(taken);
+  }
+
+  /** The parameter of which one of the names is spelled nearly so. */
+  function nearestParameter(plain: string, properties: Members): string | null {
+    const parameters = Object.keys(properties);
+    const others = new Map(Object.entries(meanings).filter(([, to]) => parameters.includes(String(to))));
+    const word = closestWord(plain, [...parameters, ...others.keys()]);
+    return word === null || parameters.includes(word) ? word : String(others.get(word));
   }
 
   /** What a name means among these; `null` for one that means nothing. */
@@ -302,8 +312,18 @@ function holds(meaning: Meaning, value: unknown, given: Members): boolean {
   if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !beside.some((name) => Object.hasOwn(given, name)))) {
     return false;
   }
-  if (form === "list" || form === "several") return Array.isArray(value) && (form === "list" || value.length > 1);
+  const list = listOf(value);
+  if (form === "list" || form === "several") return list !== null && (form === "list" || list.length > 1);
   return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
+}
+
+/** The JSON text of a list of texts. */
+const listLike = /^\s*\[\s*"/;
+
+/** A list, also as such a text; `null` for what is none. */
+function listOf(value: unknown): readonly unknown[] | null {
+  const list = typeof value === "string" && listLike.test(value) ? parseJson(value) : value;
+  return Array.isArray(list) ? list : null;
 }
 
 /** Whether the parameter that a meaning is about is one of these. */
@@ -314,8 +334,8 @@ function isNamed(meaning: Meaning, properties: Members): boolean {
 
 /** Where the one that comes first was left out, or has the list's form, the list holds it. */
 function takeFirst(taken: Map<string, unknown>, list: string, first: string): void {
-  const lead = taken.get(first) ?? [];
-  if (!Array.isArray(lead)) return;
+  const lead = listOf(taken.get(first) ?? []);
+  if (lead === null) return;
   const rest = taken.get(list) ?? [];
   const [head, ...others] = [...lead, ...Array.isArray(rest) ? rest : [rest]];
   if (head === undefined) return;
@@ -365,7 +385,7 @@ function asList(items: unknown, value: unknown): unknown {
 function asText({ written, enum: values }: Members, value: unknown): unknown {
   if (typeof value === "string") {
     if (!Array.isArray(values) || values.includes(value)) return value;
-    return values.find((each) => String(each).toLowerCase() === value.toLowerCase()) ?? value;
+    return values.find((each) => fold(String(each)) === fold(value)) ?? value;
   }
   if (written === undefined) { // a list of one text is that text
     return Array.isArray(value) && value.length === 1 && typeof value[0] === "string" ? value[0] : value;
@@ -398,11 +418,11 @@ function jsonText(value: unknown, indent = 0): string | undefined {
 /** First and last line; `null` for what is no range. */
 function linesOf(value: unknown): readonly [number, number] | null {
   const parts = typeof value === "string"
-    ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9})\s*\]?$/i.exec(value)?.slice(1)
+    ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9}|(?=$))\s*\]?$/i.exec(value)?.slice(1)
     : Array.isArray(value)
     ? value
     : isObject(value)
-    ? [value["start"], value["end"]]
+    ? [value["start"], value["end"] ?? -1]
     : [];
   const [first, last] = (parts ?? []).map(Number);
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;

@@ -77,6 +77,89 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_search", { query: "one", limt: 3 }, unknown, renamed],
   ["file_move", { path: "notes/a.txt", destinaton: "notes/z.txt" }, unknown, renamed],
   ["file_delete", { pah: "notes/a.txt" }, unknown, renamed],
+  ["file_read", { file_pth: "notes/a.txt" }, unknown, renamed], // another name of filename
+  ["file_search", { query: "one", multiline: true }, /search for one, with context/, without("multiline")],
+  ["file_search", { queries: ["one", "two"] }, /give query: "a\|b" and regex: true/, () => ({
+    ...{ query: "one|two", regex: true },
+  })],
+  ["file_search", { queries: ["one", "two"] }, /or all for lines with each/, () => ({ all: ["one", "two"] })],
+  ["file_search", { query: "one", "-v": true }, /give the text in without/, () => ({ without: ["one"] })],
+  ["file_search", { query: "one", extensions: ["txt"] }, /give pattern, such as \*\.ts/, () => ({
+    ...{ query: "one", pattern: "*.txt" },
+  })],
+  [
+    "file_search",
+    { query: "one", path: "notes/a.txt", lines: "1-2" },
+    /name lines behind the path: a\.ts:10-50/,
+    () => ({
+      ...{ query: "one", path: "notes/a.txt:1-2" },
+    }),
+  ],
+  ["file_search", { query: "one", recursive: false }, /give pattern, such as src\/\*/, () => ({
+    ...{ query: "one", pattern: "notes/*" },
+  })],
+  ["file_search", { query: "one", offset: 5 }, /a larger limit/, () => ({ query: "one", limit: 500 })],
+  ["file_read", { filename: "notes/a.txt", pages: "1" }, /name pages behind the path: a\.pdf:p3/, without("pages")],
+  ["file_read", { filename: "notes/a.txt", files: ["notes/b.txt"], cursor: "WyJhIiwxLDEsMF0" }, /leave out files/, (
+    _found,
+    { filename },
+  ) => ({ filename })],
+  ["file_read", { filename: "notes/a.txt", end_line: 1, limit: 1 }, /only one of end_line and limit/, without("limit")],
+  ["file_read", { filename: "notes/a.txt", start_line: 2, end_line: 1 }, /end_line is before/, without("end_line")],
+  ["file_read", { filename: "notes/a.txt", embed: true, tail: 1 }, /leave it out to get a part/, without("embed")],
+  ["file_read", { filename: "notes/a.txt", against: "notes/b.txt", tail: 1 }, /leave out the rest/, without("tail")],
+  [
+    "file_read",
+    { filename: "data.bin", encoding: "utf-8" },
+    /leave encoding out/,
+    call("file_list", { path: "data.bin" }),
+  ],
+  ["file_read", { filename: "notes/a.txt", against: "notes/c.txt" }, meantPath, toPath("against")],
+  ["file_read", { filename: "notes/a.txt,notes/b.txt" }, /more than one path: (\S+) and (\S+)/, ([, one, other]) => ({
+    ...{ filename: one, files: [other] },
+  })],
+  ["file_read", { filename: "notes%2Fa.txt" }, meantPath, toPath("filename")],
+  [
+    "file_edit",
+    { if_version: "00000000", edits: [edit, { ...edit, path: "notes/b.txt", old_text: "two" }] },
+    /in each edit/,
+    (
+      _found,
+      { edits },
+    ) => ({ edits }),
+  ],
+  ["file_edit", { ...edit, old_text: "1\tone\n2\ttwo" }, /leave them out/, set({ old_text: "one\ntwo" })],
+  ["file_edit", { ...edit, old_text: "one\\ntwo" }, /send the characters/, set({ old_text: "one\ntwo" })],
+  ["file_edit", { ...edit, old_text: "ONE" }, /at line 1; copy the passage/, set({ old_text: "one" })],
+  ["file_edit", { edits: [edit, edit] }, /give what they leave/, () => ({
+    edits: [edit, { ...edit, old_text: "1", new_text: "2" }],
+  })],
+  ["file_edit", { path: "a.docx", old_text: "a", new_text: "b" }, /write (\S+), or upload/, ([, filename]) => [
+    "file_write",
+    { filename, content: "a" },
+  ]],
+  ["file_write", { filename: "a.pdf", content: "a" }, /write (a\.md)/, toPath("filename")],
+  ["file_write", { filename: "latin.txt", content: "\u65e5" }, /leave that out/, set({ content: "\u00e9" })],
+  [
+    "file_write",
+    { filename: "latin.txt", content: "\u65e5" },
+    /delete the file first/,
+    call("file_delete", { path: "latin.txt" }),
+  ],
+  [
+    "file_delete",
+    { paths: ["notes/a.txt", "notes/b.txt"], if_version: "00000000" },
+    /leave it out/,
+    without("if_version"),
+  ],
+  [
+    "file_move",
+    { path: "notes/*.txt", destination: "d" },
+    /file_list and file_search take pattern/,
+    call("file_list", {
+      ...{ path: "notes", pattern: "*.txt" },
+    }),
+  ],
   ["file_read", { filename: "notes/a.txt", offset: -1 }, least, bounded],
   ["file_read", { filename: "notes/a.txt", head: 0 }, least, bounded],
   ["file_list", { depth: 0 }, least, bounded],
@@ -241,6 +324,7 @@ Deno.test("the remedy that a refusal names works at the first repeat, for every 
       Deno.writeTextFileSync(`${root}/notes/a.txt`, "one\ntwo\ntwo\n");
       Deno.writeTextFileSync(`${root}/notes/b.txt`, "two\n");
       Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
+      Deno.writeFileSync(`${root}/latin.txt`, Uint8Array.of(0x63, 0x61, 0x66, 0xe9, 10));
       Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
       for (const odd of ["back\\slash", "notes/in\\it"]) Deno.writeTextFileSync(`${root}/${odd}`, "i\n");
       Deno.symlinkSync("nowhere", `${root}/dangling`);

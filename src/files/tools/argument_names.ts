@@ -37,6 +37,7 @@ const readNames: Meanings = {
   start_line: { to: "start_line", values: { 0: 1 } }, // some count from 0
   view_range: { to: "start_line", as: "lines" },
   files: { first: "filename" },
+  ...instead("pages page page_number", "name pages behind the path: a.pdf:p3, or a.pdf:p3-5"),
   should_read_entire_file: only(true, false),
   command: only("view"),
   mode: only("slice"),
@@ -127,7 +128,7 @@ const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
   sort: { to: "sort", values: sorts },
   recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
   details: { to: "show", values: { true: "details", false: undefined } },
-  ...{ detailed: "details", offset: only(0, 1), case_sensitive: only(true) },
+  ...{ detailed: "details", detail: "details", "-l": "details", offset: only(0, 1), case_sensitive: only(true) },
 });
 
 const modes = otherNames({ lines: "content matches", files: "files_with_matches files_only" });
@@ -139,7 +140,7 @@ const searchNames = (mostHits: number): Meanings => ({
   ...walking,
   ...limits(mostHits),
   ...otherNames({
-    query: "text search q needle search_text search_term search_query",
+    query: "text search q needle keyword term search_text search_term search_query search_string",
     ignore_case: "-i case_insensitive",
     whole_word: "-w word whole_words match_whole_word word_regexp",
     regex: "-E is_regex is_regexp use_regex regexp",
@@ -159,7 +160,26 @@ const searchNames = (mostHits: number): Meanings => ({
   ...{ "-C": { to: "context", as: "largest" }, show: { to: "show", values: modes } },
   "-l": { to: "show", values: { true: "files", false: undefined } },
   "-c": { to: "show", values: { true: "count", false: undefined } },
-  ...{ "-n": only(true, false), "-r": only(true), recursive: only(true), multiline: only(false), offset: only(0) },
+  ...{ "-n": only(true, false), "-r": only(true) },
+  ...instead(
+    "queries keywords terms patterns",
+    'give query: "a|b" and regex: true for either, or all for lines with each',
+  ),
+  ...instead("-v invert_match", "give the text in without, for the lines that do not hold it"),
+  ...instead(
+    "extension extensions file_extension file_extensions file_type file_types",
+    "give pattern, such as *.ts or *.{ts,tsx}",
+  ),
+  ...instead("lines line_range start_line end_line", "name lines behind the path: a.ts:10-50"),
+  recursive: {
+    values: { true: undefined },
+    instead: "give pattern, such as src/*, for a directory without those in it",
+  },
+  multiline: {
+    values: { false: undefined },
+    instead: "each line is searched separately: search for one, with context",
+  },
+  offset: { values: { 0: undefined }, instead: "give the cursor of the answer before, or a larger limit" },
   type: {
     to: "pattern",
     values: otherNames({
@@ -174,8 +194,8 @@ const searchNames = (mostHits: number): Meanings => ({
 /** mv, cp, @modelcontextprotocol/server-filesystem. */
 const moveNames: Meanings = {
   ...otherNames({
-    path: `${but("path")} from source src old_path source_path from_path`,
-    destination: "to dest dst target new_path destination_path to_path target_path",
+    path: `${but("path")} dir directory folder from source src old_path old_name source_path from_path`,
+    destination: "to dest dst target new_path new_name destination_path to_path target_path",
     copy: "keep_original",
     overwrite: "force",
     paths: "files sources file_paths",
@@ -189,29 +209,32 @@ const deleteNames: Meanings = {
   ...otherNames({
     path: `${but("path", directory)} target`,
     paths: "files file_paths",
-    recursive: "recurse -r",
+    recursive: "recurse -r -R -rf",
     if_version: "if_match",
   }),
   force: only(true, false),
   path: { to: "paths", form: "list" },
 };
 
-const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
+const undoNames: Meanings = {
+  ...otherNames({ change: "id change_id undo_id" }),
+  last: { to: "change", values: { true: "last", false: undefined } },
+};
 
 /** What other servers and agents call the tools. */
 const knownAs = {
   read:
     "read_file cat view open open_file view_file view_image view_line_range get_file_contents read read_media_file " +
-    "read_text_file read_multiple_files read_many_files notebook_read",
+    "read_text_file read_multiple_files read_many_files notebook_read head tail compare_files diff_files diff",
   write: "write_file create_file create_new_file create_text_file create_or_update_file write_to_file append_file " +
-    "append_to_file save_file write create",
+    "append_to_file save_file write create touch",
   edit: "edit_file str_replace replace_in_file search_replace edit multi_edit replace apply_patch edit_block " +
     "replace_string_in_file multi_replace_string_in_file replace_file_content insert_edit_into_file replace_regex " +
     "str_replace_editor str_replace_based_edit_tool insert notebook_edit",
   list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes " +
-    "get_file_info file_info list_allowed_directories stat dir",
+    "get_file_info file_info list_allowed_directories stat dir wc du",
   search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files " +
-    "find_file glob_file_search search_for_pattern text_search codebase_search start_search",
+    "find_file glob_file_search search_for_pattern text_search codebase_search start_search find_in_files",
   move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move",
   delete: "delete_file remove_file delete_directory rm unlink remove delete",
   undo: "undo_edit undo revert",
