@@ -11,12 +11,32 @@ import { type RecordFields, storedValue } from "./field_values.ts";
 import { closestWord } from "../lib/closest_word.ts";
 import { askJson } from "./transport.ts";
 
+/** Columns of the base system, beside those that a list of the table shows or looks for words in. */
+const usual = `
+  task: description active urgency impact approval opened_by opened_at closed_by closed_at due_date work_start work_end cmdb_ci business_service parent location company contact_type watch_list work_notes_list reassignment_count made_sla comments work_notes close_notes sys_class_name
+  incident: category subcategory severity hold_reason close_code resolved_at resolved_by reopen_count problem_id rfc caused_by parent_incident
+  problem: category first_reported_by_task known_error workaround cause_notes fix_notes resolution_code rfc resolved_at resolved_by
+  problem_task: problem_task_type close_code
+  change_request: category requested_by justification implementation_plan risk_impact_analysis backout_plan test_plan cab_required conflict_status on_hold on_hold_reason close_code reason
+  change_task: change_task_type planned_start_date planned_end_date close_code on_hold
+  sc_request: special_instructions
+  sc_req_item: quantity price
+  sc_task: request
+  sysapproval_approver: comments due_date source_table document_id
+  kb_knowledge: text kb_category valid_to active topic article_type
+  cmdb_ci: short_description asset_tag serial_number install_status managed_by assigned_to ip_address environment department company
+  task_sla: start_time end_time business_percentage
+`;
+const usualOf: ReadonlyMap<string, string> = new Map(namedLines(usual));
+
 /** Names of columns; `lineage` is the table and its parent tables. Empty for a table that is not known here. */
 function usualColumns(lineage: readonly string[]): readonly string[] {
   const known = lineage.flatMap((table) => knownTable(table) ?? []);
-  const names = known.flatMap(({ summaryFields, textFields }) => [...summaryFields, ...textFields]);
-  const usual = names.filter((name) => !name.includes("."));
-  return usual.length === 0 ? [] : [...new Set([...usual, "sys_created_on", "sys_created_by", "sys_updated_on"])];
+  const names = known.flatMap((
+    { name, summaryFields, textFields },
+  ) => [...namesIn(usualOf.get(name) ?? ""), ...summaryFields, ...textFields]);
+  const own = names.filter((name) => !name.includes("."));
+  return own.length === 0 ? [] : [...new Set([...own, "sys_created_on", "sys_created_by", "sys_updated_on"])];
 }
 
 const references = `
@@ -272,6 +292,21 @@ const maxSteps = 3;
 const maxLabels = 4_000;
 const maxNamesShown = 40;
 
+/** What agents call a part of a record, and the columns that tables have for it. */
+const spoken = `
+  caller: caller_id requested_for requested_by author
+  requester: requested_by requested_for caller_id
+  assignee: assigned_to
+  group: assignment_group group
+  resolution_code: close_code
+  resolution_notes: close_notes
+  ci: cmdb_ci
+  updated: sys_updated_on
+  created: sys_created_on
+  class: sys_class_name
+`;
+const spokenNames: ReadonlyMap<string, string> = new Map(namedLines(spoken));
+
 /** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
 export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column | null> {
   const known = columnNamed(columns, given);
@@ -329,7 +364,9 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
   if (named !== undefined) return named;
   const label = given.trim().toLowerCase();
   const labelled = columns.filter((column) => column.label.toLowerCase() === label);
-  return labelled.length === 1 ? labelled[0] : undefined;
+  if (labelled.length === 1) return labelled[0];
+  const meant = namesIn(spokenNames.get(name) ?? "").find((each) => columns.some((column) => column.name === each));
+  return columns.find((column) => column.name === meant);
 }
 
 /** The message for a field that a table does not have, or may not have: the nearest names, or all of them. */

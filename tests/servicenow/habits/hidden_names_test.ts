@@ -35,12 +35,18 @@ for (const [way, habits] of hidden) {
         ["sysapproval_approver", "approver=me\nstate=Requested"],
         ["cmdb_ci", "operational_status=Operational\nserial_number is empty"],
         ["sys_user", "title contains Eng"],
+        ["sc_request", "opened_by=me\nrequester=me\ncreated>=today"],
+        ["incident", "caller=me\nassignee is empty\nci is empty\nclosed_by is empty"],
       ] as const
     ) {
       for (const userName of ["ada", "jonas.keller2"]) {
         const text = await desk.text("servicenow_search", { table, where }, userName);
         assert.doesNotMatch(text, refused, `${userName} ${table} ${where}`);
       }
+    }
+    const described = await desk.text("servicenow_describe", { table: "incident" }, "jonas.keller2");
+    for (const name of ["urgency", "description", "comments", "close_code", "opened_by"]) {
+      assert.match(described, new RegExp(`^${name}\\b`, "m"));
     }
     const values = { short_description: "Beamer", description: "It stays dark", urgency: "2", contact_type: "Phone" };
     const input = { table: "incident", values: JSON.stringify(values) };
