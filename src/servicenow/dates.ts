@@ -15,6 +15,8 @@ interface Span {
 type Days = readonly [first: Temporal.PlainDate, length: Temporal.DurationLike];
 
 const oneDay = { days: 1 };
+const weekdays = ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"];
+const months = ["jan", "feb", "mar mär", "apr", "may mai", "jun", "jul", "aug", "sep", "oct okt", "nov", "dec dez"];
 
 /** Whether the platform knows a time zone of this name. */
 function isTimeZone(zone: string): boolean {
@@ -60,7 +62,7 @@ function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
     return { start: first.toZonedDateTime(now.timeZoneId), end };
   }
   const [, direction, count = "1", unit, ago] =
-    /^(?:(last|past|next|in) )?(?:(\d{1,4}) )?(minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
+    /^(?:(last|past|next|in) )?(?:(\d{1,4}) )?(minute|hour|day|week|month|year)s?( ago)?$/.exec(word) ?? [];
   if (unit !== undefined && (direction === undefined) !== (ago === undefined)) {
     const isAhead = direction === "next" || direction === "in";
     const edge = now.add({ [`${unit}s`]: Number(count) * (isAhead ? 1 : -1) });
@@ -70,7 +72,7 @@ function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
   return writtenMoment(word, now) ?? timeOfDay(word, now);
 }
 
-/** Whole days: `2026-11-26`, `26.11.2026`, `yesterday`, `last month`, `3 days ago`. */
+/** Whole days: `2026-11-26`, `26.11.2026`, `26 Nov 2026`, `yesterday`, `last month`, `next friday`, `3 days ago`. */
 function parseDays(word: string, today: Temporal.PlainDate): Days | null {
   const written = writtenDay(word);
   if (written !== null) return [written, oneDay];
@@ -87,14 +89,23 @@ function parseDays(word: string, today: Temporal.PlainDate): Days | null {
     const step = ["last", "this", "next"].indexOf(which) - 1;
     return [beginning.add({ [`${unit}s`]: step }), { [`${unit}s`]: 1 }];
   }
-  const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (day|week)s?( ago)?$/.exec(word) ?? [];
+  const [, direction, weekday = ""] = /^(last|next) (mon|tues|wednes|thurs|fri|satur|sun)day$/.exec(word) ?? [];
+  if (direction !== undefined) {
+    const ahead = (weekdays.indexOf(weekday) + 7 - today.dayOfWeek) % 7 + 1; // from tomorrow on
+    return [today.add({ days: direction === "next" ? ahead : ahead % 7 - 7 }), oneDay];
+  }
+  const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (day|week|month|year)s?( ago)?$/.exec(word) ?? [];
   if (step === undefined || (ahead === undefined) === (ago === undefined)) return null;
   return [today.add({ [`${step}s`]: Number(steps) * (ago === undefined ? 1 : -1) }), oneDay];
 }
 
 function writtenDay(word: string): Temporal.PlainDate | null {
   const [, year, month, day] = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(word) ?? [];
-  const [, germanDay, germanMonth, germanYear] = /^(\d{1,2})\. ?(0?[1-9]|1[0-2])\. ?(\d{4})$/.exec(word) ?? [];
+  const numbered = word.replace(
+    /^(\d{1,2})\.? (\p{L}{3})\p{L}*\.? (\d{4})$/u,
+    (_, day, name, ofYear) => `${day}.${months.findIndex((each) => each.includes(name)) + 1}.${ofYear}`,
+  );
+  const [, germanDay, germanMonth, germanYear] = /^(\d{1,2})\. ?(0?[1-9]|1[0-2])\. ?(\d{4})$/.exec(numbered) ?? [];
   if (year === undefined && germanYear === undefined) return null;
   const numbers = {
     year: Number(year ?? germanYear),
@@ -118,12 +129,15 @@ function writtenMoment(word: string, now: Temporal.ZonedDateTime): Span | null {
   return { start, end: second === undefined ? start.add({ seconds: 59 }) : start };
 }
 
-/** `yesterday 14:00`, `26.11.2026 9:30`, `today at 8:00`: as the person's clock shows it. */
+/** `yesterday 14:00`, `26.11.2026 9:30`, `today at 8 am`: as the person's clock shows it. */
 function timeOfDay(word: string, now: Temporal.ZonedDateTime): Span | null {
-  const [, named = "today", hour = "", minute] = /^(?:(.+?),? (?:at )?)?(\d|[01]\d|2[0-3]):([0-5]\d)$/.exec(word) ?? [];
-  const days = hour === "" ? null : parseDays(named, now.toPlainDate());
-  if (days === null || days[1] !== oneDay) return null;
-  const plainTime = { hour: Number(hour), minute: Number(minute) };
+  const [, named = "today", written, minute, half] =
+    /^(?:(.+?),? (?:at )?)?(\d|[01]\d|2[0-3])(?::([0-5]\d))? ?(am|pm)?$/.exec(word) ?? [];
+  const days = (minute ?? half) === undefined ? null : parseDays(named, now.toPlainDate());
+  const isWrong = half !== undefined && (Number(written) < 1 || Number(written) > 12);
+  if (days === null || days[1] !== oneDay || isWrong) return null;
+  const hour = half === undefined ? Number(written) : Number(written) % 12 + (half === "pm" ? 12 : 0);
+  const plainTime = { hour, minute: Number(minute ?? "0") };
   const start = days[0].toZonedDateTime({ timeZone: now.timeZoneId, plainTime });
   return { start, end: start.add({ seconds: 59 }), isLocal: true };
 }

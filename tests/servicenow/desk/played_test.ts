@@ -121,10 +121,17 @@ Deno.test("a person who has left is told as inactive, and a closed record as clo
   );
 });
 
-Deno.test("SLAs are listed with what they are about", async () => {
+Deno.test("SLAs are listed with what they are about, and days go by the names of weekdays", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   const slas = await desk.text("servicenow_search", { table: "task_sla", where: "planned_end_time=today" });
   assert.match(slas, /^INC\d{7}: Priority \d resolution .*, [A-Z].*\n {2}.*planned_end_time/m);
+  // The stand-in's clock shows a Thursday.
+  for (
+    const [day, date] of [["next monday", "2026-06-01"], ["last friday", "2026-05-22"], ["next thursday", "2026-06-04"]]
+  ) {
+    const text = await desk.text("servicenow_update", { id: "INC0010001", values: `due_date=${day}`, dry_run: true });
+    assert.match(text, new RegExp(`due_date: ${date} 07:00:00 UTC`), day);
+  }
 });
 
 Deno.test("conditions joined on one line, ranges and likenesses mean what they say", async () => {
