@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 
 /** How callers write each operator: by signs, by words, and in encoded queries, there first as this server does. */
 const operators = [
-  ["=", "= ==", "is|in|on", "=|IN"],
+  ["=", "= ==", "is|in|on", "=|IN|ON|DYNAMIC"],
   ["!=", "!= <>", "is not|not in", "!=|NOT IN"],
   [">", ">", "after", ">"],
   [">=", ">=", "since", ">="],
@@ -65,14 +65,15 @@ const nextCondition = new RegExp(
     String.raw`\s+(and|or)\s+(?=${oneWord}\s*(?:[!<>]?=|<>|[<>]|!?~|\s(?:${blank}|(?:${wordOperators})\s)))`,
   "giu",
 );
-/** What begins like a condition: with a sign, or with a name that is no word before a word that compares. */
-const comparison = new RegExp(
-  String.raw`^(?:[a-z][\w.]*\s*(?:[!<>]=|<>|[=<>])\s*\S|[a-z]\w*[_.][\w.]+\s+(?:${wordOperators}|${blank})(?:\s|$))`,
-);
+/** What begins like a condition: with a name or label before a sign, or with a name that is no word before a word that compares. */
+const signed = /^(\p{L}[\p{L}\p{M}\w ]{0,99}?)(?:\.[\w.]+)?\s*(?:[!<>]=|<>|[=<>])\s*\S/u;
+const worded = new RegExp(String.raw`^[a-z]\w*[_.][\w.]+\s+(?:${wordOperators}|${blank})(?:\s|$)`);
+/** Of a name that may be a word too: words that are hardly ever looked for. */
+const spoken = /^(\p{L}\w*)\s+(?:is|contains|starts with|does not contain|in\s*\()\s*\S/u;
 
 /** The field that a text compares first, where it looks like conditions rather than words. */
 export function comparedField(text: string): string | null {
-  if (!comparison.test(text) && !isEncodedQuery(text)) return null;
+  if (!worded.test(text) && !isEncodedQuery(text)) return (signed.exec(text) ?? spoken.exec(text))?.[1] ?? null;
   return /^(?:ORDERBY(?:DESC)?)?([a-z][a-z0-9_]*)/.exec(text)?.[1] ?? null;
 }
 
@@ -203,12 +204,11 @@ const firstTerm = new RegExp(
   String.raw`^(?:ORDERBY[a-zD]|[a-z][a-z0-9_.]*(?:${encodedWords}|(?:[<>]=?|!?=)\s*javascript:\s*gs\.))`,
 );
 
-/** Scripts that name the person or their groups, in our own words; every other is refused. */
-const scripts: ReadonlyMap<string, string> = new Map([
-  ["gs.getUserID()", "me"],
-  ["getMyGroups()", "my groups"],
-  ["gs.getUser().getMyGroups()", "my groups"],
-]);
+/** What the base system names by an id (product documentation "Dynamic filter options"). */
+const dynamicValues: Readonly<Record<string, string>> = {
+  "90d1921e5f510100a9ad2572f2b477fe": "me",
+  d6435e965f510100a9ad2572f2b47744: "my groups",
+};
 
 function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
@@ -228,8 +228,9 @@ function parseEncodedQuery(line: string): ParsedConditions {
     const [, field = "", sign = "", text = ""] = encodedTerm.exec(isAlternative ? part.slice(2) : part) ?? [];
     const operator = encodedOperators.get(sign);
     const given = text.replaceAll("\0", "^").trim();
-    const [, script] = /^javascript:\s*([^]*?);?$/i.exec(given) ?? [];
-    const value = script === undefined ? given : scripts.get(script);
+    const [period = ""] = given.split("@"); // ON has the name of its period before its bounds
+    const named = sign === "ON" ? period : sign === "DYNAMIC" ? dynamicValues[given] : given;
+    const value = plainValue(operator, named);
     if (operator === undefined || value === undefined || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       throw invalidInput(
         `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +
@@ -246,4 +247,22 @@ function parseEncodedQuery(line: string): ParsedConditions {
     });
   }
   return { conditions, order };
+}
+
+/** Scripts that name the person, their groups or a day, in our own words; `undefined` for every other. */
+function plainValue(operator: string | undefined, text: string | undefined): string | undefined {
+  const [, script] = /^javascript:\s*([^]*?);?$/i.exec(text ?? "") ?? [];
+  if (script === undefined) return text;
+  if (script === "gs.getUserID()") return "me";
+  if (/^(gs\.getUser\(\)\.)?getMyGroups\(\)$/.test(script)) return "my groups";
+  const isFirst = operator === ">=" || operator === "<";
+  const isLast = operator === "<=" || operator === ">";
+  const [, edge, which, unit] = /^gs\.(beginning|end)Of(This|Last|Next)?(Today|Yesterday|Week|Month|Year)\(\)$/
+    .exec(script) ?? [];
+  if (unit !== undefined) {
+    return (edge === "end" ? isLast : isFirst) ? [which, unit].join(" ").trim().toLowerCase() : undefined;
+  }
+  const [, units = "", side, count] = /^gs\.(days|hours|minutes)Ago(Start|End)?\((\d{1,4})\)$/.exec(script) ?? [];
+  if (count === undefined || (side === "Start" && !isFirst) || (side === "End" && !isLast)) return undefined;
+  return units === "days" && side === undefined ? `${Number(count) * 24} hours ago` : `${count} ${units} ago`;
 }

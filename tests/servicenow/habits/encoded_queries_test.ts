@@ -5,7 +5,8 @@ import { openDesk } from "../desk/desk_place.ts";
 const pairs: readonly (readonly [encoded: string, lines: string])[] = [
   ["active=true^priority=1", "active=true\npriority=1"],
   ["active=true^assigned_to=javascript:gs.getUserID()", "active=true\nassigned_to=me"],
-  ["assignment_group=javascript:gs.getUser().getMyGroups()^state=1", "assignment_group=my groups\nstate=New"],
+  ["assigned_toDYNAMIC90d1921e5f510100a9ad2572f2b477fe", "assigned_to=me"],
+  ["assignment_groupDYNAMICd6435e965f510100a9ad2572f2b47744^state=1", "assignment_group=my groups\nstate=New"],
   ["priorityIN1,2^stateNOT IN6,7", "priority=1|2\nstate!=Resolved|Closed"],
   [
     "short_descriptionLIKEvpn^ORdescriptionLIKEwireless",
@@ -15,6 +16,14 @@ const pairs: readonly (readonly [encoded: string, lines: string])[] = [
   ["assigned_toISEMPTY^stateISNOTEMPTY", "assigned_to is empty\nstate is not empty"],
   ["numberSTARTSWITHINC00100", "number starts with INC00100"],
   ["caller_id.user_name=ben", "caller_id.user_name=ben"],
+  ["opened_at>=javascript:gs.beginningOfLastMonth()", "opened_at>=last month"],
+  ["opened_atONLast week@javascript:gs.beginningOfLastWeek()@javascript:gs.endOfLastWeek()", "opened_at=last week"],
+  ["opened_at>=javascript:gs.daysAgoStart(20)", "opened_at>=20 days ago"],
+  ["opened_at<=javascript:gs.daysAgoEnd(3)", "opened_at<=3 days ago"],
+  [
+    "opened_atONLast 7 days@javascript:gs.beginningOfLast7Days()@javascript:gs.endOfLast7Days()",
+    "opened_at=last 7 days",
+  ],
 ];
 
 Deno.test("an encoded query finds and counts what the same conditions do, in where, query, filter and words", async () => {
@@ -48,14 +57,21 @@ Deno.test("words with signs stay words, and what cannot be understood of an enco
   await using desk = await openDesk({ instance: { data: "desk" } });
   const search = (input: object) => desk.text("servicenow_search", { table: "incident", ...input });
   assert.match(await search({ query: "error=5" }), /with the words error=5/);
-  assert.match(await search({ query: "vpn drops" }), /with the words vpn drops/);
+  for (const words of ["vpn drops", "laptop is broken", "error code = 5", "state of the disk"]) {
+    assert.match(await search({ query: words }), new RegExp(`with the words ${words}`));
+  }
+  const labels = ["State = New", "state is New", "State is New", "state in (New)"];
+  for (const query of labels) assert.match(await search({ query }), /, state is New \(/, query);
+  assert.match(
+    await search({ query: "Assigned to = me\nPriority=1" }),
+    /assigned_to is Ada Lovelace, priority is 1 - /,
+  );
   for (
     const where of [
       "active=true^NQpriority=1",
       "priority=javascript:deleteAll()",
       "opened_at>javascript:gs.endOfLastWeek() + 1",
-      "opened_at>=javascript:gs.beginningOfLastMonth()",
-      "opened_atONLast week@javascript:gs.beginningOfLastWeek()@javascript:gs.endOfLastWeek()",
+      "opened_at>=javascript:gs.daysAgoEnd(3)",
       "short_descriptionSAMEASdescription^active=true",
     ]
   ) assert.match(await search({ where }), /^refused/, where);
