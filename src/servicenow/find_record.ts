@@ -76,6 +76,8 @@ async function recordWith(parts: DeskParts, { table, text, field }: GivenName): 
   }
   if (found.error.reason === "forbidden") return { sysId, name: sysId };
   if (found.error.reason !== "not_found") throw new Refusal(found.error);
+  const seen = await parts.tableApi.rowsIfShown(table, { query: "", fields: [], limit: maxCandidates });
+  if (seen.length === 0) return { sysId, name: sysId };
   throw invalidInput(`${field}: no ${labelOf(table)} with the sys_id ${sysId} that the user may see`);
 }
 
@@ -153,16 +155,24 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Prom
     );
   }
   if (isKept(table)) throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
-  // Each word is checked: a script may follow the first. A wrong letter is often late in the word.
-  const beginnings = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok)
-    .filter((word) => !word.includes("^")).slice(0, maxNearWords)
-    .map((word) => /\d/.test(word) ? word : word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2))));
-  const alike = anyOf(beginnings.map((part) => `${exact[0]}LIKE${part}`));
-  const similar = alike === "" ? [] : await parts.tableApi.rowsIfShown(table, { ...request, query: alike });
-  // An instance that ignores the condition answers with any records.
-  const near = similar.filter((row) =>
-    beginnings.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()))
+  // Each word is checked: a script may follow the first.
+  const words = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok && !word.includes("^"))
+    .slice(0, maxNearWords);
+  // A wrong letter is often late in the word.
+  const beginnings = words.map((word) =>
+    /\d/.test(word) ? word : word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))
   );
+  const like = (part: string): string => `${exact[0]}LIKE${part}`;
+  const tries = new Set([beginnings.map(like).join("^"), anyOf(words.map(like)), anyOf(beginnings.map(like))]);
+  let near: readonly RecordFields[] = [];
+  for (const alike of tries) {
+    if (near.length > 0 || alike === "") continue;
+    const similar = await parts.tableApi.rowsIfShown(table, { ...request, query: alike });
+    // An instance that ignores the condition answers with any records.
+    near = similar.filter((row) =>
+      beginnings.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()))
+    );
+  }
   const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
   throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`);
 }

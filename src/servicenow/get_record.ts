@@ -298,12 +298,20 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
       continue;
     }
     const names = [...knownTable(table)?.summaryFields ?? [], ...more];
-    const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
+    const links = [...query.matchAll(/([\w.]+)=([0-9a-f]{32})/g)].map(([, field = "", id = ""]) => ({ field, id }));
+    const linking = links.map(({ field }) => field);
+    const fields = [...names, "number", "sys_class_name", ...namingFields(table), ...linking];
     const narrowed = { query: allOf(query, access.openRows(table)), fields };
     const found = await ifShown(readOn(tableApi, table, narrowed, { wanted: maxRelated, maxRequests }), null);
     if (found === null) {
       notes.add(`ServiceNow hides ${table} from this user`);
       continue;
+    }
+    const isLinked = (row: RecordFields): boolean => links.some(({ field, id }) => storedValue(row, field) === id);
+    if (links.length > 0 && found.rows.length > 0 && !found.rows.some(isLinked)) {
+      notes.add(
+        `ServiceNow shows this user no ${linking.join(" or ")} of ${table}, so some may belong to other records`,
+      );
     }
     isCut ||= found.next !== null;
     records.push(...found.rows.map((row) => toShownRecord(parts, table, row, names)));

@@ -22,6 +22,8 @@ import { datesOf, queryMoment } from "./dates.ts";
 export interface CheckedField {
   readonly path: string;
   readonly isFilled: boolean;
+  /** The reference that leads to it, without which a row has no such field; empty where none does. */
+  readonly through: string;
 }
 
 /** A condition that compares with a value. */
@@ -51,8 +53,7 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
     const words = isKnown ? meant : `${meant} (whether there is such a field is not known here)`;
     const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
     const isFilled = isAlone && !/^!=$|^not|^is empty$/.test(condition.operator);
-    // Through an empty reference there is no field, for everyone.
-    if (isFilled || !path.includes(".")) checked.push({ path, isFilled });
+    checked.push({ path, isFilled, through: path.slice(0, Math.max(0, path.lastIndexOf("."))) });
     const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
     if (condition.isAlternative !== true) {
       terms.push(term);

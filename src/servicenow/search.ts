@@ -88,17 +88,20 @@ async function readSelection(
     readonly order: readonly string[];
   },
 ) {
-  const request = { query: allOf(query, ...order), fields: [...fields, ...checked.map(({ path }) => path)] };
+  const compared = checked.flatMap(({ path, through }) => through === "" ? path : [path, through]);
+  const request = { query: allOf(query, ...order), fields: [...fields, ...compared] };
   const read = await attempt(readOn(parts.tableApi, table, request, reading));
   if (!read.ok && read.error.reason === "forbidden" && narrower !== undefined) {
     return await readSelection(parts, narrower, { fields, order, ...reading });
   }
   if (!read.ok) throw new Refusal(read.error);
   const { rows } = read.value;
-  const hidden = checked.find(({ path, isFilled }) =>
-    !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
-  );
-  if (rows.length === 0 || hidden === undefined) return { ...read.value, understood };
+  const hidden = checked.find(({ path, isFilled, through }) => {
+    const isEmpty = (row: RecordFields): boolean => through in row && displayValue(row, through) === "";
+    const having = isFilled ? rows : rows.filter((row) => !isEmpty(row));
+    return having.length > 0 && !having.some((row) => isFilled ? displayValue(row, path) !== "" : path in row);
+  });
+  if (hidden === undefined) return { ...read.value, understood };
   throw invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );

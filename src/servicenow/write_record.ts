@@ -124,11 +124,11 @@ export function planChange(
       changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) =>
         labelled.has(change.name) ? { ...change, after: shownValue(after, change.name) } : change
       ),
-      notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown }) => ({
+      notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown, stored }) => ({
         name,
         wanted: short(shown),
         now: name in after ? short(shownValue(after, name)) : null,
-        isUnknown: !(name in after) && !isUnchanged,
+        isUnknown: name in after ? storedValue(after, name) === stored : !isUnchanged,
       })),
       alsoChanged: before === null ? newValues(table, after, asked) : differences(before, after, asked),
       version: storedValue(after, "sys_mod_count"),
@@ -142,7 +142,9 @@ function isTaken({ name, stored, column }: ResolvedValue, before: RecordFields |
     const [was, is] = [before ?? {}, after].map((record) => oneLine(displayValue(record, name)));
     return was !== is && is?.includes(oneLine(stored)) === true;
   }
-  if (!(name in after)) return false;
+  // A sys_id that leads nowhere is stored, and shown as nothing.
+  const isDead = column.type === "reference" && stored !== "" && displayValue(after, name) === "";
+  if (!(name in after) || isDead) return false;
   return oneLine(storedValue(after, name)) === oneLine(stored) ||
     (column.type === "html" && oneLine(shownValue(after, name)) === oneLine(stored));
 }
@@ -195,7 +197,13 @@ async function refuseMissing(
   if (missing.length === 0) return;
   const names = missing.join(" and ");
   const what = record === null ? `${table} must have ${names}` : `${names} must be given for this change`;
-  throw invalidInput(`${what}. Nothing was sent`);
+  let choices = ""; // they save the caller a guess
+  for (const column of columns) {
+    if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
+    const known = await choicesOfColumn(parts, described, column);
+    if (known.choices.length > 0) choices += `; ${column.name}: ${listChoices(known.choices)}`;
+  }
+  throw invalidInput(`${what}${choices}. Nothing was sent`);
 }
 
 /** `dryRun`: say what would be sent, and send nothing. */

@@ -45,7 +45,7 @@ Deno.test("servicenow_update assigns, resolves and reopens by labels, and says w
   const missing = await desk.text("servicenow_update", { id: "INC0010001", values: "state=Resolved" });
   assert.match(
     missing,
-    /close_code and close_notes must be given for this change\. Nothing was sent$/,
+    /close_code and close_notes must be given for this change; close_code: .*Solution provided, .*\. Nothing was sent$/,
   );
   const values = "state=Resolved\nclose_code=Solution provided\nclose_notes=Cleaned";
   assert.match(await desk.text("servicenow_update", { id: "INC0010001", values }), /state: In Progress → Resolved/);

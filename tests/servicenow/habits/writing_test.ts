@@ -33,8 +33,13 @@ Deno.test("a sys_id of another table, or of nothing, is refused in values, condi
 Deno.test("where people may not be looked up, a sys_id is sent as given, and the answer tells what came of it", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   desk.instance.habits.hiddenTables = ["sys_user_group"];
-  const text = await desk.text("servicenow_update", { id: "INC0010016", values: `assignment_group=${sysId("99")}` });
-  assert.match(text, /assignment_group/);
+  const update = (id: string) => desk.text("servicenow_update", { id: "INC0010016", values: `assignment_group=${id}` });
+  assert.match(await update(sysId("99")), /^INC0010016 [^:]*\n.*\nassignment_group: .*Network/);
+  const dead = await update("f".repeat(32));
+  assert.match(dead, /it is NOT known whether everything was taken[^]*assignment_group f{32}; it is empty/);
+  await using narrow = await openDesk({ tables: ["incident"], instance: { data: "desk" } });
+  const closed = { id: "INC0010016", values: { rfc: "f".repeat(32) } };
+  assert.match(await narrow.text("servicenow_update", closed), /NOT known whether taken: rfc f{32}; it is empty/);
 });
 
 Deno.test("lines after a text are refused, pasted or not; JSON says what is meant", async () => {
@@ -129,7 +134,14 @@ Deno.test("a note that a person may write and not read is not said to be lost", 
 
 Deno.test("a condition that the instance passes over is noticed", async () => {
   await using desk = await openDesk({ instance: { data: "desk", habits: { unreadableCondition: "ignored" } } });
-  for (const where of ["caller_id.mobile_phone contains 79", "caller_id.mobile_phone=+1 555"]) {
+  for (
+    const where of [
+      "caller_id.mobile_phone contains 79",
+      "caller_id.mobile_phone=+1 555",
+      "caller_id.mobile_phone does not contain 79",
+      "caller_id.mobile_phone is empty",
+    ]
+  ) {
     for (const tool of ["servicenow_search", "servicenow_count"]) {
       assert.match(
         await desk.text(tool, { table: "incident", where }, "ben"),
@@ -137,6 +149,12 @@ Deno.test("a condition that the instance passes over is noticed", async () => {
       );
     }
   }
+  desk.instance.habits.hiddenFields = ["task.assigned_to", "incident.assigned_to"];
+  const work = await desk.text("servicenow_get_record", { id: "me", include: "work" });
+  assert.match(
+    work,
+    /^work \(.*ServiceNow shows this user no assigned_to of task, so some may belong to other records/m,
+  );
 });
 
 Deno.test("pictures in articles do not keep their text away; files of people stay unread", async () => {
