@@ -4,7 +4,8 @@ import type { DeskParts } from "./table_api.ts";
 import { attempt, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
-import { linkTo, shownValue } from "./search.ts";
+import { linkTo, maxSearchResults, type RecordPage, searchRecords, type ShownRecord, shownValue } from "./search.ts";
+import { isKept, namesIn } from "./tables.ts";
 import { delegatorsOf, findRecord, type RecordName, resolveReference } from "./find_record.ts";
 import { askJson } from "./transport.ts";
 import { type ChangeReport, type GivenValue, maxTextCharacters, parseValueLines, planChange } from "./write_record.ts";
@@ -194,7 +195,7 @@ function toCart(cart: Readonly<Record<string, unknown>>) {
   };
 }
 
-// The cost of an order, as a sum of prices as the instance shows them to the person.
+// The cost of an order, in the currency and format of the instance's prices for the person.
 
 const maxPricedChoices = 1_000;
 /** Of a label in which a price is looked for. */
@@ -213,8 +214,8 @@ async function costOf(parts: DeskParts, order: PlannedOrder): Promise<string> {
   const { item, quantity } = order;
   if (item.price === "") return "price NOT known: ServiceNow does not show it";
   const options = await pricesOfOptions(parts, order);
-  const once = sumOf([item.price, ...options.map((each) => each.once)], quantity);
-  const recurring = sumOf([item.recurringPrice, ...options.map((each) => each.recurring)], quantity);
+  const once = totalOf([item.price, ...options.map((each) => each.once)], quantity);
+  const recurring = totalOf([item.recurringPrice, ...options.map((each) => each.recurring)], quantity);
   const isWhole = options.every(({ isKnown }) => isKnown);
   return [
     once === "" ? "no price" : once,
@@ -259,12 +260,40 @@ function shownPrice(row: RecordFields | undefined, name: string): string {
   return row === undefined || Number(storedValue(row, name)) === 0 ? "" : shownValue(row, name);
 }
 
-/** `2 × (CHF 2,400.00 + CHF 150.00)`; empty where it costs nothing. */
-function sumOf(prices: readonly string[], quantity: number): string {
+/** `CHF 5,100.00 (CHF 2,550.00 each)`; empty where it costs nothing; a sum where the prices cannot be added up. */
+function totalOf(prices: readonly string[], quantity: number): string {
   const charged = prices.filter((each) => each !== "" && !/^[^1-9]*0[^1-9]*$/.test(each));
-  const sum = charged.join(" + ");
-  if (sum === "" || quantity === 1) return sum;
-  return `${quantity} × ${charged.length > 1 ? `(${sum})` : sum}`;
+  const amounts = charged.flatMap((each) => amountIn(each) ?? []);
+  const form = amounts.find(({ places }) => places > 0) ?? amounts[0];
+  const currencies = new Set(amounts.flatMap(({ currency }) => currency || []));
+  if (form === undefined || amounts.length < charged.length || currencies.size > 1) {
+    const sum = charged.join(" + ");
+    return sum === "" || quantity === 1 ? sum : `${quantity} × (${sum})`;
+  }
+  const each = amounts.reduce((sum, { amount }) => sum + amount, 0);
+  return quantity === 1 ? inForm(form, each) : `${inForm(form, each * quantity)} (${inForm(form, each)} each)`;
+}
+
+/** A larger one may not be exact to the cent. */
+const maxAmount = 1e13;
+/** Currencies with three decimals (ISO 4217); of any other, three digits are a group. */
+const threeDecimals = /\b(BHD|IQD|JOD|KWD|LYD|OMR|TND)\b/;
+
+/** The number in a price, and how it is written; `null` where none can be read. */
+function amountIn(price: string) {
+  const [number = ""] = /\d(?:[\d.,'’\s]*\d)?/.exec(price) ?? [];
+  const [, point = "", fraction = ""] = /([.,])(\d+)$/.exec(number) ?? [];
+  const places = fraction.length === 2 || (fraction.length === 3 && threeDecimals.test(price)) ? fraction.length : 0;
+  const amount = Number(number.replace(/\D/g, "")) / 10 ** places;
+  const [, group = point === "," && places > 0 ? "." : ","] = /^\d{1,3}([.,'’\s])\d{3}(?!\d)/.exec(number) ?? [];
+  if (number === "" || amount > maxAmount) return null;
+  return { amount, price, number, places, point, group, currency: price.replace(number, "").trim() };
+}
+
+function inForm({ price, number, places, point, group }: NonNullable<ReturnType<typeof amountIn>>, amount: number) {
+  const [whole = "", fraction = ""] = amount.toFixed(places).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, group);
+  return price.replace(number, () => places === 0 ? grouped : `${grouped}${point}${fraction}`);
 }
 
 // Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them.
@@ -289,7 +318,11 @@ async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalR
   const target = owner === table ? `sys_id=${of}` : `sysapproval=${of}^ORdocument_id=${of}`;
   const waiting = async (query: string): Promise<readonly RecordFields[]> => {
     const { rows } = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
-    return rows.filter((row) => storedValue(row, "state") === "requested");
+    // An instance may pass over a condition.
+    return rows.filter((row) =>
+      storedValue(row, "state") === "requested" &&
+      ["sys_id", "sysapproval", "document_id"].some((field) => storedValue(row, field) === of)
+    );
   };
   const { sysId } = parts.person.account;
   const asked = await waiting(`approver=${sysId}^state=requested`);
@@ -354,17 +387,48 @@ async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordF
     const found = await attempt(tableApi.row(actual, sysId, ["short_description"]));
     return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
   }
-  const fields = ["short_description", "quantity", "request.requested_for", "request.price"];
   const query = `${isRequest ? "request" : "sys_id"}=${sysId}`;
-  const rows = await tableApi.rowsIfShown("sc_req_item", { query, fields, limit: maxItemsNamed });
-  const [first = {}] = rows;
-  const items = rows.map((row) => quantityWords(row).replace(/^1 × /, ""));
+  const rows = await tableApi.rowsIfShown("sc_req_item", { query, fields: orderFields, limit: maxItemsNamed });
+  return wordsOfOrder(rows, isRequest);
+}
+
+const orderFields = namesIn("request number short_description quantity request.requested_for request.price");
+
+/** `Developer Laptop, 2 × Mobile phone for Petra Wolf, CHF 2,400.00`: what was ordered, and a whole request's price. */
+function wordsOfOrder(items: readonly RecordFields[], isRequest: boolean): string {
+  const [first] = items;
+  if (first === undefined) return "";
+  const names = items.slice(0, maxItemsNamed).map((row) => quantityWords(row).replace(/^1 × /, ""));
   const recipient = shownValue(first, "request.requested_for");
   const price = isRequest ? shownPrice(first, "request.price") : "";
-  const whole = rows.length === maxItemsNamed ? [...items, "and more"] : items;
+  const whole = items.length >= maxItemsNamed ? [...names, "and more"] : names;
   return oneLine(
     `${whole.join(", ")}${recipient === "" ? "" : ` for ${recipient}`}${price === "" ? "" : `, ${price}`}`,
   );
+}
+
+/** A page of a search. Approvals of orders, which have no title of their own, say what was ordered. */
+export async function searchWithOrders(
+  parts: DeskParts,
+  search: Parameters<typeof searchRecords>[1],
+): Promise<RecordPage> {
+  const page = await searchRecords(parts, search);
+  const numberIn = ({ fields }: ShownRecord): string => fields.find(({ name }) => name === "sysapproval")?.value ?? "";
+  const orders = page.records.map(numberIn).filter((number) => /^R(EQ|ITM)\d{4,12}$/.test(number)).join(",");
+  const mayRead = parts.access.mayRead("sc_req_item") && !isKept("sc_req_item");
+  if (page.table !== table || orders === "" || !mayRead) return page;
+  const query = `request.numberIN${orders}^ORnumberIN${orders}`;
+  const request = { query, fields: orderFields, limit: maxItemsNamed * maxSearchResults };
+  const rows = await parts.tableApi.rowsIfShown("sc_req_item", request);
+  const records = page.records.map((record) => {
+    const number = numberIn(record);
+    const isRequest = number.startsWith("REQ");
+    const items = rows.filter((row) => displayValue(row, isRequest ? "request" : "number") === number);
+    const title = { name: "sysapproval.short_description", value: wordsOfOrder(items, isRequest) };
+    const others = record.fields.filter(({ name }) => name !== title.name);
+    return title.value === "" ? record : { ...record, fields: [...others, title] };
+  });
+  return { ...page, records };
 }
 
 /** What the decision did to the record that it is about. */

@@ -45,7 +45,7 @@ Deno.test("an order is shown by a dry run, made once, and followed to its items"
   const before = desk.instance.tables.get("sc_request")?.size ?? 0;
   assert.match(
     await order({ dry_run: true, quantity: 2 }),
-    /Would order 2 × Mobile phone for Ben Bitdiddle, 2 × \$400\.00\n/,
+    /Would order 2 × Mobile phone for Ben Bitdiddle, \$800\.00 \(\$400\.00 each\)\n/,
   );
   const made = await order({ quantity: 2 });
   assert.match(
