@@ -32,6 +32,7 @@ export {
   emptyIsAbsent,
   type Icon,
   type Meaning,
+  membersOf,
   otherNames,
   type ProgressUpdate,
   readingHints,

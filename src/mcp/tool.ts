@@ -152,6 +152,11 @@ export function otherNames(names: Readonly<Record<string, string>>): Readonly<Re
   );
 }
 
+/** Members of a parameter, by blanks, that callers give as parameters of their own. */
+export function membersOf(parameter: string, names: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, `${parameter}.${name}`]));
+}
+
 /** For `meta` of an optional text that an empty one leaves out. */
 export const emptyIsAbsent = { empty: "absent" } as const;
 

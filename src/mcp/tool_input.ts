@@ -174,9 +174,20 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       }
     };
     const putInside = (name: string, parameter: string, member: string, value: unknown): void => {
-      const holder = taken.get(parameter) ?? {};
-      if (!isObject(holder) || Object.hasOwn(holder, member)) return refuse(name);
-      taken.set(parameter, converted(properties[parameter], { ...holder, [member]: value }, [...path, parameter]));
+      if (value === "") return;
+      const property = properties[parameter];
+      const place = [...path, parameter];
+      const held = taken.get(parameter) ?? {};
+      const form = typeof held === "string" && isObject(property) ? property["written"] : undefined;
+      if (form === "lines") {
+        taken.set(parameter, `${held}\n${converted(property, { [member]: value }, place)}`);
+        return;
+      }
+      const holder = form === "values" ? parseJson(String(held)) : held;
+      if (!isObject(holder) || Object.hasOwn(holder, member)) {
+        return refuse(name, form === "values" ? `give it in ${parameter}` : undefined);
+      }
+      taken.set(parameter, converted(property, { ...holder, [member]: value }, place));
     };
     const take = (name: string, meaning: Meaning, sent: unknown): void => {
       const { to, values = {}, as, sets = {}, instead }: Exclude<Meaning, string> = typeof meaning === "string"

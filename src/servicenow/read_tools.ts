@@ -4,6 +4,7 @@ import * as z from "zod";
 import { type CatalogItem, describeQuestion, readItem } from "./catalog_item.ts";
 import { describeTable, type TableDescription } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
+import { searchWithOrders } from "./order.ts";
 import { getRecord, type JournalEntry, type RecordView, type RelatedRecords } from "./get_record.ts";
 import {
   countRecords,
@@ -11,7 +12,6 @@ import {
   type MeanTime,
   type RecordCount,
   type RecordPage,
-  searchRecords,
   type ShownRecord,
 } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
@@ -29,7 +29,7 @@ import {
   toTextOutcome,
 } from "./outcome_tool.ts";
 import { given, listOf } from "./tables.ts";
-import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
+import { clamped, defineTool, membersOf, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 
 // Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
@@ -191,10 +191,23 @@ const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describ
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
 
+/** Other names of what a search and a count take, and fields that callers give as parameters of their own. */
 const foundNames = {
-  table: "table_name",
-  words: "text query search keywords q",
-  where: "filter filters conditions condition sysparm_query",
+  ...otherNames({
+    table: "table_name",
+    words: "text query search keywords q",
+    where: "filter filters conditions condition sysparm_query",
+  }),
+  ...membersOf(
+    "where",
+    "number state priority urgency impact category assigned_to assignment_group caller caller_id requested_for " +
+      "opened_by cmdb_ci active",
+  ),
+  since: "where.sys_updated_on>",
+  updated_after: "where.sys_updated_on>",
+  updated_before: "where.sys_updated_on<",
+  created_after: "where.sys_created_on>",
+  created_before: "where.sys_created_on<",
 };
 
 function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
@@ -207,13 +220,15 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "sys_user, sys_user_group…",
     hasView: true,
     ...reading,
-    aliases: otherNames({
+    aliases: {
       ...foundNames,
-      fields: "columns field_names sysparm_fields",
-      order_by: "sort sort_by",
-      limit: "max_results max top page_size sysparm_limit",
-      cursor: "offset sysparm_offset",
-    }),
+      ...otherNames({
+        fields: "columns field_names sysparm_fields",
+        order_by: "sort sort_by",
+        limit: "max_results max top page_size sysparm_limit",
+        cursor: "offset sysparm_offset",
+      }),
+    },
     input: z.object({
       table: z.string(),
       words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
@@ -235,7 +250,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       };
       const isFirst = Number(search.cursor ?? "") === 0;
       return await answerWith({ servicenow, context }, {
-        job: searchRecords,
+        job: searchWithOrders,
         request: search,
         show: (page) => ({ ...toTextOutcome(pageLines(page, isFirst)), view: viewOf(page.records) }),
       });
@@ -265,7 +280,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     title: "Count ServiceNow records",
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
     ...reading,
-    aliases: otherNames({ ...foundNames, group_by: "by group sysparm_group_by" }),
+    aliases: { ...foundNames, ...otherNames({ group_by: "by group sysparm_group_by" }) },
     input: z.object({
       table: z.string(),
       words: z.string().optional().meta({ written: "text" }),

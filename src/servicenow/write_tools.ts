@@ -1,6 +1,6 @@
 /** The tools that write to ServiceNow, and their messages to the caller and to a person who decides about the call. */
 import * as z from "zod";
-import { otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
+import { membersOf, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { addNote, type ChangeReport, createRecord, type FieldChange, shortened, updateRecord } from "./write_record.ts";
 import { oneLine } from "./field_values.ts";
 import { decideApproval, orderFromCatalog, type OrderReport } from "./order.ts";
@@ -99,6 +99,13 @@ function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
 const valuesForm =
   'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last';
 
+/** Fields that callers give as parameters of their own. */
+const valueNames = membersOf(
+  "values",
+  "short_description description urgency impact category subcategory state priority assigned_to assignment_group " +
+    "close_code close_notes caller_id cmdb_ci contact_type hold_reason work_notes",
+);
+
 const { annotations } = writing;
 
 /** `servicenow_create`: a new record by labels. */
@@ -108,7 +115,7 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     title: "Create a ServiceNow record",
     description:
       "Creates a record in the user's name. Search first: it may be there already. Catalog: servicenow_order.",
-    aliases: otherNames({ table: "table_name", values: "data fields record" }),
+    aliases: { ...otherNames({ table: "table_name", values: "data fields record" }), ...valueNames },
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
@@ -131,7 +138,7 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     description:
       "Changes fields of a record: assign, resolve, close, reopen, reschedule. Answers what ServiceNow took.",
     annotations: { ...annotations, destructiveHint: true, idempotentHint: true },
-    aliases: otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }),
+    aliases: { ...otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }), ...valueNames },
     input: z.object({
       ...recordParameters,
       values: z.string().describe("As in servicenow_create").meta({ written: "values" }),
@@ -225,7 +232,7 @@ function orderLines(report: OrderReport, reader: Reader): readonly string[] {
   ];
 }
 
-/** `2 × Mobile phone for Petra Wolf (petra), 2 × $400.00`. */
+/** `2 × Mobile phone for Petra Wolf (petra), $800.00 ($400.00 each)`. */
 function orderWords({ item, quantity, requestedFor, cost }: OrderReport): string {
   const name = oneLine(item?.name ?? "");
   const ordered = quantity === 1 ? name : `${quantity} × ${name}`;

@@ -46,6 +46,10 @@ Deno.test("servicenow_search understands labels, people, groups and words in any
     "INC0010002",
     "INC0010003",
   ]);
+  // Columns that agents guess as parameters.
+  assert.deepEqual(await find({ state: "In Progress", assigned_to: "me", priority: "Critical" }), ["INC0010001"]);
+  assert.deepEqual(await find({ caller: "ben" }), ["INC0010002"]);
+  assert.deepEqual(await find({ where: "priority=1", assignedTo: "me", active: true, state: "" }), ["INC0010001"]);
 });
 
 Deno.test("servicenow_search refuses what it cannot resolve and names the nearest", async () => {

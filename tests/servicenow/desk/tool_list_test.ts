@@ -40,9 +40,27 @@ Deno.test("tools that write are offered only when the operator turned writing on
   }
 });
 
+Deno.test("fields that agents give as parameters are values, beside those that are in values", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const update = (input: object) => desk.text("servicenow_update", { id: "INC0010001", dry_run: true, ...input });
+  assert.match(await update({ urgency: 1, assignedTo: "ben" }), /urgency: .* → 1 - High\nassigned_to: .* → Ben Bit/);
+  assert.match(
+    await update({ urgency: "High", values: { impact: "Low" } }),
+    /impact: .* → 3 - Low\nurgency: .* → 1 - High/,
+  );
+  for (const values of ["impact=3", { urgency: "Low" }]) {
+    assert.equal(await update({ urgency: "1", values }), "refused (invalid_arguments): urgency: give it in values");
+  }
+  const create = { table: "incident", short_description: "Dark", caller_id: "ben", description: "", dry_run: true };
+  assert.match(
+    await desk.text("servicenow_create", create),
+    /would get:\nshort_description: Dark\ncaller_id: Ben[^\n]*$/,
+  );
+});
+
 Deno.test("a search takes parameters and a table by other names", async () => {
   await using desk = await openDesk();
-  const search = { table: "incident", text: "email", filter: "state=2", limit: 4, offset: 0 };
+  const search = { table: "incident", text: "email", state: "2", active: true, limit: 4, offset: 0 };
   assert.match(await desk.text("servicenow_search", search), /INC0010001/);
   assert.match(await desk.text("servicenow_search", { table: "catalog", text: "laptop" }), /Standard Laptop/);
 });
