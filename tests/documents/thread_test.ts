@@ -100,6 +100,22 @@ Deno.test("a PDF that unpacks without end costs no more memory than its bounds, 
   assert.ok(most < 400e6, `the process grew by ${Math.round(most / 1e6)} MB`);
 });
 
+Deno.test("where no thread can be started, documents are refused by that, and tried again", async () => {
+  const directory = await Deno.makeTempDir();
+  const place = pathToFileURL(`${directory}/`);
+  const documents = createDocuments({ modules: () => ({ holder: new URL("holder.ts", place), directory: place }) });
+  const load = () => Promise.resolve(success({ bytes: makePdf([["words"]]), sha256: "" }));
+  try {
+    for (let time = 0; time < 2; time++) {
+      const read = await documents.read("a.pdf", { version: "1", caller: "ada", load });
+      assert.match(read.ok ? "" : read.error, /these need a thread, which this server may not start/);
+    }
+  } finally {
+    documents.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
 Deno.test("what took too long is not tried again while it is the same, and another version of it is", async () => {
   const documents = createDocuments({ readingMs: 1 });
   let loads = 0;

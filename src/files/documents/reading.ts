@@ -11,6 +11,7 @@ export const maxDocumentBytes: number = 64 * 1024 * 1024;
 /** One document, the start of the thread included; the thread is ended then, and the next one gets a new one. */
 const maxReadingMs = 20_000;
 const tooMuch = "it takes more time or memory to read than a document may";
+const noThread = "it is a document: these need a thread, which this server may not start";
 /** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
 const maxGrowthBytes = 1024 * 1024 * 1024;
 const watchMs = 100;
@@ -80,9 +81,8 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
       stopIdle?.();
       const isNew = holder === null;
       const worker = holder ??= startHolder(modules());
-      if (worker === null) {
-        return resolve(failure("it is a document: these need a thread, which this server may not start"));
-      }
+      if (worker === null) return resolve(failure(noThread));
+      let isStarted = !isNew;
       const finish = (outcome: Result<Made, string>, isOver: boolean): void => {
         stopTimer();
         stopWatch();
@@ -101,13 +101,16 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
         worker.postMessage({ ...task, bytes: buffer }, [buffer]); // Deno copies views of it byte by byte
       };
       worker.onmessage = ({ data }) => {
-        if (data === "ready") return send();
+        if (data === "ready") {
+          isStarted = true;
+          return send();
+        }
         if (data.isOver === true) return giveUp();
         finish(data.document === undefined ? failure(data.refused) : success(data.document), false);
       };
       worker.onerror = (event) => {
         event.preventDefault();
-        giveUp();
+        finish(failure(isStarted ? tooMuch : noThread), true);
       };
       if (!isNew) send();
     });
