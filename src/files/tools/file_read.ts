@@ -264,14 +264,16 @@ interface ReadRequest extends TextRequest, DocumentAccess {
 /** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
 async function readPath(workspace: Workspace, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
   const path = await inStoredForm(workspace, given);
-  if (mayBeDocument(path.text, request.documentPart) && request.encoding === undefined) {
-    const { view, factsOf } = openDocuments(workspace, request, request.documentPart);
+  const { documentPart: part } = request;
+  if (mayBeDocument(path.text, part) && (request.encoding === undefined || part !== undefined)) {
+    const { view, factsOf } = openDocuments(workspace, request, part);
     const read = await readContent(view, path, request, () => factsOf(path));
-    if (request.documentPart === undefined || factsOf(path) !== null || read.code !== null) return read;
+    if (part === undefined || factsOf(path) !== null || read.code !== null) return read;
+    const words = `it is no document by its content, and has no part ${JSON.stringify(part.slice(0, 60))}; ` +
+      `leave that out to read it as it is (${showName(path.text)})`;
+    return refusedRead(toPathText(path.text), refuse("read file", words).message, "no_part");
   }
-  return request.documentPart === undefined || request.documentPart === "source"
-    ? await readContent(workspace, path, request, () => null)
-    : refusedRead(toPathText(path.text), "no such file", "not_found");
+  return await readContent(workspace, path, request, () => null);
 }
 
 async function readContent(
