@@ -156,6 +156,7 @@ export async function buildApp(config: Config, given: AppParts) {
     authorizationServer,
     servicenow,
     model: toolbox.model,
+    documents: toolbox.documents,
     workspace: toolbox.workspace,
     tools: [...toolbox.tools, ...extraTools],
   });

@@ -3,7 +3,7 @@ import type { Check } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import type { Decisions, Live, RuleStore, StepLog } from "../console/mod.ts";
 import { openConsole, reportAttempts } from "../console/later.ts";
-import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
+import type { Documents, KernelAccess, WorkspaceSource } from "../files/mod.ts";
 import type { LocalModel } from "../llm/mod.ts";
 import { offeredModels } from "./offered_models.ts";
 import { readCallsOfDay } from "../audit/mod.ts";
@@ -79,6 +79,7 @@ export interface ConsoleParts extends Parts {
   /** Rejects when the storage takes no write. */
   readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
+  readonly documents: Documents;
   readonly workspace: WorkspaceSource;
   readonly live: Live;
   nameOfClient(clientId: string): string | undefined;

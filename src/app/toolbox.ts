@@ -116,6 +116,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   ];
   return {
     model,
+    documents,
     workspace,
     resources,
     prompts: records?.prompts ?? [],

@@ -9,7 +9,8 @@
  * - `file_undo` and the console can undo every change made through `beginChange` while the trash keeps it.
  */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
-export { createDocuments } from "./documents/reading.ts";
+export { createDocuments, type Documents } from "./documents/reading.ts";
+export { readToCompare, withKept } from "./documents/view.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
 export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
 export { decodeText } from "./text/detect.ts";

@@ -436,3 +436,20 @@ Deno.test("a document is shown as its text, in pages, and found by it", async ()
   const sent = await desk.owner.open(linkOf(page, "Download"));
   assert.ok(sent.html.startsWith("PK"), "the document itself");
 });
+
+Deno.test("versions of a document are compared by their text, in its history and on the page of a change", async () => {
+  await using desk = await startDesk();
+  const root = desk.place.workspaceDir;
+  const made = (text: string) => makeWord(`<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`.repeat(40));
+  await Deno.writeFile(`${root}/contract.docx`, made("one month"));
+  await Deno.writeFile(`${root}/new.docx`, made("three &lt;b&gt; months"));
+  await desk.call("file_move", { path: "new.docx", destination: "contract.docx", overwrite: true });
+  const history = await desk.page(addressOf({ path: "contract.docx", view: "history" }));
+  const version = await desk.owner.open(linkOf(history, "Version before"));
+  assert.match(version.html, /<del>-three &lt;b&gt; months<\/del>[^]*<ins>\+one month<\/ins>/);
+  await desk.owner.submit(version, {}, 'value="restore"');
+  assert.deepEqual(await Deno.readFile(`${root}/contract.docx`), made("one month"));
+  const restored = await desk.page(addressOf({ path: "contract.docx", view: "history" }));
+  const change = await desk.owner.open(linkOf(restored, "Difference"));
+  assert.match(change.html, /<del>-three &lt;b&gt; months<\/del>[^]*<ins>\+one month<\/ins>/);
+});

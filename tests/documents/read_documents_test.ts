@@ -133,6 +133,34 @@ Deno.test("file_read shows how two documents differ, and how a document differs 
     assert.match(text, /-notice is one month\n\+notice is three months/);
   }));
 
+Deno.test("a part of what is no document is refused by what it is", () =>
+  withDocuments(async ({ root, read }) => {
+    Deno.writeTextFileSync(`${root}/plain.pdf`, "plain\n");
+    const words = /it is no document by its content, and has no part "p3"; leave that out to read it as it is/;
+    assert.match((await failureOf(read, { filename: "plain.pdf:p3" })).message, words);
+    assert.equal((await answerOf(read, { filename: "plain.pdf" })).text, "plain\n");
+    assert.match((await failureOf(read, { filename: "none.pdf:p3" })).message, /no such file/);
+  }));
+
+Deno.test("file_read shows how a document differs from what a change replaced", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const documents = createDocuments();
+    try {
+      const read = fileReadTool(workspace, null, documents);
+      for (const [name, months] of [["a.pdf", "one"], ["b.pdf", "three"]] as const) {
+        Deno.writeFileSync(`${root}/${name}`, makePdf([[`notice is ${months} months`, "the rest"]]));
+      }
+      const old = (await answerOf(read, { filename: "a.pdf" })).structured["version"];
+      await answerOf(fileMoveTool(workspace), { path: "b.pdf", destination: "a.pdf", overwrite: true });
+      for (const against of ["last", old]) {
+        const { text } = await answerOf(read, { filename: "a.pdf", against });
+        assert.match(text, /-notice is one months\n\+notice is three months/);
+      }
+    } finally {
+      documents.close();
+    }
+  }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
+
 Deno.test("a text is not written or edited into a document; moving, copying and deleting one work, and mail stays text", () =>
   withDocuments(async ({ root, workspace, read }) => {
     const [write, edit, move] = [fileWriteTool(workspace), fileEditTool(workspace), fileMoveTool(workspace)];

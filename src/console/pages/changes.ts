@@ -14,12 +14,14 @@ import {
   pathOf,
   planUndo,
   type PutStep,
+  readToCompare,
   revertPassages,
   showExactly,
   showName,
   toUndoFailure,
   type Trash,
   undoChange,
+  withKept,
   type Workspace,
   workspaceOf,
 } from "../../files/mod.ts";
@@ -36,7 +38,7 @@ const consoleClientId = "portcullis-console";
 export type Changes = ReturnType<typeof createChanges>;
 
 export function createChanges(
-  { workspace: source, log, isUser }: Pick<ConsoleSources, "workspace" | "log" | "isUser">,
+  { workspace: source, documents, log, isUser }: Pick<ConsoleSources, "workspace" | "documents" | "log" | "isUser">,
 ) {
   /** `null` when there is no such change of this person, or it is no longer kept. */
   const find = async (id: string, person: string) => {
@@ -45,7 +47,8 @@ export function createChanges(
     const workspace = workspaceOf(source, personOf(person));
     const { trash } = workspace;
     const change = await trash?.find(id) ?? null;
-    return trash === null || change?.by?.subject !== person ? null : { workspace: { ...workspace, trash }, change };
+    if (trash === null || change?.by?.subject !== person) return null;
+    return { workspace: { ...workspace, trash }, change, access: { documents, caller: person } };
   };
   return {
     find,
@@ -104,7 +107,7 @@ export function changeSection(
       for (const numbered of steps.slice(0, maxShownSteps)) {
         const { op, path } = numbered.step;
         const hidden = op === "put" ? await ruledOut(visitor, "file_read", path) : null;
-        const text = hidden === null && await stepText(workspace, change, numbered);
+        const text = hidden === null && await stepText(found, numbered);
         blocks.push(text || `changed ${showName(path)}: ${hidden}`);
       }
       const rest = steps.length - blocks.length;
@@ -155,13 +158,14 @@ export function authorOf(subject: string) {
 }
 
 type Undoable = Workspace & { readonly trash: Trash };
+type Found = NonNullable<Awaited<ReturnType<Changes["find"]>>>;
 
 /** Whose workspace is meant; nothing is called in this name. */
 export function personOf(subject: string): Principal {
   return { ...authorOf(subject), tokenId: consoleClientId, keyId: null, scopes: new Set(), expiresAt: 0 };
 }
 
-async function stepText(workspace: Undoable, change: Change, numbered: NumberedStep): Promise<string> {
+async function stepText(found: Found, numbered: NumberedStep): Promise<string> {
   const { step } = numbered;
   const name = showName(step.path);
   if (step.op === "make") return `made the directory ${name}`;
@@ -169,7 +173,7 @@ async function stepText(workspace: Undoable, change: Change, numbered: NumberedS
   if (step.op === "move") return `moved ${showName(step.from)} to ${name}`;
   const verb = step.created ? "created" : step.passages === undefined ? "replaced" : "changed";
   if (step.kind !== "file") return `put ${name}`;
-  const sides = await sidesOf(workspace, change, { ...numbered, step });
+  const sides = await sidesOf(found, { ...numbered, step });
   if (sides !== null) return `${verb} ${name}:\n${showExactly(await differenceOf(sides.before, sides.after))}`;
   const { passages = [] } = step;
   if (passages.length === 0) return `${verb} ${name} (what it wrote is no longer there, or is no text)`;
@@ -187,18 +191,20 @@ function keptWords({ entries, sizeBytes }: Kept): string {
 
 /** The whole file before a step and after it; `null` where it is not known any more, or is no text. */
 async function sidesOf(
-  workspace: Undoable,
-  { id }: Change,
+  { workspace, change: { id }, access }: Found,
   { number, step }: NumberedStep & { readonly step: PutStep },
 ): Promise<{ readonly before: string; readonly after: string } | null> {
   const { trash } = workspace;
   const path = pathOf(step.path);
   const isLeft = await trash.isAsLeft(path, step.left);
-  const now = isLeft.ok && isLeft.value ? await workspace.read(path) : null;
-  const bytes = now?.ok ? now.value.bytes : null;
+  const bytes = isLeft.ok && isLeft.value ? await bytesIn(workspace, path, access) : null;
   const after = bytes === null ? null : await textOf(bytes);
-  const { passages = [] } = step;
-  const before = step.created ? "" : await textBefore(trash, { change: id, number }, step, bytes);
+  const { passages = [], created, kept, sizeBefore } = step;
+  const item = { change: id, number };
+  const old = sizeBefore !== undefined
+    ? bytes?.subarray(0, sizeBefore)
+    : kept && await bytesIn(withKept(workspace, trash, item, kept.sizeBytes), path, access);
+  const before = created ? "" : old ? await textOf(old) : null;
   if (after !== null) {
     const reverted = before ?? (passages.length === 0 ? null : revertPassages(after, passages));
     return reverted === null ? null : { before: reverted, after };
@@ -209,16 +215,10 @@ async function sidesOf(
   return edited === null ? null : { before, after: edited };
 }
 
-async function textBefore(
-  trash: Trash,
-  item: { readonly change: string; readonly number: number },
-  { kept, sizeBefore }: PutStep,
-  now: Uint8Array | null,
-): Promise<string | null> {
-  if (sizeBefore !== undefined) return now === null ? null : await textOf(now.subarray(0, sizeBefore));
-  if (kept === null) return null;
-  const read = await trash.read(item, { offsetBytes: 0, lengthBytes: maxTextBytes });
-  return read.ok && kept.sizeBytes <= maxTextBytes ? await textOf(read.value) : null;
+/** A file's bytes, of a document those of its text. */
+export async function bytesIn(...file: Parameters<typeof readToCompare>): Promise<Uint8Array | null> {
+  const read = await readToCompare(...file);
+  return read.ok ? read.value.bytes : null;
 }
 
 export async function textOf(bytes: Uint8Array): Promise<string | null> {

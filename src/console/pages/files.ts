@@ -12,6 +12,7 @@ import {
   showName,
   showText,
   toSize,
+  withKept,
   type Workspace,
   workspaceOf,
   type WorkspaceRefusal,
@@ -23,7 +24,7 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Visitor } from "../../oauth/mod.ts";
 import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
-import { authorOf, type Changes, missingScope, personOf, textOf } from "./changes.ts";
+import { authorOf, bytesIn, type Changes, missingScope, personOf, textOf } from "./changes.ts";
 import { actButton } from "./frame.ts";
 import {
   type ActVisit,
@@ -313,7 +314,10 @@ type OwnFiles = ReturnType<typeof createOwnFiles>;
 
 /** What refuses does so in words for the page, and before anything is said of what is there. */
 export function createOwnFiles(
-  { workspace: source, tools, judge, log }: Pick<ConsoleSources, "workspace" | "tools" | "judge" | "log">,
+  { workspace: source, documents, tools, judge, log }: Pick<
+    ConsoleSources,
+    "workspace" | "documents" | "tools" | "judge" | "log"
+  >,
 ) {
   /**
    * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
@@ -352,8 +356,10 @@ export function createOwnFiles(
     if (trash === null || kept === undefined || !maySee(visitor, by?.subject)) return failure(notKept);
     const words = await ruledOut(visitor, "file_read", kept.step.path);
     const item = { change, number: kept.number };
-    const readAt = (offsetBytes: number, lengthBytes = pieceBytes) => trash.read(item, { offsetBytes, lengthBytes });
-    return words === null ? success({ ...opened.value, readAt }) : failure(words);
+    const sizeBytes = "kept" in kept.step ? kept.step.kept?.sizeBytes ?? 0 : 0;
+    const then = withKept(opened.value.workspace, trash, item, sizeBytes);
+    const readAt = (offsetBytes: number) => trash.read(item, { offsetBytes, lengthBytes: pieceBytes });
+    return words === null ? success({ ...opened.value, then, readAt }) : failure(words);
   };
   return {
     ruledOut,
@@ -372,13 +378,13 @@ export function createOwnFiles(
     async compare(visitor: Visitor, written: string, name: string) {
       const kept = await version(visitor, written, name);
       if (!kept.ok) return kept;
-      const { workspace, path, info, readAt } = kept.value;
-      const { maxReadBytes } = workspace.limits;
-      const now = info.ok ? await workspace.read(path) : success({ bytes: new Uint8Array() });
-      const then = await readAt(0, maxReadBytes);
-      if (!then.ok) return failure(notKept);
-      const isCut = then.value.byteLength === maxReadBytes;
-      const [before, after] = [now.ok ? await textOf(now.value.bytes) : null, isCut ? null : await textOf(then.value)];
+      const { workspace, path, info, then, readAt } = kept.value;
+      if (!(await readAt(0)).ok) return failure(notKept);
+      const textIn = async (side: Workspace): Promise<string | null> => {
+        const bytes = await bytesIn(side, path, { documents, caller: visitor.userId });
+        return bytes === null ? null : await textOf(bytes);
+      };
+      const [before, after] = [info.ok ? await textIn(workspace) : "", await textIn(then)];
       return success(before === null || after === null ? null : showExactly(await differenceOf(before, after)));
     },
     /** Puts the version in the place of what is there, as a change that can be undone; what was done. */

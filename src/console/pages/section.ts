@@ -5,7 +5,7 @@ import type { Decisions } from "../approvals/decisions.ts";
 import type { Rule, RuleStore } from "../approvals/rule.ts";
 import type { AttemptReport } from "../connections/report.ts";
 import type { Live } from "../live/live.ts";
-import type { WorkspaceSource } from "../../files/mod.ts";
+import type { Documents, WorkspaceSource } from "../../files/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Check, Result } from "../../lib/result.ts";
@@ -98,6 +98,7 @@ export interface ConsoleSources {
   /** Calls of each of the last hours (when it began, in milliseconds since the epoch), by outcome. */
   callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
   readonly workspace: WorkspaceSource;
+  readonly documents: Documents;
   /** The rule, of those that count, that decides about a tool's call on a path. */
   judge(principal: Principal, tool: string, path: string, counts: (rule: Rule) => boolean): Promise<Rule | null>;
   readonly log: Log;

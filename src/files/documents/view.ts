@@ -1,7 +1,8 @@
 /** A workspace in which documents are files of text: for the tools that read, search and compare. */
 import { failure, type Result, success } from "../../lib/result.ts";
+import type { KeptItem } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
+import type { FileContent, Outcome, Trash, Workspace } from "../workspace/port.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { columnNumber } from "./cells.ts";
 import type { DocumentPart, DocumentText } from "./document.ts";
@@ -59,8 +60,7 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
       ? success(document.parts.filter(({ name }) => !name.endsWith(" outputs")))
       : selectParts(document, part);
     if (!parts.ok) return failure({ reason: "document", words: parts.error });
-    const { text, places } = writtenParts(parts.value);
-    const bytes = new TextEncoder().encode(text);
+    const { bytes, places } = part === undefined ? writtenWhole(document, parts.value) : writtenParts(parts.value);
     last = {
       path: path.text,
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
@@ -117,6 +117,36 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
   };
 }
 
+/** A whole file to be compared: the text of a document that is no text itself. */
+export function readToCompare(workspace: Workspace, path: WorkspacePath, access: DocumentAccess) {
+  return openDocuments(workspace, access, isTextDocument(path.text) ? "source" : undefined).view.read(path);
+}
+
+/** The workspace in which any path holds what the trash has kept, of so many bytes. */
+export function withKept(workspace: Workspace, trash: Trash, item: KeptItem, sizeBytes: number): Workspace {
+  const { maxReadBytes } = workspace.limits;
+  return {
+    ...workspace,
+    async read(_path, range) {
+      if (range === undefined && sizeBytes > maxReadBytes) {
+        return failure({ reason: "too_large", sizeBytes, limitBytes: maxReadBytes });
+      }
+      const read = await trash.read(item, range ?? { offsetBytes: 0, lengthBytes: maxReadBytes });
+      const facts = { sizeBytes, sha256: null, version: `${item.change}.${item.number}`, modifiedAt: 0 };
+      return read.ok ? success({ bytes: read.value, ...facts }) : read;
+    },
+  };
+}
+
+/** The text of a document that is kept, while it is: a page of an answer costs no new one. */
+const written = new WeakMap<DocumentText, ReturnType<typeof writtenParts>>();
+
+function writtenWhole(document: DocumentText, parts: readonly DocumentPart[]) {
+  const known = written.get(document) ?? writtenParts(parts);
+  written.set(document, known);
+  return known;
+}
+
 /** The parts below each other, each with a line of its name where there are several. */
 function writtenParts(parts: readonly DocumentPart[]) {
   const places: { name: string; line: number }[] = [];
@@ -129,7 +159,7 @@ function writtenParts(parts: readonly DocumentPart[]) {
     line += written.split("\n").length - 1;
     return written;
   });
-  return { text: texts.join(""), places };
+  return { bytes: new TextEncoder().encode(texts.join("")), places };
 }
 
 function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: WorkspacePath): string {

@@ -13,7 +13,7 @@ import { lineEndsOf } from "../text/edit.ts";
 import { count, textAnswer, toVersion } from "./input.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
-import { type DocumentAccess, openDocuments } from "../documents/view.ts";
+import { type DocumentAccess, openDocuments, withKept } from "../documents/view.ts";
 import { ownChanges } from "./file_undo.ts";
 
 const action = "compare";
@@ -45,7 +45,7 @@ export async function compareFiles(
   if (!other.ok) return other.error;
   let before = await readSide(workspace, other.value, access);
   if (!before.ok && before.error.code === "not_found") {
-    const earlier = await earlierSide(workspace, principal, path, against);
+    const earlier = await earlierSide(workspace, principal, { path, against }, access);
     before = earlier === null ? failure(await suggestNear(workspace, other.value, before.error)) : success(earlier);
   }
   if (!before.ok) return before.error;
@@ -84,10 +84,10 @@ function sideOf(name: string, bytes: Uint8Array): Side {
 async function earlierSide(
   workspace: Workspace,
   principal: Principal,
-  path: WorkspacePath,
-  against: string,
+  { path, against }: { readonly path: WorkspacePath; readonly against: string },
+  access: DocumentAccess,
 ): Promise<Side | null> {
-  const { trash, limits } = workspace;
+  const { trash } = workspace;
   const version = versionLike.test(against) ? against.toLowerCase() : null;
   let looked = 0;
   for await (const { id, steps } of trash === null ? [] : ownChanges(trash, principal)) {
@@ -95,12 +95,12 @@ async function earlierSide(
     if (!isNamed && version === null) continue;
     for (const { number, step } of steps) {
       if (step.path !== path.text || !("kept" in step) || step.kept?.kind !== "file") continue;
-      if (step.kept.sizeBytes > limits.maxReadBytes) continue;
-      if (++looked > maxEarlier) return null;
-      const read = await trash?.read({ change: id, number }, { offsetBytes: 0, lengthBytes: limits.maxReadBytes });
-      const side = read?.ok ? sideOf(`${showName(path.text)} before ${id}`, read.value) : null;
-      const isOfVersion = version !== null && side?.version.startsWith(version.slice(0, side.version.length)) === true;
-      if (isNamed || isOfVersion) return side;
+      if (trash === null || ++looked > maxEarlier) return null;
+      const kept = withKept(workspace, trash, { change: id, number }, step.kept.sizeBytes);
+      const whole = isNamed ? null : await kept.read(path);
+      if (whole !== null && !(whole.ok && digestOf(whole.value.bytes).startsWith(version ?? ""))) continue;
+      const side = await readSide(kept, path, access);
+      return side.ok ? { ...side.value, name: `${showName(path.text)} before ${id}` } : null;
     }
   }
   return null;
