@@ -181,6 +181,7 @@ interface PageOptions {
   /** A form of this page is answered with a redirect to an application, which may redirect on to anywhere. */
   readonly formsLeave?: boolean;
   readonly cookies?: readonly string[];
+  readonly retryAfterSeconds?: number;
 }
 
 const gate = html`
@@ -229,6 +230,7 @@ export function pageResponse(options: PageOptions): Response {
     isLive = options.wide !== undefined,
     formsLeave = false,
     cookies = [],
+    retryAfterSeconds,
     wide,
     script = wide?.script,
   } = options;
@@ -254,6 +256,7 @@ export function pageResponse(options: PageOptions): Response {
     pragma: "no-cache",
   });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
+  if (retryAfterSeconds !== undefined) headers.set("retry-after", String(retryAfterSeconds));
   return new Response(render(options), { status, headers });
 }
 

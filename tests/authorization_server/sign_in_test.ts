@@ -110,6 +110,7 @@ Deno.test("guessing slows down with a growing Retry-After, and always ends", asy
     assert.equal(response.status, 429);
     assert.match(page, /Too many attempts/);
     const seconds = Number(response.headers.get("retry-after"));
+    assert.ok(seconds >= 1, "Retry-After says when");
     waits.push(seconds);
     harness.time.now += seconds * 1_000;
   }
