@@ -32,6 +32,8 @@ export interface AppParts extends Parts {
   readonly metrics?: Metrics;
   /** Called once, with the name of the first client that connects: of plain signs, on one line. */
   readonly onConnected?: (name: string) => void;
+  /** Called with the set-up link that replaces one which has expired. */
+  readonly onNewSetUpLink?: (url: string) => void;
 }
 
 const maxRememberedClients = 100_000;
@@ -80,6 +82,7 @@ export async function buildApp(config: Config, given: AppParts) {
     directories: config.workspace.directories.flatMap(({ name }) => name || []),
     workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
+    onNewSetUpLink: given.onNewSetUpLink,
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
     ...(servicenow === null ? {} : {

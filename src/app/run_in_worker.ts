@@ -74,7 +74,11 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may use some
         log = stderrLog(config.server, writeLog);
         const takeOutDirectory = (name: string): void => scope.postMessage({ kind: "take_out", name });
-        const options = { log, extraTools, bounds, fetchDocument, providerFetch, preferredPort, takeOutDirectory };
+        // beside the log, which holds no secret
+        const onNewSetUpLink = (url: string) =>
+          void writeLog(new TextEncoder().encode(`To set it up, open this link within 10 minutes:\n  ${url}\n`));
+        const own = { log, extraTools, bounds, preferredPort };
+        const options = { ...own, fetchDocument, providerFetch, takeOutDirectory, onNewSetUpLink };
         running = start(config, options, (message) => scope.postMessage(message));
         return;
       }

@@ -33,10 +33,12 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-export interface StartServerOptions
-  extends
-    Pick<AppParts, "log" | "clock" | "extraTools" | "fetchDocument" | "providerFetch" | "onConnected">,
-    Partial<Pick<AppParts, "bounds" | "kernel" | "takeOutDirectory">> {
+export interface StartServerOptions extends
+  Pick<
+    AppParts,
+    "log" | "clock" | "extraTools" | "fetchDocument" | "providerFetch" | "onConnected" | "onNewSetUpLink"
+  >,
+  Partial<Pick<AppParts, "bounds" | "kernel" | "takeOutDirectory">> {
   /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
   /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */

@@ -48,7 +48,16 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
   const verifier = createVerifier({ ...options, timers, users, signingKeys, accessTokens });
   const own = { timers, agreedClock, users, signingKeys, accessTokens, verifier, directory, loadCompany };
-  const shared = { ...options, ...own };
+  const setUpLink = ({ isShared }: { readonly isShared: boolean }): Promise<string | null> =>
+    servicenow?.signsPeopleIn || options.ownerPassphrase === false
+      ? Promise.resolve(null)
+      : issueSetUpLink({ ...options, users }, isShared);
+  const renewSetUpLink = async (): Promise<boolean> => {
+    const url = options.onNewSetUpLink === undefined ? null : await setUpLink({ isShared: true });
+    if (url !== null) options.onNewSetUpLink?.(url);
+    return url !== null;
+  };
+  const shared = { ...options, ...own, renewSetUpLink };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
     name: keyof Endpoints["named"],
@@ -109,10 +118,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
      * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere alone. With
      * `isShared`, one that another instance printed stays good.
      */
-    issueSetUpLink: ({ isShared } = { isShared: false }): Promise<string | null> =>
-      servicenow?.signsPeopleIn || options.ownerPassphrase === false
-        ? Promise.resolve(null)
-        : issueSetUpLink({ ...options, users }, isShared),
+    issueSetUpLink: ({ isShared } = { isShared: false }) => setUpLink({ isShared }),
   };
 }
 

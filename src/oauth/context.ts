@@ -70,6 +70,8 @@ export interface AuthorizationServerOptions {
   readonly company?: CompanySettings & { readonly fetch: ProviderFetch };
   /** Whether the owner's passphrase is good for signing in; it is unless this is `false`. */
   readonly ownerPassphrase?: boolean;
+  /** Prints the set-up link that replaces one which someone opened too late. */
+  readonly onNewSetUpLink?: ((url: string) => void) | undefined;
   /** A PHC string that replaces set-up. */
   readonly ownerPasswordHash?: string;
   /** Fetches client ID metadata documents; without it, clients have to register. */

@@ -50,6 +50,8 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly accessTokens: AccessTokens;
   readonly verifier: Verifier;
   readonly directory: ClientDirectory;
+  /** After it has expired; `false` where there is no other. */
+  readonly renewSetUpLink: () => Promise<boolean>;
   readonly loadCompany: () => Promise<Pick<RecheckOptions, "company" | "provider">>;
 }
 

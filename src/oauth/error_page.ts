@@ -95,6 +95,10 @@ const dead = {
     "This set-up link does not work",
     "It is invalid, has expired, or was already used. Restart the server: it prints a new link in its terminal, good for ten minutes.",
   ),
+  set_up_link_expired: deadEnd(
+    "This set-up link has expired",
+    "The server has printed a new one in its terminal, good for ten minutes.",
+  ),
   invitation_invalid: deadEnd(
     "This invitation does not work",
     "It is invalid, has expired, or was already used. Ask the person who invited you for a new one.",

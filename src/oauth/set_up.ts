@@ -52,6 +52,7 @@ const invitations = defineRecordFamily("invitation", () => ({
 interface SetUpOptions extends InteractionOptions {
   readonly resource: string;
   readonly passwords: PasswordHasher;
+  readonly renewSetUpLink: () => Promise<boolean>;
 }
 
 /** A kind of link whose holder chooses a passphrase. */
@@ -76,6 +77,7 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     async find(code) {
       if (await directory.hasOwner()) return failure("already_set_up");
       const stored = await setUpCodes.read(storage, "current");
+      if (stored === null && await options.renewSetUpLink()) return failure("set_up_link_expired");
       return stored !== null && matchesHash(code, stored.value.codeHash)
         ? success(stored)
         : failure("set_up_link_invalid");

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import {
   authorizePath,
+  fetchFrom,
   type Harness,
   hiddenField,
   issuer,
+  mount,
   openBrowser,
   postLinkForm,
   reachConsent,
@@ -82,6 +85,22 @@ Deno.test("each start issues a new link and voids the old one; a link lives for 
   const expired = await claim(harness, codeOf(second));
   assert.equal(expired.status, 403);
   await expired.body?.cancel();
+});
+
+Deno.test("a link that is opened too late is replaced by one that the server prints, and strangers void none that is good", async () => {
+  await using harness = await startHarness({ setUp: false });
+  const printed: string[] = [];
+  const onNewSetUpLink = (url: string) => void printed.push(url);
+  const server = createAuthorizationServer({ ...harness.deps, onNewSetUpLink });
+  const send = fetchFrom(mount(server), issuer);
+  const open = async (link: string) => await (await send(link.slice(issuer.length))).text();
+  const first = await server.issueSetUpLink() ?? "";
+  assert.match(await open(`${issuer}/setup?code=x`), /link does not work/);
+  harness.time.now += 600_000;
+  assert.match(await open(first), /link has expired.*printed a new one/s);
+  assert.match(await open(first), /link does not work/);
+  assert.equal(printed.length, 1);
+  assert.match(await open(printed[0] ?? ""), /<form/);
 });
 
 Deno.test("a shared link is given again by every start while it is good, and lives on; without sharing it is voided", async () => {
