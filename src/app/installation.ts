@@ -140,8 +140,7 @@ async function makeMasterKeyFor(storage: Storage, { dataDir }: StorageSettings):
 
 /** What each way means. */
 export const confinementWords = {
-  kernel: "the kernel resolves each name below the workspace's directory (openat2): no other process can make a call " +
-    "reach files outside",
+  kernel: "confined by the Linux kernel: no other process can make a call reach files outside",
   checked: "paths are checked before and after each use: another process of this machine that swaps directories for " +
     "links at the right moment can make a call reach files outside",
 } as const;

@@ -93,7 +93,7 @@ const dead = {
   ),
   set_up_link_invalid: deadEnd(
     "This set-up link does not work",
-    "It is invalid, has expired, or was already used. Restart the server: it prints a new link in its terminal, good for ten minutes.",
+    "It is invalid, has expired, or was already used. Open the last link in the server's terminal. A restart prints a new one, good for ten minutes.",
   ),
   set_up_link_expired: deadEnd(
     "This set-up link has expired",
