@@ -170,6 +170,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       else if (startedAt !== null && elapsed() - startedAt > slowAnswerMs) {
         outsiders?.noteAnswer(principal, !exchange.disconnected.aborted);
       }
+      if (answer.kind !== "stream") return toResponse(request, answer);
       return toResponse(request, answer, (isWhole) => outsiders?.noteAnswer(principal, isWhole));
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {

@@ -26,11 +26,11 @@ export type OnStreamEnd = (isWhole: boolean) => void;
 function toStreamResponse(
   reader: FrameReader,
   { keepAliveMs, retryMs }: EventStreamOptions,
-  onEnd: OnStreamEnd,
+  onEnd?: OnStreamEnd,
 ): Response {
   let isOver = false;
   const end = (isWhole: boolean): void => {
-    if (!isOver) onEnd(isWhole);
+    if (!isOver) onEnd?.(isWhole);
     isOver = true;
   };
   const rest = reader.rest();
@@ -106,7 +106,7 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
 ): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd) => Response {
-  return (request, answer, onStreamEnd = () => {}) => {
+  return (request, answer, onStreamEnd) => {
     switch (answer.kind) {
       case "json":
         if (answer.sessionId !== undefined) {
