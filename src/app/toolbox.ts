@@ -38,7 +38,7 @@ function openModel(config: Config, { telemetry: { fetch }, bounds }: Parts, cloc
   const model = createLocalModel({
     client,
     queue: createModelQueue({ clock, limits }),
-    totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
+    totalMs: workMs(config),
     limits,
     clock,
     random: Math.random,
@@ -47,12 +47,12 @@ function openModel(config: Config, { telemetry: { fetch }, bounds }: Parts, cloc
   return model;
 }
 
-/** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
-const generationMarginMs = 2_000;
+/** How long before the end of its call work stops, so that the caller still gets what there is. */
+const marginMs = 2_000;
 
-/** How long a generation may take. */
-function generationMs(toolTimeoutMs: number): number {
-  return Math.max(toolTimeoutMs - generationMarginMs, toolTimeoutMs / 2);
+/** How long a generation, a listing or a search may take. */
+function workMs({ mcp: { toolTimeoutSeconds } }: Config): number {
+  return Math.max(toolTimeoutSeconds * 1_000 - marginMs, toolTimeoutSeconds * 500);
 }
 
 /** Tools and what they hold open. */
@@ -98,10 +98,10 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
   const fileTools = [
     fileReadTool(workspace, links, documents),
     fileWriteTool(workspace, links, mayRead),
-    fileListTool(workspace, { documents }),
+    fileListTool(workspace, { documents, toolMilliseconds: workMs(config) }),
     fileEditTool(workspace),
     fileMoveTool(workspace),
-    fileSearchTool(workspace, { documents }),
+    fileSearchTool(workspace, { documents, toolMilliseconds: workMs(config) }),
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
   const resources: readonly ResourceFamily[] = [

@@ -93,7 +93,13 @@ Deno.test("file_search stops at its time and at maxTreeEntries, and goes on from
   withWorkspace(async ({ root, workspace }) => {
     for (let n = 0; n < 200; n++) Deno.writeTextFileSync(`${root}/f${String(n).padStart(3, "0")}`, "hit\n");
     let now = 0;
-    for (const options of [{ clock: () => now += 2, maxSearchMilliseconds: 1 }, {}]) {
+    for (
+      const options of [
+        { clock: () => now += 2, maxSearchMilliseconds: 1 },
+        { clock: () => now += 2, toolMilliseconds: 1 },
+        {},
+      ]
+    ) {
       const search = fileSearchTool(workspace, options);
       const seen: string[] = [];
       let calls = 0;

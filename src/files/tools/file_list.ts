@@ -100,6 +100,8 @@ interface FileListOptions {
   readonly documents?: Documents;
   /** After this time a listing answers with what it has found, and a cursor. */
   readonly maxListMilliseconds?: number;
+  /** How long a call may take: it answers before that, too. */
+  readonly toolMilliseconds?: number;
   readonly maxVisits?: number;
   readonly clock?: Clock;
 }
@@ -107,7 +109,13 @@ interface FileListOptions {
 /** The tool that `app` registers to list directories and trees; a page ends with a cursor. */
 export function fileListTool(
   source: WorkspaceSource,
-  { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock, documents }: FileListOptions = {},
+  {
+    maxListMilliseconds = 10_000,
+    toolMilliseconds = Infinity,
+    maxVisits = maxTreeVisits,
+    clock = systemClock,
+    documents,
+  }: FileListOptions = {},
 ): Tool {
   return defineTool({
     ...toolFrames.list(maxPageEntries, maxWalkDepth),
@@ -137,7 +145,7 @@ export function fileListTool(
       const tag = tagOf([given.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
       const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
       if (typeof after === "string") return refuse(action, cursorWords(after));
-      const deadline = clock() + maxListMilliseconds;
+      const deadline = clock() + Math.min(maxListMilliseconds, toolMilliseconds);
       const listing = {
         workspace,
         path,

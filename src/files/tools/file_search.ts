@@ -44,10 +44,11 @@ export function fileSearchTool(
   source: WorkspaceSource,
   {
     maxSearchMilliseconds = 10_000,
+    toolMilliseconds = Infinity,
     handOutAfterMilliseconds = 1_000,
     clock = systemClock,
     documents = createDocuments(),
-  }: Partial<SearchOptions> = {},
+  }: Partial<SearchOptions> & { /** How long a call may take. */ readonly toolMilliseconds?: number } = {},
 ): Tool {
   return defineTool({
     ...toolFrames.search(maxHits),
@@ -57,7 +58,8 @@ export function fileSearchTool(
     output,
     async run(request, context) {
       const { searchFiles } = await loadSearch();
-      const options = { maxSearchMilliseconds, handOutAfterMilliseconds, clock, documents };
+      const ownMilliseconds = Math.min(maxSearchMilliseconds, toolMilliseconds);
+      const options = { maxSearchMilliseconds: ownMilliseconds, handOutAfterMilliseconds, clock, documents };
       return await searchFiles(source, request, context, options);
     },
   });
