@@ -67,7 +67,7 @@ for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
       });
       for (
         const words of [
-          /path traversal/,
+          /path traversal not allowed \(\.\.\/g\)/,
           /directory.*\(d\)/,
           /already.*\(a\)/,
           /expected.*\(e\)/,

@@ -212,7 +212,7 @@ const deleteNames: Meanings = {
     recursive: "recurse -r -R -rf",
     if_version: "if_match",
   }),
-  force: only(true, false),
+  ...{ force: only(true, false), confirm: only(true) },
   path: { to: "paths", form: "list" },
 };
 

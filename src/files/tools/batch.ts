@@ -37,6 +37,14 @@ export function batchFailure(obstacles: readonly Failure[], stay: readonly strin
   return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
 }
 
+/** The refusal of one of several paths, which names it. */
+export function ofPath(text: string, failure: Failure): Failure {
+  if (text === "") return failure;
+  return { ...failure, message: `${failure.message} (${showName(text.slice(0, maxShownPath))})` };
+}
+
+const maxShownPath = 200;
+
 /** A workspace, and the change that is made through it. */
 export interface Changing {
   readonly workspace: Workspace;

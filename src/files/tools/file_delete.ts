@@ -17,6 +17,7 @@ import {
   hasVersion,
   maxNamed,
   maxPaths,
+  ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
 } from "./batch.ts";
@@ -73,7 +74,7 @@ export function fileDeleteTool(
         const searches = obstacles.length < maxNamed;
         const path = await findPath(workspace, "path", text, { parse: parseEntryPath, searches });
         if (path.ok) found.set(path.value.text, path.value);
-        else obstacles.push(path.error);
+        else obstacles.push(texts.length > 1 ? ofPath(text, path.error) : path.error);
       }
       if (ifVersion !== undefined && texts.length > 1) return onlyOneVersion("delete");
       const paths = [...found.values()].filter((path) => !isBelowAny(path, found));

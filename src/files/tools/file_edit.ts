@@ -21,6 +21,7 @@ import {
   beginChange,
   type Changing,
   maxNamed,
+  ofPath,
   otherNamesWords,
   putBytes,
   refuseEmptyVersion,
@@ -129,7 +130,11 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const obstacles: Failure[] = [];
       for (const each of edits) {
         const path = await findPath(workspace, "path", each.path, { searches: obstacles.length < maxNamed });
-        const refused = path.ok ? refuseDocument(action, path.value) : path.error;
+        const refused = path.ok
+          ? refuseDocument(action, path.value)
+          : edits.length > 1
+          ? ofPath(each.path, path.error)
+          : path.error;
         if (!path.ok || refused !== null) {
           if (refused !== null) obstacles.push(refused);
           continue;

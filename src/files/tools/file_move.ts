@@ -15,6 +15,7 @@ import {
   maxNamed,
   maxPaths,
   missingAbove,
+  ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
 } from "./batch.ts";
@@ -117,7 +118,7 @@ async function moveSeveral(
     const isNamed = obstacles.length < maxNamed;
     const found = await findPath(workspace, "path", text, { parse: parseEntryPath, searches: isNamed });
     if (!found.ok) {
-      obstacles.push(found.error);
+      obstacles.push(ofPath(text, found.error));
       continue;
     }
     const from = found.value;

@@ -15,6 +15,7 @@ import {
   conditionOf,
   hasVersion,
   maxNamed,
+  ofPath,
   otherNamesWords,
   refuseEmptyVersion,
 } from "./batch.ts";
@@ -110,17 +111,17 @@ export function fileWriteTool(
       const isShown = context.supports("view") &&
         await mayRead(context.principal, given.map((each) => each.filename));
       const differences = isShown ? await previewWrite(source, request, context) : "";
+      const isOne = files.length === 0;
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
         const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
         const document = path.ok ? refuseDocument(action, path.value) : null;
-        if (!path.ok) obstacles.push(path.error);
+        if (!path.ok) obstacles.push(isOne ? path.error : ofPath(filename, path.error));
         else if (document !== null) obstacles.push(document);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
         else wanted.push({ path: path.value, content, mode, ifVersion });
       }
-      const isOne = files.length === 0;
       for (const file of isOne ? [] : wanted) {
         const refused = await obstacleOf(workspace, file);
         if (refused !== null) obstacles.push(refused);
