@@ -70,7 +70,7 @@ export async function showConsent(
         ["Redirects to", mono(name)],
         ["Workspace", workspace === undefined ? null : mono(workspace)],
         [
-          "Signed in as",
+          "Account",
           account.displayName,
           html`<a href="${paths.signIn}?${new URLSearchParams({ request: handle }).toString()}">Not you?</a>`,
         ],
@@ -79,7 +79,7 @@ export async function showConsent(
       ${consentForm(options, waiting, account, form)}
       ${servicenowAccount !== null && servicenowAccount.state !== "linked" &&
         consentForm(options, waiting, account, linkFirst(servicenow?.instance.origin ?? ""))}
-      <p class="hint">You can end this at any time: <a href="${paths.grants}">Access page</a></p>
+      <p class="hint"><a href="${paths.grants}">You can end this anytime</a></p>
       <details>
         <summary>Details</summary>
         ${factList([
@@ -126,7 +126,7 @@ const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></
 
 function scopeChoice(scope: ScopeDefinition, scopes: readonly string[], ticked: readonly string[]): Html {
   const isIncluded = scopeCatalogue.some(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
-  const note = isIncluded ? "Included in the next one." : null;
+  const note = isIncluded ? "Included below" : null;
   return choice({ field: "scope", value: scope.name, words: scope.words, isTicked: ticked.includes(scope.name), note });
 }
 
@@ -165,17 +165,14 @@ function destination(redirectUri: string, client: Client): { readonly name: stri
   if (target.protocol !== "https:") {
     return {
       name: application === null ? redirectTarget(redirectUri) : `${application} on this device`,
-      caution:
-        html`<p class="note plain">Only continue if you started this: any program on your computer could ask.</p>`,
+      caution: html`<p class="note plain">Only continue if you started this: any local program could ask.</p>`,
     };
   }
   return {
     name: target.host,
     caution: client.origin === "registered"
       ? html`
-        <p
-          class="note warn">Only continue if you started this. The application chose its own name, which no one has verified: if you allow it, <strong>${target
-            .host}</strong> gets this access.</p>
+        <p class="note warn">Only continue if you started this: <strong>${target.host}</strong> gets this access.</p>
       `
       : html`<p class="note plain">Only continue if you started this.</p>`,
   };

@@ -82,7 +82,7 @@ Deno.test("a loopback client may come back on any port (RFC 8252 §7.3)", async 
     authorizePath(client.client_id, { redirect_uri: "http://127.0.0.1:51999/cb" }),
   );
   assert.match(page, /127\.0\.0\.1:51999/);
-  assert.match(page, /any program on your computer could ask/);
+  assert.match(page, /any local program could ask/);
   assert.equal(locationOf(await decide(browser, page)).port, "51999");
 });
 

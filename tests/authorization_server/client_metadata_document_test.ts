@@ -171,7 +171,7 @@ Deno.test("a loopback redirect shows its host and a warning, since any local pro
   const path = authorizePath(clientId, { redirect_uri: "http://127.0.0.1:4711/callback" });
   const page = await reachConsent(openBrowser(test.harness), path);
   assert.match(page, /127\.0\.0\.1:4711/);
-  assert.match(page, /any program on your computer could ask/);
+  assert.match(page, /any local program could ask/);
 });
 
 Deno.test("a document may leave members empty, and list addresses of which only some are allowed", async () => {

@@ -225,8 +225,8 @@ Deno.test("what a person unticked stays so when the page comes back for another 
 Deno.test("the page says that writing includes reading, only where both are asked for", async () => {
   await using harness = await startHarness();
   const { page } = await openConsent(harness);
-  assert.match(page, /Included in the next one/);
-  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included in/);
+  assert.match(page, /Included below/);
+  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included below/);
 });
 
 Deno.test("the yellow warning is shown for an unverified web application, and on no other", async () => {
@@ -238,13 +238,13 @@ Deno.test("the yellow warning is shown for an unverified web application, and on
   };
   const web = await warned(redirectUri);
   assert.ok(web.isWarned);
-  assert.match(web.page, /chose its own name.*<strong>client\.test<\/strong> gets this access/s);
+  assert.match(web.page, /started this: <strong>client\.test<\/strong> gets this access/s);
   for (
     const uri of ["http://127.0.0.1:4000/cb", "http://localhost/cb", "cursor://anysphere.cursor-mcp/oauth/callback"]
   ) {
     const local = await warned(uri);
     assert.ok(!local.isWarned, uri);
-    assert.match(local.page, /any program on your computer could ask/);
+    assert.match(local.page, /any local program could ask/);
   }
   assert.match((await warned("cursor://anysphere.cursor-mcp/oauth/callback")).page, /Cursor on this device/);
 });
@@ -261,14 +261,14 @@ Deno.test("another account can be used: its sign-in asks for the name and leads 
   const { storage } = harness;
   await addUser({ storage, clock: () => harness.time.now }, { name: "ada", passphrase: "a passphrase of ada" });
   const { client, browser, page } = await openConsent(harness);
-  assert.match(page, /Signed in as<\/dt>\s*<dd>owner/);
+  assert.match(page, /Account<\/dt>\s*<dd>owner/);
   const path = (/href="([^"]+)">Not you\?/.exec(page)?.[1] ?? "").replaceAll("&amp;", "&");
   const form = await (await browser.get(path)).text();
   assert.match(form, /name="username" value=""/);
   const credentials = { request: hiddenField(form, "request"), username: "ada", passphrase: "a passphrase of ada" };
   const signedIn = await browser.post("/oauth/sign-in", credentials);
   const again = await (await browser.get(signedIn.headers.get("location") ?? "")).text();
-  assert.match(again, /Signed in as<\/dt>\s*<dd>ada/);
+  assert.match(again, /Account<\/dt>\s*<dd>ada/);
   const code = locationOf(await decide(browser, again)).searchParams.get("code") ?? "";
   const { body } = await redeem(harness, client, code);
   const verified = await harness.server.verifier.verify(body.access_token);
