@@ -151,7 +151,7 @@ async function steerCalls({ open, page, press, call }: Visit): Promise<void> {
   await press(/^Cancel/, "The call was cancelled.");
   assert.ok((await cancelled.waiting).isError);
   const paused = await running();
-  await press(/^Pause the client/, "The client is paused.");
+  await press(/^Pause client/, "The client is paused.");
   assert.ok((await paused.waiting).isError);
   await press(/^Let it call again/, "The client may call again.");
   await press("Stop everything", "All calls are stopped.");

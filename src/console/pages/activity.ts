@@ -29,9 +29,9 @@ const maxFilterCharacters = 200;
 const hour = 3_600_000;
 const periods: readonly (readonly [value: string, words: string, ms: number])[] = [
   ["", "Any time", Infinity],
-  ["1h", "The last hour", hour],
-  ["1d", "The last day", 24 * hour],
-  ["7d", "The last week", 168 * hour],
+  ["1h", "Last hour", hour],
+  ["1d", "Last day", 24 * hour],
+  ["7d", "Last week", 168 * hour],
 ];
 const outcomes = [
   ["", "Any"],
@@ -158,7 +158,7 @@ function runningTable(calls: RunningCalls, visit: Visit, nameOf: NameOf): Html {
   const rows = calls.map(({ id, client, person, tool, arguments: given, since }) => {
     const call = { values: { call: id }, kind: "danger", about: tool } as const;
     const own = { values: { client }, kind: "danger", about: nameOf(client) } as const;
-    const pause = visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause the client", own);
+    const pause = visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause client", own);
     const buttons = html`<div class="row">${actButton(visit, "activity", "cancel", "Cancel", call)}${pause}</div>`;
     return [
       ...[nameOf(client), person, html`<strong>${tool}</strong>`, html`<code>${given}</code>`],
@@ -244,7 +244,7 @@ function timeCell({ time, requestId, grant, address }: FoundLine, id: string, wh
 
 /** What was touched; a change of files leads to its difference, and to undoing it. */
 function targetCell({ target, change, person }: FoundLine, visit: Visit): Html | string | null {
-  if (change === null) return target;
+  if (change === null) return target === "." ? null : target;
   return html`<a href="${visit.href("change", { id: change, person: person ?? "" })}">${target ?? "the change"}</a>`;
 }
 

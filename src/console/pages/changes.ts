@@ -113,7 +113,7 @@ export function changeSection(
       const rest = steps.length - blocks.length;
       if (rest > 0) blocks.push(`... and ${rest} more ${rest === 1 ? "step" : "steps"}`);
       return html`
-        <p><strong>${change.by?.tool}</strong>, for ${person}, ${ago(change.at, now)}.</p>
+        <p><strong>${change.by?.tool}</strong>${visitor.seesOthers && `, for ${person}`}, ${ago(change.at, now)}</p>
         ${differenceBlock(blocks.join("\n"), "What it changed")}
         ${await whyKept(workspace, change) ??
           actButton(visit, "change", "undo", "Undo this change", { values: { id, person } })}

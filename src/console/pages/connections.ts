@@ -58,7 +58,7 @@ export function connectionsSection(
         ? "You are signed in with your company account."
         : html`<a href="${companyLink ?? ""}">Your company account</a>`;
       return html`
-        <p class="quiet">Removing access takes effect immediately. Calls and errors: last 24 hours.</p>
+        <p class="quiet">Calls and errors: last 24 hours.</p>
         ${isAdministrator && person !== null && ofPerson(person, visit)}
         ${companyLink !== null && html`<p>${company}</p>`}
         ${account}
@@ -76,7 +76,9 @@ export function connectionsSection(
       end: {
         async run({ by, form }) {
           const isEnded = await administration.end({ grant: form.get("grant"), token: form.get("token") }, by);
-          return isEnded ? success("Access removed.") : failure("This application no longer has access.");
+          return isEnded
+            ? success("Access removed. Its next request is refused.")
+            : failure("This application no longer has access.");
         },
       },
       approve: {

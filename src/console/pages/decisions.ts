@@ -27,9 +27,8 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p
-        class="quiet">A rule holds these calls; none has run.<span class="keys"> In a call: <kbd>j</kbd> <kbd>k</kbd> next, previous
-          <kbd>a</kbd> approve <kbd>d</kbd> deny</span></p>
+      <p class="quiet">None has run yet.<span class="keys"> <kbd>j</kbd> next <kbd>k</kbd> previous <kbd>a</kbd> approve
+          <kbd>d</kbd> deny</span></p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
@@ -88,13 +87,17 @@ function effectBlock(effect: string): Html {
 
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
-  const times = html`asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
-  const places = call.places.length > 0 && ` About ${call.places.join(", ")}.`;
+  const whose = visitor.seesOthers && html`
+    For <strong>${call.person}</strong>.
+  `;
+  const times = html`Asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
+  const unsaid = call.places.filter((place) => !call.effect.includes(place));
+  const places = unsaid.length > 0 && ` About ${unsaid.join(", ")}.`;
   const lasting = `${call.tool} by ${call.clientName} from now on`;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
-      <p class="quiet">For <strong>${call.person}</strong>, ${times}${places}</p>
+      <p class="quiet">${whose}${times}${places}</p>
       ${effectBlock(call.effect)}
       <details id="arguments-${call.id}">
         <summary>Arguments</summary>

@@ -140,7 +140,7 @@ td button { overflow-wrap: normal; }
 .titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td summary { padding: 0; white-space: nowrap; }
-.skip, time.same { position: absolute; left: -100rem; }
+.skip { position: absolute; left: -100rem; }
 .tiles strong, td .fact { display: block; }
 .state, .fact { color: var(--quiet); font-size: .8125rem; }
 th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var(--soft); }
@@ -155,7 +155,7 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .row input, .row select, .row > button { height: 2.2rem; padding-block: 0; }
 .row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
 td .row { align-items: start; margin: 0; gap: .4rem; }
-.scroll + :is(p, form, details), .entries + p, form + p { margin-top: 1rem; }
+.scroll + :is(p, form, details), #grants + details, .entries + p, form + p { margin-top: 1rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
@@ -232,6 +232,7 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
   .entries td:first-child:not(:empty) { display: block; }
   .entries td::before { content: none; }
+  .entries time:empty::before { content: attr(aria-label); }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
 @media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
@@ -290,7 +291,7 @@ function navigation({ sections, section, visit, signOutPath, waiting }: FramedPa
   `;
   const { csrf, name } = visit.visitor;
   return html`
-    <a class="skip" href="#main">Skip to the content</a>
+    <a class="skip" href="#main">Skip to content</a>
     <nav class="console" aria-label="Console">${open}<div class="links" id="menu" popover>${links}
       <form method="post" action="${signOutPath}"><input type="hidden" name="csrf" value="${csrf}">
         <button type="submit" class="plain small" title="Signed in as ${name}">Sign out</button></form></div>

@@ -189,7 +189,7 @@ function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfD
     }));
     const refused = visit.href("activity", { outcome: "refused", since: "1d" });
     return html`<h2>Calls, last 24 hours</h2>${picture(hours, series, total)}${numbers(hours, series)}
-      <p><a href="${refused}">Refused calls, last 24 hours</a></p>`;
+      <p><a href="${refused}">Refused calls</a></p>`;
   };
 }
 

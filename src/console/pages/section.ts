@@ -141,12 +141,16 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** A moment, exact in its attribute and title, in words by how long ago it was; hidden where the row `above` shows them. */
+/**
+ * A moment, exact in its attribute and title, in words by how long ago it was: not for the eye where the row `above`
+ * shows the same.
+ */
 export function ago(time: number, now: number, above?: number): Html {
   const words = agoWords(now - time);
-  const kind = above !== undefined && agoWords(now - above) === words ? "same" : "";
+  const isSame = above !== undefined && agoWords(now - above) === words;
+  const named = isSame && html`aria-label="${words}"`;
   const iso = new Date(time).toISOString();
-  return html`<time class="${kind}" datetime="${iso}" title="${exactly(time)}">${words}</time>`;
+  return html`<time datetime="${iso}" title="${exactly(time)}" ${named}>${isSame ? "" : words}</time>`;
 }
 
 function agoWords(ms: number): string {

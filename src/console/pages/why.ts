@@ -15,7 +15,7 @@ export function whySection({ issuer, attempts }: ConsoleSources): Section {
     },
     show: (visit, parts) =>
       html`
-        <p class="quiet">The last 24 hours. The reason appears ten seconds after an attempt stops.</p>
+        <p class="quiet">Last 24 hours. Reasons appear ten seconds after an attempt.</p>
         ${parts["attempts"]} ${visit.visitor.isAdministrator && checklist(`${issuer}/mcp`)}
       `,
   };
@@ -38,22 +38,22 @@ function checklist(resource: string): Html {
       <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
       </ol>
     </details>
-    <p>${withCode("`portcullis doctor` tests this server's address, port, certificate and documents.")}</p>
+    <p>${withCode("Test this server: `portcullis doctor`")}</p>
   `;
 }
 
-function attemptList(reports: readonly AttemptReport[], { now, visitor }: Visit): Html {
-  const whose = visitor.isAdministrator ? "" : " in your name";
-  if (reports.length > 0) return html`${reports.map((report) => attemptArticle(report, now))}`;
+function attemptList(reports: readonly AttemptReport[], visit: Visit): Html {
+  const whose = visit.visitor.isAdministrator ? "" : " in your name";
+  if (reports.length > 0) return html`${reports.map((report) => attemptArticle(report, visit))}`;
   return html`<p class="quiet">No client has tried to connect${whose} in the last 24 hours.</p>`;
 }
 
-function attemptArticle(report: AttemptReport, now: number): Html {
+function attemptArticle(report: AttemptReport, { now, visitor }: Visit): Html {
   const { name, redirectHost, addresses, people, steps, lastAt, startedAt } = report;
   const about = [
     addresses.length > 0 && `, from ${addresses.slice(0, maxAddresses).join(", ")}`,
     redirectHost !== null && `, redirects to ${redirectHost}`,
-    people.length > 0 && `, for ${people.join(", ")}`,
+    visitor.seesOthers && people.length > 0 && `, for ${people.join(", ")}`,
   ];
   const lines = steps.map((step, index) => {
     const after = `+${((step.time - startedAt) / 1_000).toFixed(1)} s`;
