@@ -94,11 +94,9 @@ function refuse(codes: Readonly<Partial<Record<Call, string>>>): Disposable {
 }
 
 function refuseRemoval(): Disposable {
-  const { removeSync } = Deno;
-  Deno.removeSync = () => {
-    throw Object.assign(new Deno.errors.PermissionDenied("refused"), { code: "EACCES" });
-  };
-  return { [Symbol.dispose]: () => Deno.removeSync = removeSync };
+  const { remove } = Deno;
+  Deno.remove = () => Promise.reject(Object.assign(new Deno.errors.PermissionDenied("refused"), { code: "EACCES" }));
+  return { [Symbol.dispose]: () => Deno.remove = remove };
 }
 
 async function inWorkspace(

@@ -81,6 +81,11 @@ class CheckedPath implements Handle {
     return Array.from(Deno.readDirSync(this.#path), createNaming(this.#path));
   }
 
+  async *entriesInTurns(): AsyncGenerator<readonly ListedName[]> {
+    const toListed = createNaming(this.#path);
+    for await (const entry of Deno.readDir(this.#path)) yield [toListed(entry)];
+  }
+
   makeDirectory(name: string, mode: number): void {
     Deno.mkdirSync(this.#at(name), { mode });
   }
@@ -99,6 +104,10 @@ class CheckedPath implements Handle {
     } catch (error) {
       if (errorCode(error) !== "ENOENT") throw error;
     }
+  }
+
+  async removeTreeInTurns(name: string): Promise<void> {
+    await Deno.remove(this.#at(name), { recursive: true });
   }
 
   link(name: string, to: Handle, newName: string): void {

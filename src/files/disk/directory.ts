@@ -33,6 +33,9 @@ interface PathChecks {
   /** Whether what was opened at the name is what was found there, and still is. */
   isUnchanged(name: string, opened: DiskInfo, found: DiskInfo): boolean;
   removeTree(name: string): void;
+  /** The same, and what a directory lists, without keeping others waiting. */
+  removeTreeInTurns(name: string): Promise<void>;
+  entriesInTurns(): AsyncIterable<readonly ListedName[]>;
 }
 
 /** An open file, or what is locked, with what was seen of it when it was opened. Its user closes it. */
@@ -198,7 +201,7 @@ export class DiskDirectory {
   }
 
   async removeTreeInTurns(name: string): Promise<void> {
-    if (this.#handle.checks) return this.#handle.checks.removeTree(name);
+    if (this.#handle.checks) return await this.#handle.checks.removeTreeInTurns(name);
     for (const _ of removeBelow(this.#handle, this.#root, name)) await nextTurn();
   }
 
@@ -287,6 +290,7 @@ export class DiskListing implements Disposable {
 
   /** The entries of a long directory in batches, giving others their turn in between. */
   async *entriesInTurns(): AsyncGenerator<readonly ListedName[]> {
+    if (this.#handle.checks) return yield* this.#handle.checks.entriesInTurns();
     for (let batch; (batch = this.#handle.readEntries()).length > 0;) {
       yield batch; // takes a millisecond or two
       await nextTurn();
