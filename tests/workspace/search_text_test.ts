@@ -14,11 +14,10 @@ function bytesOf(text: string): ByteText {
 async function searchText(
   text: string,
   pattern: LinePattern,
-  { contextLines = 0, afterLine = 0, onStep = () => {} } = {},
+  { contextLines = 0, afterLine = 0, onStep = () => {}, bytes = bytesOf(text) } = {},
 ): Promise<{ readonly matches: readonly LineMatch[]; readonly unsure: readonly number[] }> {
   const matches: LineMatch[] = [];
   const unsure: number[] = [];
-  const bytes = bytesOf(text);
   await searchLines(bytes, {
     ...{ pattern, contextLines, afterLine, firstLine: 1, to: bytes.characters.length },
     onMatch: (match) => matches.push(match) < 0,
@@ -54,6 +53,27 @@ for (const query of ["ab", "^a", "b$", "a*", "\\s", "[^a]", "^$", "(ab)+"]) {
       }),
       { numRuns: 300 },
     );
+  });
+}
+
+for (const query of ["b", "^$", "[^x]{3}y|b", "b$"]) {
+  Deno.test(`searchLines() looks at short lines a few times, and in steps, for ${query}`, async () => {
+    const text = `${"a\n".repeat(255)}b\n`.repeat(400);
+    const pattern = await createLinePattern({ text: query, isRegularExpression: true, ignoreCase: false });
+    assert.ok(pattern.ok);
+    let [decoded, steps] = [0, 0];
+    const { characters, decode } = bytesOf(text);
+    const bytes = {
+      characters,
+      decode(from: number, to: number): string {
+        decoded += to - from;
+        return decode(from, to);
+      },
+    };
+    const { matches } = await searchText(text, pattern.value, { bytes, onStep: () => void steps++ });
+    assert.equal(matches.length, query === "^$" ? 0 : 400);
+    assert.ok(decoded < 8 * text.length, `${decoded} of ${text.length} characters`);
+    assert.ok(query === "^$" || steps > 20, `${steps} steps`);
   });
 }
 

@@ -124,15 +124,19 @@ async function createExpressionPattern(
     const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
     const mayHold = ({ decode }: ByteText, from: number, to: number): boolean => {
       if (inLines === null || to - from > stepCharacters + 1) return true;
-      const lines = decode(from, to);
-      return inLines.test(seesReturns ? lines : lines.replaceAll("\r\n", "\n"));
+      const text = decode(from, to);
+      const lines = seesReturns ? text : text.replaceAll("\r\n", "\n");
+      return inLines.test(lines.endsWith("\n") ? lines.slice(0, -1) : lines); // behind the last end is no line
     };
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / expression.programSize()));
     const shownGroup = wholeWord ? 1 : 0;
     const plain = isRegularExpression || beyondAscii.test(text) ? null : createTextPattern(text, ignoreCase);
+    /** Where the lines end of which one holds it. */
+    let short: { readonly lines: ByteText; readonly end: number } | null = null;
     return success({
       findCandidate(lines, from, to) {
         if (plain !== null) return plain.findCandidate(lines, from, to);
+        if (short?.lines === lines && from < short.end) return from;
         const endFrom = (at: number): number => Math.min(endOfLine(lines.characters, at) + 1, to);
         let [low, size] = [from, minStretchBytes];
         let high = endFrom(low + size);
@@ -144,6 +148,7 @@ async function createExpressionPattern(
           if (mayHold(lines, low, middle)) high = middle;
           else low = middle;
         }
+        short = { lines, end: high };
         return low;
       },
       next(line, from) { // what stands behind a whole word may stand before the next

@@ -71,8 +71,12 @@ interface SearchBuffer {
 const headBytes = 64 * 1024;
 /** The longest line, which is in memory as a whole. */
 const maxLineBytes = 16 * 1024 * 1024;
+/** The same in other encodings than UTF-8, in some five times as much memory. */
+const maxDecodedBytes = 8 * 1024 * 1024;
 const newline = 0x0a;
 const maxShownCharacters = 500;
+/** What a line that may match costs beside its characters, as so many of them. */
+const lineCost = 32;
 /** Bytes that hold more characters than are shown. */
 const shownBytes = 4 * (maxShownCharacters + 1);
 /** Places of one line that are named beside the first. */
@@ -111,10 +115,12 @@ export async function searchFile(
     const bytes = buffer.bytes.subarray(0, filled);
     const isStart = offset === filled;
     if (isStart) encoding = wideEncoding(bytes) ?? encoding;
+    if (encoding !== "utf-8" && filled > maxDecodedBytes) return failure("too_large");
     const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
     if (end === 0 && !isLast) continue;
     let text = toText(bytes.subarray(0, end), encoding, isStart);
     if (text === null && encoding === "utf-8") {
+      if (end > maxDecodedBytes) return failure("too_large");
       encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
       text = toText(bytes.subarray(0, end), encoding, isStart);
     }
@@ -224,7 +230,7 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
         if (search.onMatch(match)) return line;
       }
       if (isStopped) return line;
-      left -= end - start + found.work;
+      left -= lineCost + end - start + found.work;
       at = end + 1;
     }
     const pause = nextTurn();
