@@ -19,6 +19,8 @@ import {
 const sampleBytes = 4_096;
 /** How much of a file is looked through for them, and how large the part is that decides. */
 const pieceBytes = 262_144;
+/** Of these the share of control characters says whether it is a text at all. */
+const judgedBytes = 1_048_576;
 const newline = 0x0a;
 /** Of one character in UTF-8, at most. */
 const maxCharacterBytes = 4;
@@ -48,11 +50,14 @@ export async function decodeText(bytes: Uint8Array): Promise<DecodedText | null>
 
 /** The encoding of bytes that are neither UTF-8 nor UTF-16, of which the first beyond ASCII are looked at; `null` when they are no text. */
 export async function detectEncoding(bytes: Uint8Array): Promise<TextEncoding | null> {
-  if (wideEncoding(bytes) !== null || !looksLikeText(bytes)) return null;
-  const start = bytes.lastIndexOf(newline, bytes.findIndex((byte) => byte >= 0x80)) + 1;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"); // searched natively
+  if (wideEncoding(bytes) !== null || text.includes("\0") || !looksLikeText(bytes.subarray(0, judgedBytes))) {
+    return null;
+  }
+  const start = bytes.lastIndexOf(newline, text.search(/[\x80-\xff]/)) + 1;
   const piece = bytes.subarray(start, start + pieceBytes);
   const encoding = await likeliest(sampleOf(piece), piece);
-  return encoding === "windows-1252" && !bytes.some((byte) => byte >= 0x80 && byte < 0xa0) ? "latin1" : encoding;
+  return encoding === "windows-1252" && !/[\x80-\x9f]/.test(text) ? "latin1" : encoding;
 }
 
 /** The encoding of a file, by the first piece that is not ASCII. */

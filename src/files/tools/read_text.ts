@@ -74,7 +74,9 @@ export async function selectText(
   const decoded = encoding === undefined ? await decodeText(bytes) : decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
   if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
+  await nextTurn(); // of 16 MiB each step takes some 50 ms
   const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
+  await nextTurn();
   const totalLines = linesOf(all);
   const from: TextPosition = cursor?.from ??
     positionOfLine(all, tail === undefined ? startLine : totalLines - tail + 1);
