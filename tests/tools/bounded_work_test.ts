@@ -75,3 +75,22 @@ Deno.test("a walk that passes over everything ends when the time is over", async
     assert.match(outcome.ok ? JSON.stringify(outcome.structuredContent) : "", /"next_cursor"/);
   });
 });
+
+Deno.test("what a pattern may mean that fits nothing is looked for in turns, and not for long", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    for (let index = 0; index < 2_200; index++) Deno.writeTextFileSync(join(root, `${"a".repeat(240)}${index}`), "");
+    const began = performance.now();
+    let [last, longest, isOver] = [began, 0, false];
+    const look = (): void => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+      if (!isOver) setImmediate(look);
+    };
+    look();
+    const outcome = await callTool(fileListTool(workspace), { depth: 2, pattern: `*${"?a".repeat(118)},%(x)\\;` });
+    look();
+    isOver = true;
+    assert.match(outcome.ok ? JSON.stringify(outcome.content) : "", /fits nothing/);
+    assert.ok(longest < (performance.now() - began) / 4, `${longest} ms in one turn`);
+  });
+});

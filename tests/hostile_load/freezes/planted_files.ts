@@ -31,6 +31,9 @@ export async function plantFiles(root: string): Promise<void> {
   write("large.txt", "some words of a line\n".repeat(700_000));
   write("quotes.txt", '"\\'.repeat(mebibyte / 2));
   write("controls.txt", `${"a".repeat(45)}\u0001`.repeat(19_999));
+  write("short.txt", `${"a\n".repeat(255)}b\n`.repeat(2_000));
+  write("line.txt", new Uint8Array(Buffer.from(`\ufeff${"é".repeat(7.5 * mebibyte)}`, "utf16le")));
+  write("older.txt", new Uint8Array(7.5 * mebibyte).map((_, at) => at % 9 === 0 ? 0xe9 : 0x61));
   write("wide.txt", new Uint8Array(Buffer.from(`\ufeff${"aé\n".repeat(690_000)}`, "utf16le")));
   for (let index = 0; index < 6; index++) {
     write(`binary/${index}.bin`, new Uint8Array(mebibyte).map((_, at) => Math.imul(at + index, 2_654_435_761) >>> 13));
@@ -39,6 +42,7 @@ export async function plantFiles(root: string): Promise<void> {
   }
   for (let index = 0; index < 3_000; index++) write(`names/${dearName(index)}`, "");
   for (let index = 0; index < 3_000; index++) write(`names/${"ab".repeat(20)}${index}`, "");
+  for (let index = 0; index < 1_000; index++) write(`globs/${index}${"a".repeat(240)}`, "");
   for (let index = 0; index < 40; index++) write(`globs/${"a".repeat(200)}${index}`, "");
   for (let index = 0; index < 2_000; index++) write(`many/${index}.txt`, `file ${index}\n`);
   let nested = join(root, "ignored");
