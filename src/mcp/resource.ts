@@ -2,6 +2,7 @@
 import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
 import { crashText } from "../lib/system_fault.ts";
 import { hashSecret } from "../lib/secrets.ts";
+import { nextTurn } from "../lib/turns.ts";
 import type { Services } from "./limits.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ContentBlock, ToolContext } from "./tool.ts";
@@ -114,15 +115,17 @@ export function areWatchable(resources: ResourceRegistry): boolean {
   return resources.all().some(({ stamp }) => stamp !== undefined);
 }
 
-/** How long after one look at what is watched the next follows. */
+/** How long after one look at what is watched the next follows, at the least. */
 const lookMs = 2_000;
+/** And so many times what the look took: all looks together have at most this part of the thread. */
+const restFactor = 20;
 /** Resources and lists that one look is at; the others come next. */
 const maxLooks = 200;
 
 /** A resource, or the first page of a list, that streams watch. */
 interface Watched {
   readonly stamp: () => Promise<string>;
-  readonly listeners: Set<() => void>;
+  readonly listeners: Set<() => Promise<void>>;
   /** What the last look gave; `null` before the first. */
   last: string | null;
 }
@@ -142,23 +145,29 @@ export function createResourceWatch(
   const watched = new Map<string, Watched>();
   let stopTimer: (() => void) | null = null;
   let isLooking = false;
+  /** Streams that come and go add no looks beside each other. */
+  let firstLooks = Promise.resolve();
 
   const look = async (some: Iterable<Watched>): Promise<void> => {
     let fault: unknown;
     for (const each of some) {
+      await nextTurn();
+      if (each.listeners.size === 0) continue;
       try {
         const stamp = await each.stamp();
-        const isChanged = each.last !== null && each.last !== stamp;
+        if (each.last !== null && each.last !== stamp) { for (const tell of [...each.listeners]) await tell(); }
         each.last = stamp;
-        if (isChanged) { for (const tell of [...each.listeners]) tell(); }
       } catch (error) {
         fault = error; // it is looked at again
       }
     }
     if (fault !== undefined) log.write("error", "look_failed", { error: crashText(fault) });
   };
+  const lookLater = (milliseconds: number): void => {
+    stopTimer = timers.after(milliseconds, () => void lookInTurn());
+  };
   const lookInTurn = async (): Promise<void> => {
-    if (isLooking) return;
+    const began = timers.elapsed();
     const turn = [...watched].slice(0, maxLooks);
     for (const [key, each] of turn) {
       watched.delete(key);
@@ -167,15 +176,17 @@ export function createResourceWatch(
     isLooking = true;
     await look(turn.map(([, each]) => each));
     isLooking = false;
+    stopTimer = null;
+    if (watched.size > 0) lookLater(Math.max(lookMs, restFactor * (timers.elapsed() - began)));
   };
-  const listen = (key: string, stamp: Watched["stamp"], tell: () => void): () => void => {
+  const listen = (key: string, stamp: Watched["stamp"], tell: () => void | Promise<void>): () => void => {
     const known = watched.get(key);
     const each: Watched = known ?? { stamp, listeners: new Set(), last: null };
-    const own = (): void => tell(); // the same function may listen twice
+    const own = async (): Promise<void> => await tell(); // the same function may listen twice
     each.listeners.add(own);
     watched.set(key, each);
-    if (known === undefined) void look([each]);
-    stopTimer ??= timers.every(lookMs, () => void lookInTurn());
+    if (known === undefined) firstLooks = firstLooks.then(() => look([each]));
+    if (stopTimer === null && !isLooking) lookLater(lookMs);
     return () => {
       if (!each.listeners.delete(own) || each.listeners.size > 0) return;
       watched.delete(key);
@@ -198,7 +209,7 @@ export function createResourceWatch(
       const tell = async (): Promise<void> => {
         if (await mayWatch(resources, principal, uri)) onChange(uri);
       };
-      stops.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), () => void tell()));
+      stops.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), tell));
     }
     for (const { name, listPage, scopes } of lists ? resources.all() : []) {
       if (listPage === undefined || !hasScopes(principal, scopes)) continue;

@@ -1,10 +1,12 @@
 /** Resources and lists that streams watch: looked at in turns, for as long as a stream wants to know. */
 import assert from "node:assert/strict";
 import { createResourceRegistry, createResourceWatch, type ResourceFamily } from "../../src/mcp/resource.ts";
+import { timeTurnsBy } from "../../src/lib/turns.ts";
 import { mcpLimits } from "../../src/mcp/limits.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { principalOf } from "../servicenow/principal.ts";
 
+timeTurnsBy(() => 0); // no look has to wait for its turn
 const ada = principalOf("ada");
 const lookMs = 2_000;
 
@@ -14,7 +16,7 @@ function createScene(override: Partial<ResourceFamily> = {}) {
   const timers = virtualTimers();
   const told: string[] = [];
   const logged: string[] = [];
-  const scene = { files, told, logged, looks: 0, isLost: false };
+  const scene = { files, told, logged, timers, looks: 0, isLost: false };
   const watch = createResourceWatch(
     createResourceRegistry([{
       name: "files",
@@ -122,5 +124,45 @@ Deno.test("what rules have come to keep from a person is not told", async () => 
   await scene.next();
   scene.files.set("secret", "1").set("open", "1");
   assert.deepEqual(await scene.next(), ["list", "open"]);
+  stop();
+});
+
+Deno.test("looks that take long come seldom, and streams that come and go add none beside each other", async () => {
+  let running = 0;
+  let most = 0;
+  const scene = createScene({
+    async stamp(uri) {
+      most = Math.max(most, ++running);
+      await Promise.resolve();
+      scene.timers.advance(uri === "slow" ? 1_000 : 0);
+      running--;
+      scene.looks++;
+      return "same";
+    },
+  });
+  for (let time = 0; time < 50; time++) scene.begin(`${time}`)();
+  const stop = scene.begin("slow");
+  await scene.next();
+  assert.deepEqual([most, scene.looks], [1, 2], "none for streams that are gone");
+  for (let second = 0; second < 18; second += 2) await scene.next();
+  assert.equal(scene.looks, 2);
+  for (let second = 0; second < 30; second += 2) await scene.next();
+  assert.equal(scene.looks, 3);
+  stop();
+});
+
+Deno.test("rules that cannot be asked keep no other stream from being told, and end nothing", async () => {
+  const scene = createScene({
+    stamp: (uri) => Promise.resolve(String(scene.files.get(uri))),
+    mayWatch: (uri) => scene.isLost && uri === "a" ? Promise.reject(new Error("lost")) : Promise.resolve(true),
+  });
+  const stop = scene.begin("a", "b");
+  await scene.next();
+  scene.isLost = true;
+  scene.files.set("a", "1").set("b", "1");
+  assert.deepEqual(await scene.next(), ["b", "list"]);
+  assert.deepEqual(scene.logged, ["look_failed"]);
+  scene.isLost = false;
+  assert.deepEqual(await scene.next(), ["a"]);
   stop();
 });
