@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { until } from "../fixtures/until.ts";
-import { ask, downloadLink } from "./links.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
+import { withWorkspace } from "../tools/with_workspace.ts";
+import { principalOf } from "../workspace/call_tool.ts";
+import { at } from "../workspace/contract.ts";
+import { ask, downloadLink, transfersOf } from "./links.ts";
 
 const megabyte = 1_000_000;
 const large = new Uint8Array(5 * megabyte).map((_, index) => index % 251);
@@ -93,4 +98,27 @@ Deno.test("a file that changes ends its link: before the transfer in words, with
       for (;;) if ((await reader?.read())?.done) return;
     });
     await until("the audit says so", () => /"outcome":"changed"/.test(files.server.stderr()));
+  }));
+
+Deno.test("a download that a lost workspace ends makes room for the next", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/f`, "words");
+    const lost = (): Promise<never> => Promise.reject(new Error("lost"));
+    const failing: Workspace = new Proxy(workspace, {
+      get: (target, name) =>
+        name === "begin"
+          ? () => failing
+          : name === "read"
+          ? (...given: Parameters<Workspace["read"]>) => given[1]?.lengthBytes === 0 ? target.read(...given) : lost()
+          : Reflect.get(target, name),
+    });
+    const { endpoint, links } = transfersOf(createMemoryStorage(), failing);
+    const peer = { address: "192.0.2.1", answerSent: Promise.resolve() };
+    for (let time = 0; time < 20; time++) {
+      const link = await links.forDownload(principalOf("ada"), at("f"));
+      assert.ok(link.ok);
+      const response = await endpoint(new Request(link.value.url), peer);
+      assert.equal(response.status, 200, `download ${time}`);
+      await assert.rejects(response.text());
+    }
   }));

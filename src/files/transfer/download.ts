@@ -143,26 +143,28 @@ export function sendFile(
     controller.error(new CutTransfer(end)); // the answer ends short of its Content-Length: no client takes it for whole
     finish(end);
   };
+  const sendPiece = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    stopTimer();
+    if (isOver) return;
+    if (offset === sizeBytes) {
+      controller.close();
+      return finish("whole");
+    }
+    const end = await running.check();
+    if (end !== null) return fail(controller, end);
+    const read = await workspace.read(path, { offsetBytes: offset, lengthBytes: pieceBytes });
+    if (!read.ok || read.value.version !== version || read.value.bytes.byteLength === 0) {
+      return fail(controller, "changed");
+    }
+    if (isOver) return;
+    offset += read.value.bytes.byteLength;
+    controller.enqueue(read.value.bytes);
+    stopTimer = timers.after(limits.stallMs, () => fail(controller, "stalled"));
+  };
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => running.onCut((end) => fail(controller, end)),
-    async pull(controller) {
-      stopTimer();
-      if (isOver) return;
-      if (offset === sizeBytes) {
-        controller.close();
-        return finish("whole");
-      }
-      const end = await running.check();
-      if (end !== null) return fail(controller, end);
-      const read = await workspace.read(path, { offsetBytes: offset, lengthBytes: pieceBytes });
-      if (!read.ok || read.value.version !== version || read.value.bytes.byteLength === 0) {
-        return fail(controller, "changed");
-      }
-      if (isOver) return;
-      offset += read.value.bytes.byteLength;
-      controller.enqueue(read.value.bytes);
-      stopTimer = timers.after(limits.stallMs, () => fail(controller, "stalled"));
-    },
+    // a lost database or workspace ends the transfer, which would count as one that runs
+    pull: (controller) => sendPiece(controller).catch(() => fail(controller, "refused")),
     // Deno 2.7 cancels after the last byte
     cancel: () => finish(offset === sizeBytes ? "whole" : "hung_up"),
   }, { highWaterMark: 0 });
