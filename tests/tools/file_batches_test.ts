@@ -113,6 +113,8 @@ Deno.test("without a trash a batch that fails late says what stays changed", () 
     fill(root);
     const refused = await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["a", "b"] });
     assert.match(refused.message, /these stay changed, since they could not be put back: a$/);
+    await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["b", "d"], recursive: true });
+    assert.deepEqual(namesIn(root, "d"), ["a", "e"], "nothing is deleted after the one that fails");
   }));
 
 Deno.test("file_move takes several paths into a directory, which is made", () =>

@@ -92,29 +92,36 @@ export function beginChange(
   };
 }
 
-/** Makes every change, so that a refusal names each that cannot be made. Where one cannot, those that were are undone. */
+/**
+ * Makes every change, so that a refusal names each that cannot be made; with `endsAtFirst` none after one that cannot.
+ * Those that were made are undone then.
+ */
 export async function allOrNone<Item extends { readonly path: WorkspacePath }, Made>(
   { takeBack, workspace }: Changing,
   items: readonly Item[],
-  { make, isOne, sha256Of }: {
+  { make, isOne, sha256Of, endsAtFirst = false }: {
     make(item: Item): Promise<Result<Made, readonly Failure[]>>;
     /** The refusal is then that of the one change. */
     readonly isOne: boolean;
     /** Of what writes files: of the new content. */
     sha256Of?(made: Made): string | null;
+    readonly endsAtFirst?: boolean;
   },
 ): Promise<Result<readonly Made[], Failure>> {
   const made: Made[] = [];
   const written: WrittenOver[] = [];
   const obstacles: Failure[] = [];
+  let heldBytes = 0;
   for (const item of items) {
     const { path } = item;
     const isHeld = sha256Of !== undefined && workspace.trash === null && !isOne;
-    const before = isHeld ? await readWholeFile(workspace, path, maxHeldBytes) : null;
+    const before = isHeld ? await readWholeFile(workspace, path, maxHeldBytes - heldBytes) : null;
+    if (before?.ok) heldBytes += before.value.sizeBytes;
     const missing = before?.ok === false ? await missingAbove(workspace, path) : [];
     const outcome = await make(item);
     if (!outcome.ok) {
       obstacles.push(...outcome.error);
+      if (endsAtFirst) break;
       continue;
     }
     made.push(outcome.value);
@@ -129,7 +136,7 @@ export async function allOrNone<Item extends { readonly path: WorkspacePath }, M
   return failure(batchFailure(obstacles, [...stay].reverse()));
 }
 
-/** Of one file, what a call holds to put it back where nothing else keeps it. */
+/** What a call holds of its files, to put them back where nothing else keeps them. */
 const maxHeldBytes = 16 * 1024 * 1024;
 
 /** What was at a path, where it was held, and what is there now. */

@@ -89,6 +89,7 @@ export function fileDeleteTool(
       if (declined !== null) return declined;
       const removed = await allOrNone(changing, paths.map((path) => ({ path })), {
         isOne: texts.length === 1,
+        endsAtFirst: true, // a tree that is too large for the trash does not come back
         async make({ path }) {
           const removed = await workspace.remove(path, { recursive });
           if (removed.ok) return success(removed.value.entries);
