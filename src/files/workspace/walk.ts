@@ -47,9 +47,6 @@ interface OpenDirectory {
   hasMore: boolean;
 }
 
-/** How many entries are given before it is asked whether the turn is over: asking takes as long as giving some. */
-const visitsPerTurn = 4;
-
 /**
  * The entries below `path`. What can no longer be listed, because it disappeared or may not be read, counts as empty;
  * only for the directory itself is it a refusal. What the file system fails to list ends the walk.
@@ -71,7 +68,6 @@ export async function* walk(
     ? [open(path, [])]
     : resume(after, depth, (segments, last) => open(childPath(path, segments), segments, last));
   for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null);
-  let visited = 0;
   for (let directory; (directory = stack.at(-1)) !== undefined;) {
     const entry = directory.entries[directory.given];
     if (entry !== undefined) {
@@ -82,7 +78,7 @@ export async function* walk(
       const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
       if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(own, segments));
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
+      const pause = nextTurn(); // the patterns of a call may take a tenth of a second for one entry
       if (isSkipped && pause === undefined) continue;
       if (pause !== undefined) await pause;
       yield success({ ...entry, path: own, segments, mayHaveNext: stack.some(isUnfinished), isSkipped });
