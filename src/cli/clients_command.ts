@@ -25,7 +25,7 @@ export const clientsCommand: CommandWork = commandOf({
     "clients create --name NAME --scope SCOPES --redirect-uri URI[,URI]",
     "clients create --name NAME --scope SCOPES --assertions",
     "clients list",
-    'clients approve ID --scope "files:read"',
+    'clients approve ID --scope "files:read" [--assertions]',
     "clients remove ID",
   ],
   flags: {
@@ -56,7 +56,7 @@ export const clientsCommand: CommandWork = commandOf({
       ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl", "assertions"],
     ),
     list: administered(load, list),
-    approve: administered(load, approve, ["scope"]),
+    approve: administered(load, approve, ["scope", "assertions"]),
     remove: administered(load, remove),
   },
 });
@@ -136,17 +136,24 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
 async function approve(
   clients: Clients,
   installation: OpenInstallation,
-  { flags: { scope = "" }, say }: CommandContext,
+  { flags, say }: CommandContext,
   [id = ""]: readonly string[],
 ): Promise<ExitStatus> {
-  const approved = await clients.approveClient(installation, { id, scope });
+  const { scope = "", assertions } = flags;
+  const approved = await clients.approveClient(installation, { id, scope, assertions: assertions !== undefined });
   if (approved.ok) {
-    say(`approved; it may have ${approved.value.scopes.join(" ")} in its own name\n`);
+    const how = assertions === undefined ? "in its own name" : "for people whom the company's provider vouches for";
+    say(`approved; it may have ${approved.value.scopes.join(" ")} ${how}\n`);
     return 0;
   }
   const { field, message } = approved.error;
   return field === "id"
-    ? endWith(say, `error: ${message}\nhint: \`portcullis clients list\` shows waiting clients as "held"\n`)
+    ? endWith(
+      say,
+      `error: ${message}\nhint: \`portcullis clients list\` shows ${
+        assertions === undefined ? 'waiting clients as "held"' : "the ids"
+      }\n`,
+    )
     : endWith(say, `error: --${field} ${message}\n`, 2);
 }
 

@@ -183,6 +183,14 @@ export function createAdministration(
     note("client_created", doer, { ...outcome, ...fields });
     return created;
   };
+  const approve = async (approval: Parameters<typeof approveClient>[1], doer: Doer) => {
+    const approved = await approveClient(options, approval);
+    const outcome = approved.ok
+      ? { outcome: "approved", client: approved.value.id, scopes: approved.value.scopes }
+      : { outcome: "refused" };
+    note("client_approved", doer, { ...outcome, assertions: approval.assertions });
+    return approved;
+  };
   const changes = {
     disable: disableUser,
     enable: enableUser,
@@ -204,28 +212,24 @@ export function createAdministration(
     },
     /** Clients that registered for access in their own name and wait for their scopes. */
     heldClients: () => listHeldClients(options),
-    async approveClient(approval: { readonly id: string; readonly scope: string }, doer: Doer) {
-      const approved = await approveClient(options, approval);
-      note(
-        "client_approved",
-        doer,
-        approved.ok
-          ? { outcome: "approved", client: approved.value.id, scopes: approved.value.scopes }
-          : { outcome: "refused" },
-      );
-      return approved;
-    },
+    approveClient: approve,
     /** Makes a client without a secret, for an application that signs people in and is sent back to this address. */
     addApplication: (name: string, redirectUri: string, doer: Doer) =>
       makeClient(
         { name, redirectUris: [redirectUri], grantTypes: ["authorization_code"], authentication: "none" },
         doer,
       ),
-    /** Makes a client that brings identity assertions of the company's provider; `null` where they are off. */
-    addAssertingClient: options.company?.assertions !== true
-      ? null
-      : (name: string, doer: Doer) =>
-        makeClient({ name, grantTypes: [], assertions: true }, doer, { assertions: true }),
+    /**
+     * Makes a client that brings identity assertions of the company's provider, or lets the one bring them that has this
+     * id; `null` where they are off.
+     */
+    addAssertingClient: options.company?.assertions !== true ? null : async (name: string, doer: Doer) => {
+      if (!name.startsWith("pcc_")) {
+        return await makeClient({ name, grantTypes: [], assertions: true }, doer, { assertions: true });
+      }
+      const named = await approve({ id: name, scope: scopes.join(" "), assertions: true }, doer);
+      return named.ok ? success({ client: named.value, secret: null }) : named;
+    },
     /** Removes a client that waits; `false` when none does under this id. */
     async refuseClient(id: string, doer: Doer): Promise<boolean> {
       const waiting = (await listHeldClients(options)).some((client) => client.id === id);

@@ -124,26 +124,47 @@ export async function listHeldClients({ storage }: Pick<AdministrationOptions, "
   return stored.flatMap((client) => client !== null && isHeldClient(client.value) ? [summarise(client.value)] : []);
 }
 
-/** Gives a held client these scopes in its own name, whatever it asked for, and keeps it from then on. */
+/**
+ * Gives a held client these scopes in its own name, whatever it asked for, and keeps it from then on. `assertions`: lets
+ * a client that authenticates, and is held for nothing, bring identity assertions for these scopes.
+ */
 export async function approveClient(
   { storage, clock }: AdministrationOptions,
-  { id, scope }: { readonly id: string; readonly scope: string },
+  { id, scope, assertions = false }: {
+    readonly id: string;
+    readonly scope: string;
+    readonly assertions?: boolean | undefined;
+  },
 ): Promise<Result<ClientSummary, ClientProblem>> {
   const unfit = scopeProblem(scope);
   if (unfit !== null) return failure({ field: "scope", message: unfit });
   return await retryOnConflict(async () => {
     const stored = await clients.read(storage, id);
-    if (stored === null || !isHeldClient(stored.value)) {
-      return failure({ field: "id", message: "no client with this id waits for approval" });
+    if (stored === null || (assertions ? !mayAssert(stored.value) : !isHeldClient(stored.value))) {
+      const message = assertions
+        ? "no client that authenticates by a secret or a key has this id"
+        : "no client with this id waits for approval";
+      return failure({ field: "id", message });
     }
-    const approved: Client = { ...stored.value, scopes: knownScopes(parseScope(scope)), usedAt: clock() };
+    const { grantTypes, usedAt } = stored.value;
+    const approved: Client = {
+      ...stored.value,
+      scopes: knownScopes(parseScope(scope)),
+      usedAt: usedAt ?? clock(),
+      grantTypes: [...new Set([...grantTypes, ...assertions ? [assertionGrantType] : []])],
+    };
     const committed = await storage.commit({
       checks: [unchanged(stored)],
       puts: [clients.put(id, approved)],
-      deletes: [heldClients.key(...unusedClientId(approved))],
+      deletes: [waitingListOf(stored.value).key(...unusedClientId(approved))],
     });
     return committed ? success(summarise(approved)) : conflict;
   });
+}
+
+/** Draft §8.1: for confidential clients only. What a metadata document describes is in its publisher's hands. */
+function mayAssert(client: Client): boolean {
+  return client.authentication !== "none" && client.origin !== "metadata_document" && !isHeldClient(client);
 }
 
 /** All clients, registered ones included, oldest first. */

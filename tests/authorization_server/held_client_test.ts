@@ -61,6 +61,8 @@ Deno.test("the owner's scopes are the limit, whatever the client asked for", asy
     const refused = await approveClient(harness.deps, { id: body.client_id, scope });
     assert.ok(!refused.ok && refused.error.field === "scope", scope);
   }
+  const asAsserting = await approveClient(harness.deps, { id: body.client_id, scope: "files:read", assertions: true });
+  assert.ok(!asAsserting.ok && asAsserting.error.field === "id", "that would approve it in its own name too");
   const approved = await approveClient(harness.deps, { id: body.client_id, scope: "files:read" });
   assert.ok(approved.ok);
   assert.deepEqual(await listHeldClients(harness.deps), []);

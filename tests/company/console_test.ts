@@ -1,10 +1,11 @@
 /** The console adds an application that the company's provider vouches for. */
 import assert from "node:assert/strict";
+import { register } from "../authorization_server/harness.ts";
 import { act, signInTo, startConsole } from "../console/harness.ts";
 import { providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 import { bring, claimsFor, hour } from "./place.ts";
 
-Deno.test("the console adds an application for assertions, and shows its secret once", async () => {
+Deno.test("the console adds an application for assertions and shows its secret once, or names one that is registered", async () => {
   const time = { now: 1_800_000_000_000 };
   await using provider = await startCompanyProvider({ clock: () => time.now });
   const company = {
@@ -31,6 +32,20 @@ Deno.test("the console adds an application for assertions, and shows its secret 
   assert.doesNotMatch(await (await owner.get("/console/connections")).text(), /pcs_/);
   assert.ok(!JSON.stringify(harness.lines).includes(secret));
   provider.employ("ada", { groups: ["any"] });
+  const registered = await register(harness, { token_endpoint_auth_method: "client_secret_basic" });
+  const own = { id: registered.client_id, secret: registered.client_secret ?? "" };
+  const bringOwn = async () => await bring({ harness }, own, await provider.assertion(claimsFor(own)));
+  assert.equal((await bringOwn()).body.error, "unauthorized_client", "a client does not name itself");
+  const open = await register(harness, { token_endpoint_auth_method: "none" });
+  for (const application of [open.client_id, `pcc_${"0".repeat(32)}`]) {
+    const unfit = await act(owner, "/console/connections", { act: "vouch", application });
+    assert.equal(unfit.status, 422);
+    assert.match(await unfit.text(), /No application with a secret/);
+  }
+  assert.equal((await act(owner, "/console/connections", { act: "vouch", application: own.id })).status, 303);
+  assert.equal((await bringOwn()).status, 200);
+  time.now += 40 * 24 * hour;
+  assert.equal((await bringOwn()).status, 200, "it is kept, used or not");
   const issued = await bring({ harness }, { id, secret }, await provider.assertion(claimsFor({ id })));
   assert.equal(issued.status, 200, JSON.stringify(issued.body));
   provider.signIn("ada");

@@ -106,8 +106,15 @@ export function connectionsSection(
         confirm: "add an application",
         async run({ by, form, href }) {
           const added = await administration.addAssertingClient?.((form.get("application") ?? "").trim(), by);
-          if (!added?.ok) return failure("Enter a name.");
+          if (!added?.ok) {
+            return failure(
+              added?.error.field === "id"
+                ? "No application with a secret or key of its own has this client ID."
+                : "Enter a name.",
+            );
+          }
           const { client, secret } = added.value;
+          if (secret === null) return success(`The company's provider may vouch for people of ${client.name}.`);
           return html`
             <p><strong>${client.name}</strong> was added. Enter these in the application, and the client ID at the
                           company's provider too. The secret is shown once.</p>
@@ -194,7 +201,9 @@ function applicationForm(visit: Visit): Html {
 function assertingForm(visit: Visit): Html {
   const words = "People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their " +
     "groups limit what it may do.";
-  const fields = [textField("application", "Name", "", maxNameCharacters, true)];
+  const fields = [
+    textField("application", "Name, or the client ID of one that is registered", "", maxNameCharacters, true),
+  ];
   return addForm(visit, "vouch", "Add an application of the company", words, fields);
 }
 
