@@ -7,7 +7,7 @@ import { displayValue, type RecordFields, storedValue } from "./field_values.ts"
 interface Span {
   readonly start: Temporal.ZonedDateTime;
   readonly end: Temporal.ZonedDateTime;
-  /** Whether it is a time of day as the person's clock shows it. */
+  /** Whether it is a day or a time of day as the person's calendar and clock show it. */
   readonly isLocal?: boolean;
 }
 
@@ -59,7 +59,7 @@ function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
   if (days !== null) {
     const [first, length] = days;
     const end = first.add(length).toZonedDateTime(now.timeZoneId).subtract({ seconds: 1 });
-    return { start: first.toZonedDateTime(now.timeZoneId), end };
+    return { start: first.toZonedDateTime(now.timeZoneId), end, isLocal: true };
   }
   const [, direction, count = "1", unit, ago] =
     /^(?:(last|past|next|in) )?(?:(\d{1,4}) )?(minute|hour|day|week|month|year)s?( ago)?$/.exec(word) ?? [];

@@ -1,7 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import * as z from "zod";
 import { type DeskParts, hasFixedFields, isSecretField, noRows, readOn } from "./table_api.ts";
-import { attempt, ifShown, invalidInput } from "./failure.ts";
+import { attempt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import {
   displayValue,
   isStoredSysId,
@@ -340,12 +340,15 @@ export async function getRecord(
   { id, table: named, fields, include = [] }: RecordViewRequest,
 ): Promise<RecordView> {
   if (include.length > maxIncluded) throw invalidInput(`include: at most ${maxIncluded}`);
-  const found = await findRecord(parts, { id, table: named });
+  const asksForAll = fields?.includes("*") === true;
+  const whole = await attempt(findRecord(parts, { id, table: named }));
+  const isTooLarge = !whole.ok && whole.error.reason === "too_large" && fields !== undefined && !asksForAll;
+  if (!whole.ok && !isTooLarge) throw new Refusal(whole.error);
+  const found = whole.ok ? whole.value : await findRecord(parts, { id, table: named }, { fields: [] });
   const { table, sysId, record } = found;
   parts.seen.note(record);
-  const asksForAll = fields?.includes("*") === true;
   const names = fields === undefined || asksForAll ? undefined : await chosenFields(parts, table, fields);
-  const paths = names?.filter((name) => name.includes(".")) ?? [];
+  const paths = names?.filter((name) => name.includes(".") || isTooLarge) ?? [];
   const taskField = parts.access.taskField(table);
   if (taskField !== null && paths.some((path) => path.startsWith(`${taskField}.`))) {
     throw invalidInput(`read the ${taskField} by its number`);

@@ -168,6 +168,10 @@ Deno.test("pictures in articles do not keep their text away; files of people sta
     const read = { id: article?.["number"], ...fields === undefined ? {} : { fields } };
     assert.match(await desk.text("servicenow_get_record", read), /After the picture/);
   }
+  Object.assign(article ?? {}, { text: `<p>Before</p>${picture}${picture}` });
+  const few = { id: article?.["number"], fields: "short_description,author" };
+  assert.match(await desk.text("servicenow_get_record", { id: few.id }), /Record too large.* Read fewer fields/);
+  assert.match(await desk.text("servicenow_get_record", few), /^short_description: .*\nauthor: /m);
   for (const table of ["sys_user", "sys_user_group"]) {
     const id = table === "sys_user" ? sysId("b2") : sysId("99");
     assert.match(
