@@ -143,7 +143,7 @@ function timeOfDay(word: string, now: Temporal.ZonedDateTime): Span | null {
 }
 
 const minutesOfDay = 1_440;
-const minMinutesAhead = -600;
+const [minMinutesAhead, maxMinutesAhead] = [-600, 840];
 
 /** The person's time zone, and when their own record was changed last. */
 async function clockOf({ tableApi, remember, person }: DeskParts) {
@@ -189,14 +189,19 @@ export async function queryMoment(parts: DeskParts, stored: string): Promise<str
 
 /** People without a time zone use the instance's, which shows in how a stored moment is displayed. */
 function shownZone(record: RecordFields): string {
-  const [, hour, minute] = / (\d\d):(\d\d)/.exec(storedValue(record, "sys_updated_on")) ?? [];
-  const [, shownHour, shownMinute, half] =
-    /^\S*\d\S*\s+(\d{1,2})[:.](\d\d)(?:[:.]\d\d)?\s*([ap]m)?$/i.exec(displayValue(record, "sys_updated_on")) ?? [];
+  const stored = storedValue(record, "sys_updated_on");
+  const [, hour, minute] = / (\d\d):(\d\d)/.exec(stored) ?? [];
+  const [, date = "", shownHour, shownMinute, half] =
+    /^(\S*\d\S*)\s+(\d{1,2})[:.](\d\d)(?:[:.]\d\d)?\s*([ap]m)?$/i.exec(displayValue(record, "sys_updated_on")) ?? [];
   if (hour === undefined || shownHour === undefined) return "UTC";
   const shown = half === undefined ? Number(shownHour) : Number(shownHour) % 12 + (/p/i.test(half) ? 12 : 0);
   const between = (shown - Number(hour)) * 60 + Number(shownMinute) - Number(minute);
-  // People live from ten hours behind UTC to less than fourteen ahead of it; of the day before or after, too.
-  const ahead = (between + 2 * minutesOfDay - minMinutesAhead) % minutesOfDay + minMinutesAhead;
+  // Most people live from ten hours behind UTC to less than fourteen ahead of it; the day shows who does not.
+  const usual = (between + 2 * minutesOfDay - minMinutesAhead) % minutesOfDay + minMinutesAhead;
+  const { day } = Temporal.PlainDateTime.from(stored.replace(" ", "T")).add({ minutes: usual });
+  const isSameDay = date.split(/\D+/).some((part) => Number(part) === day);
+  const other = usual - Math.sign(usual) * minutesOfDay;
+  const ahead = isSameDay || Math.abs(other) > maxMinutesAhead ? usual : other;
   const size = Temporal.PlainTime.from("00:00").add({ minutes: Math.abs(ahead) });
   return `${ahead < 0 ? "-" : "+"}${size.toString({ smallestUnit: "minute" })}`;
 }

@@ -1,6 +1,6 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import * as z from "zod";
-import { type DeskParts, hasFixedFields, isSecretField, noRows, readOn } from "./table_api.ts";
+import { type DeskParts, hasFixedFields, mayShowField, noRows, readOn } from "./table_api.ts";
 import { attempt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import {
   displayValue,
@@ -147,7 +147,7 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
     const changes = rows.filter((row) => {
       const field = storedValue(row, texts[0] ?? "");
       // an instance ignores unknown conditions
-      return storedValue(row, of) === sysId && field in record && !isSecretField(field);
+      return storedValue(row, of) === sysId && field in record && mayShowField(table, field);
     });
     if (changes.length === 0) continue;
     const named = await namesOf(parts, table, changes.flatMap((row) => texts.map((text) => storedValue(row, text))));

@@ -44,9 +44,9 @@ const titles = /^(.*\.)?short_description$|^name$|^title$/;
 /** Two lines: its name, and what distinguishes it. */
 function listLines(records: readonly ShownRecord[]): readonly string[] {
   const names = records.map(({ name }) => name);
-  return records.flatMap(({ table, name, namedBy, sysId, fields }) => {
-    // A person's title is what they do, not what they are called.
-    const title = table === "sys_user"
+  return records.flatMap(({ table, name, namedBy, sysId, link, fields }) => {
+    // A person's title is what they do, not what they are called; a change of a title has no page of its own.
+    const title = table === "sys_user" || link === ""
       ? ""
       : fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
     const isUnique = names.filter((each) => each === name).length === 1;

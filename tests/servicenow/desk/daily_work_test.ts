@@ -14,6 +14,15 @@ Deno.test("include=history tells who changed which field and when, with names fo
   assert.match(text, /^history \(newest first; of the fields that the instance audits and the user may read\):$/m);
   assert.match(text, /^- 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC ada\n {4}.*assigned_to Ada Lovelace → \(empty\)/m, text);
   assert.match(text, /urgency 2 - Medium → 3 - Low|urgency 1 - High → 3 - Low/, text);
+  const [, model] = [...desk.instance.tables.get("sys_audit") ?? []][0] ?? assert.fail();
+  for (const [at, fieldname] of ["title", "home_phone"].entries()) {
+    const change = { sys_id: sysId("f2", at), tablename: "sys_user", documentkey: sysId("a1"), fieldname };
+    desk.instance.tables.get("sys_audit")?.set(change.sys_id, { ...model, ...change, oldvalue: "1", newvalue: "2" });
+  }
+  Object.assign(desk.instance.tables.get("sys_user")?.get(sysId("a1")) ?? {}, { home_phone: "2" });
+  const person = await desk.text("servicenow_get_record", { id: "me", include: "history" });
+  assert.match(person, /title 1 → 2/);
+  assert.doesNotMatch(person, /home_phone/, "people show a fixed list of fields");
 });
 
 Deno.test("history that the user may not read is said to be not known, and is read from the other table where that is open", async () => {

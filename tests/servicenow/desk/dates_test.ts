@@ -115,6 +115,8 @@ Deno.test("days of a person without a time zone begin where the instance shows t
     const [systemZone, date_format, time_format, stored, midnight] of [
       ["Etc/GMT+8", "", "", "2026-03-02 22:30:00", "2026-03-05 08:00:00"],
       ["Asia/Kolkata", "MM/dd/yyyy", "hh:mm:ss a", "2026-03-02 22:30:00", "2026-03-04 18:30:00"],
+      ["Pacific/Kiritimati", "dd.MM.yyyy", "HH:mm", "2026-03-31 10:00:00", "2026-03-04 10:00:00"],
+      ["Etc/GMT+12", "dd-MM-yyyy", "hh:mm a", "2026-03-01 10:00:00", "2026-03-05 12:00:00"],
       ["Pacific/Auckland", "dd.MM.yyyy", "HH:mm", "2026-03-31 10:00:00", "2026-03-04 11:00:00"],
       ["Pacific/Honolulu", "dd-MM-yyyy", "hh:mm a", "2026-03-01 10:00:00", "2026-03-05 10:00:00"],
       ["Etc/GMT+5", "yyyy-MM-dd", "", "2026-03-03 03:00:00", "2026-03-05 05:00:00"],
