@@ -30,8 +30,8 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
   const isStored = ["data directory", "database"].every((part) =>
     checks.some(({ name, state }) => name === part && state === "well")
   );
-  const reports = config.ok && isStored ? await readReports(config.value) : [];
-  const lines = [...reports.map(fieldsOf), ...checks.map((check) => ({ kind: "check", ...check }))];
+  const reports = config.ok && isStored ? await readReports(config.value) : null;
+  const lines = [...(reports ?? []).map(fieldsOf), ...checks.map((check) => ({ kind: "check", ...check }))];
   await print(
     flags["json"] === undefined
       ? inWords(reports, checks)
@@ -70,15 +70,17 @@ function fieldsOf({ startedAt, lastAt, steps, diagnosis, ...rest }: AttemptRepor
 
 const stateWords = { going_on: "going on", no_fault: "no fault", fault: "stopped" };
 
-function inWords(reports: readonly AttemptReport[], checks: readonly Check[]): string {
-  const lines = reports.flatMap(({ name, addresses, lastAt, diagnosis: { state, causes } }) => {
+/** `reports` is `null` where the storage cannot be read. */
+function inWords(reports: readonly AttemptReport[] | null, checks: readonly Check[]): string {
+  const lines = (reports ?? []).flatMap(({ name, addresses, lastAt, diagnosis: { state, causes } }) => {
     const from = addresses.length === 0 ? "" : `, from ${addresses.join(", ")}`;
     const told = causes.map(({ words, remedy }, index) =>
       `  ${index === 0 ? stateWords[state] : "or"}: ${words}${remedy === "" ? "" : `\n      hint: ${remedy}`}`
     );
     return [`${new Date(lastAt).toISOString()}  ${name}${from}`, ...told.length > 0 ? told : ["  going on"], ""];
   });
-  if (reports.length === 0) lines.push("No client that tried to connect in the last day is stored.", "");
+  if (reports === null) lines.push("What clients did cannot be read.", "");
+  if (reports?.length === 0) lines.push("No client has tried to connect in the last day (none is stored).", "");
   const found = checks.filter(({ state }) => state === "warning" || state === "broken");
   for (const { name, state, text, remedy } of found) {
     lines.push(`${state === "broken" ? "FAIL" : "warn"}  ${name}: ${text}`);

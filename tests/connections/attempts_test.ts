@@ -56,8 +56,8 @@ Deno.test("an attempt is judged ten seconds after its last request, not before",
 });
 
 const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs: number, cause: string])[] = [
-  ["the person closed the page", upToPage, 11 * minute, "person_slow"],
-  ["the person signed in and left", [...upToPage, [20 * second, signedIn]], 11 * minute, "decision_open"],
+  ["the person closed the page", upToPage, 11 * minute, "person_away"],
+  ["the person signed in and left", [...upToPage, [20 * second, signedIn]], 11 * minute, "decision_missing"],
   [
     "the code came late",
     [

@@ -6,6 +6,8 @@ export interface Facts {
   /** The step that the attempt stopped at. */
   readonly step: Step;
   readonly steps: readonly Step[];
+  /** Milliseconds since the last step. */
+  readonly silentMs: number;
   /** No proxy is in front of the server. */
   readonly isDirect: boolean;
   /** The path of SERVER_URL, where the server shares its host by one. */
@@ -16,6 +18,8 @@ export interface Facts {
   readonly redirectHost: string | null;
 }
 
+/** How long the sign-in page stays open. */
+const pageOpenMs = 600_000;
 /** A token that is refused this soon after it was issued has not simply expired. */
 const freshTokenMs = 10_000;
 
@@ -45,6 +49,7 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   issuer_is_named: ({ step }) => step.host !== null,
   no_proxy: ({ isDirect }) => isDirect,
   only_streams_were_asked_for: ({ steps }) => steps.every(({ kind, path }) => kind !== "reached" || path === "GET"),
+  page_is_closed: ({ silentMs }) => silentMs >= pageOpenMs,
   path_of_old_transport: ({ step }) => /\/(sse|messages?)\/?$/.test(step.path ?? ""),
   prefix_is_twice: ({ base, prefix }) => prefix !== null && prefix === base,
   query_is_missing: ({ step }) => step.sign === "no_query",
@@ -577,14 +582,21 @@ sign_in_refused: sign_in consent; refused *
 The page could not take the person's answer; the last step says why.
 Start again from the client. Where people sign in at ServiceNow, run \`portcullis doctor\`.
 
+person_away: authorization; if page_is_closed; no fault
+The sign-in page was shown and no one signed in: the person closed it or never came.
+Start again from the client.
+
 person_slow: authorization; no fault
-The sign-in page was opened and waits for the person.
-Sign in on the page that the client opened. After ten minutes, start again from the client.
+The sign-in page is open and waits for the person.
+Sign in on the page that the client opened.
+
+decision_missing: sign_in; if page_is_closed; no fault
+The person signed in and closed the page without deciding.
+Start again from the client.[ If the decision shows an error, a proxy does not pass /oauth/consent.]
 
 decision_open: sign_in; no fault
-The person signed in and has not decided.
-Choose Allow or Deny on the page. After ten minutes, start again from the client.[ If the decision shows an error, a
-  proxy does not pass /oauth/consent.]
+The person signed in and has not decided yet.
+Choose Allow or Deny on the page.[ If that shows an error, a proxy does not pass /oauth/consent.]
 
 person_denied: consent; refused denied; no fault
 The person chose Deny.

@@ -235,7 +235,7 @@ export function diagnose(attempt: Attempt, now: number) {
   const isDirect = steps.some(({ sign }) => sign === "direct");
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
-  const facts: Facts = { base, prefix, step, steps, isDirect, redirectHost: redirectHostOf(steps) };
+  const facts: Facts = { base, prefix, step, steps, silentMs, isDirect, redirectHost: redirectHostOf(steps) };
   const isExpected = (reasons: readonly string[] | null): boolean =>
     step.outcome === "ok" ? reasons === null : reasons?.some((each) => each === "*" || each === step.reason) === true;
   const fitting = allCauses.filter(({ at, reasons, when }) =>
