@@ -175,10 +175,14 @@ chromiumTest("view: what an agent wrote is text, whatever it holds", async (brow
   const shown = await openHost(browser, host);
   const attack =
     `<img src="http://127.0.0.1:9/long-enough-path" onerror="parent.postMessage('x','*')"><script>document.title='taken'</script>`;
-  await shown.call("file_write", { filename: "<b>bold<b>.txt", content: `${attack}\n@@ -1 +1 @@\n</pre>${attack}` });
+  await shown.call("file_write", {
+    filename: "<b>bold<b>.txt",
+    content: `${attack}\n@@ -1 +1 @@\n</pre>${attack}\nun\u200bseen\u{e0041}\r\n`,
+  });
   await state(shown, "Done");
   assert.equal(await shown.view.locator("img, b").count(), 0);
   assert.match(await shown.view.locator("ins").first().textContent() ?? "", /^\+<img src=/);
+  assert.match(await shown.view.locator("ins").last().textContent() ?? "", /^\+un\\u\{200B\}seen\\u\{E0041\}\s*$/);
   // a result that no tool of ours gave: no address but of the web, no picture but a picture
   const result = {
     content: [{ type: "image", mimeType: "text/html", data: "PGI+" }, { type: "text", text: attack }],

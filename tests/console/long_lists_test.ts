@@ -65,13 +65,20 @@ Deno.test("tokens and people are listed by cursor, too", async () => {
   }
 });
 
-Deno.test("of many calls that wait, the oldest are shown, and the one that a link names comes first", async () => {
+const manyShortLines = "+\n".repeat(25_000);
+
+for (const [effect, onPage, count] of [["a new file", 10, 50], [manyShortLines, 1, 3]] as const) {
+  Deno.test(`of ${count} calls that wait, ${onPage} at once are shown, the oldest first, or the one that a link names`, () =>
+    checkWaiting(effect, onPage, count));
+}
+
+async function checkWaiting(effect: string, onPage: number, count: number): Promise<void> {
   await using harness = await startConsole();
   const { storage, deps: { clock, log } } = harness;
   const rules = createRuleStore({ storage, clock, log });
   const decisions = createDecisions({ storage, clock, log, rules });
   const ids: string[] = [];
-  for (let index = 0; index < 50; index++) {
+  for (let index = 0; index < count; index++) {
     const who = { person: "owner", clientId: "client", grantId: "grant", tool: "file_write" };
     const id = heldCallId(who, { index });
     ids.push(id);
@@ -81,8 +88,8 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
       clientName: "Client",
       places: [`file-${index}.txt`],
       arguments: "{}",
-      effect: "a new file",
-      effectDigest: digestOf("a new file"),
+      effect,
+      effectDigest: digestOf(effect),
       approver: "person" as const,
       createdAt: clock() + index,
       expiresAt: clock() + heldMs,
@@ -110,11 +117,13 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
     return (await decisionsSection(decisions, noPart).live?.(visit))?.["waiting"]?.markup ?? assert.fail();
   };
   const first = await shown();
-  assert.equal(first.match(/<article/g)?.length, 10);
-  assert.match(first, /50 calls wait, the oldest first/);
-  assert.ok(first.includes("file-0.txt") && first.includes("file-9.txt") && !first.includes("file-10.txt"));
-  const linked = await shown(`call=${ids[49]}`);
-  assert.ok(linked.indexOf("file-49.txt") > 0 && linked.indexOf("file-49.txt") < linked.indexOf("file-0.txt"));
+  assert.equal(first.match(/<article/g)?.length, onPage);
+  assert.equal(/50 calls wait, the oldest first/.test(first), count === 50);
+  const last = `file-${onPage - 1}.txt`;
+  assert.ok(first.includes("file-0.txt") && first.includes(last) && !first.includes(`file-${onPage}.txt`));
+  const linked = await shown(`call=${ids[count - 1]}`);
+  const end = linked.indexOf(`file-${count - 1}.txt`);
+  assert.ok(end > 0 && end < linked.indexOf("file-0.txt"));
   const seen: string[] = [];
   for (let page: string | undefined = first; page !== undefined;) {
     seen.push(...Array.from(page.matchAll(/<article[^]*?(file-\d+\.txt)/g), ([, name = ""]) => name));
@@ -123,4 +132,4 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
   }
   assert.deepEqual(seen, ids.map((_, index) => `file-${index}.txt`));
   rules.close();
-});
+}

@@ -27,7 +27,7 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p class="quiet">None has run yet.<span class="keys"> <kbd>j</kbd> next <kbd>k</kbd> previous <kbd>a</kbd> approve
+      <p class="quiet">Nothing has run yet.<span class="keys"> <kbd>j</kbd> next <kbd>k</kbd> previous <kbd>a</kbd> approve
           <kbd>d</kbd> deny</span></p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}

@@ -39,10 +39,13 @@ export const viewScript = `
   const about = () => [input.path, input.filename, input.id, input.item, input.table].find((each) => typeof each === "string");
   const entitle = (name) => { title.textContent = about() ? name + ": " + about().slice(0, 200) : name; };
 
+  // what shows as nothing, or turns the text around, as its number
+  const exact = (text) => text.replace(/\\r(?!\\n|$)|[^\\P{C}\\t\\n\\r]|[\\p{Default_Ignorable_Code_Point}\\p{Zl}\\p{Zp}]/gu,
+    (sign) => "\\\\u{" + sign.codePointAt(0).toString(16).toUpperCase() + "}");
   // hunks as "@@ -3,2 +3 @@", lines with their signs, and words of ours between
   const difference = (text, label) => {
     let next = null;
-    return region("pre", label, ...cut(text).split("\\n").map((line) => {
+    return region("pre", label, ...exact(cut(text)).split("\\n").map((line) => {
       const hunk = /^@@ -(\\d+)\\S* \\+(\\d+)/.exec(line);
       if (hunk) next = { "-": Number(hunk[1]), "+": Number(hunk[2]) };
       if (hunk || next?.[line[0]] === undefined) return make("span", { className: "head" }, line || " ");
