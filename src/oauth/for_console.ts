@@ -3,7 +3,8 @@ import type { Peer } from "../lib/endpoint.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { accountPageIn, companyPath, type ConsolePage, showSignIn } from "./interaction.ts";
+import { type AccountPage, accountPageIn, companyPath, type ConsolePage, showSignIn } from "./interaction.ts";
+import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Log, LogFields } from "../lib/log.ts";
 import { equalInConstantTime } from "../lib/secrets.ts";
@@ -61,14 +62,20 @@ const carriedMs = 600_000;
 /** Makes {@link Visits}. */
 export function createVisits(options: SignInOptions) {
   const { browsers, secrets, log, users } = options;
+  /** The page that asks someone to sign in, and then leads to `next`. */
+  const askSignIn = async (request: Request, next: AccountPage): Promise<Response> => {
+    const browser = browsers.identify(request);
+    const asked = await showSignIn(options, { kind: "account", browser, next }, { cookies: browser.cookies });
+    const away = request.method === "POST" ? asked.headers.get("location") : null; // no redirect may answer a form
+    return away === null ? asked : goToInstancePage(away);
+  };
   /** The person, or the page that asks them to sign in and then leads to `page`. */
   const enter = async (request: Request, page: ConsolePage): Promise<Result<Visitor, Response>> => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {
       const linked = request.method === "GET" ? accountPageIn(`${page}${new URL(request.url).search}`) : null;
-      const purpose = { kind: "account", browser, next: linked ?? page } as const;
-      return failure(await showSignIn(options, purpose, { cookies: browser.cookies }));
+      return failure(await askSignIn(request, linked ?? page));
     }
     const { account, signedInAt, byCompany } = signedIn;
     return success({
@@ -92,6 +99,7 @@ export function createVisits(options: SignInOptions) {
   };
   return {
     enter,
+    askSignIn,
     carry,
     /** The act that a visit carries through the sign-in, asked for by a form of this very browser; `null` otherwise. */
     carriedAct(request: Request, page: ConsolePage): string | null {

@@ -143,6 +143,27 @@ Deno.test("mode servicenow: the pages about the account lead through the instanc
   }
 });
 
+Deno.test("mode servicenow: a form of someone signed out leads to the instance without a redirect, and carries Stop there", async () => {
+  await using place = await openSignInPlace(true);
+  const browser = place.browser();
+  const page = await signInByInstance(place, browser, "/servicenow/link", "ada");
+  const { visits } = await place.harness.server.forConsole();
+  const headers = () => ({ cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ") });
+  const body = new URLSearchParams({ csrf: hiddenField(page, "csrf"), act: "stop" });
+  place.harness.time.now += 9 * 3_600_000;
+  const post = new Request(`${issuer}/console/activity`, { method: "POST", headers: headers(), body });
+  const asked = await visits.readForm(post, "console/activity", (act) => act === "stop");
+  assert.ok(!asked.ok);
+  assert.equal(asked.error.status, 200, "Chromium would hold a redirect to the page's form-action");
+  const back = await browser.get(await callbackPath(place, asked.error, "ada"));
+  const location = back.headers.get("location") ?? "";
+  assert.match(location, /^\/console\/activity\?act=stop&/);
+  const visit = new Request(issuer + location, { headers: headers() });
+  assert.ok((await visits.enter(visit, "console/activity")).ok);
+  assert.equal(visits.carriedAct(visit, "console/activity"), "stop");
+  assert.equal(visits.carriedAct(visit, "console/rules"), null);
+});
+
 Deno.test("mode local: a signed-in person links an account, sees it, and ends the link", async () => {
   await using place = await openSignInPlace(false);
   const browser = place.browser();

@@ -243,6 +243,9 @@ export function createConsole(options: ConsoleOptions) {
       return await framed(section, visit, { body, alone: true });
     }
     if (visits.signInIsElsewhere) {
+      if (isCarried) {
+        return await visits.askSignIn(request, visits.carry(request, pageOf(section), form.get("act") ?? ""));
+      }
       const why = `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`;
       return await refuse(section, visit, why);
     }
