@@ -187,12 +187,16 @@ interface Wanted {
   readonly name?: string | undefined;
 }
 
+/** Longer patterns are not looked at for what they mean: each of their forms is asked of each entry. */
+const maxMeantCharacters = 80;
+
 type Fits = (matches: GlobMatcher | null, segments: readonly string[]) => boolean;
 
 /** A pattern that remembers whether it fitted something, and until then which form of it would have. */
 function createTracked(text: string, fits: Fits) {
   const matches = parseGlob(text);
-  const forms = otherForms.filter(([sign]) => sign.test(text)).map(([, toForm, isSure = false]) => {
+  const signs = text.length > maxMeantCharacters ? [] : otherForms.filter(([sign]) => sign.test(text));
+  const forms = signs.map(([, toForm, isSure = false]) => {
     const form = toForm(text);
     return { form, isSure, matches: parseGlob(form.replace(/^exclude /, "")), isUsed: false };
   });
