@@ -1,5 +1,5 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
-import { errorText, type Frame, type FrameReader, type McpAnswer, refusalCode, rpcErrorCode } from "../mcp/mod.ts";
+import { errorText, type Frame, type McpAnswer, refusalCode, rpcErrorCode } from "../mcp/mod.ts";
 import { type BodyBounds, type BodyRefusal, headerOf } from "../lib/request_text.ts";
 import { intakeRetrySeconds } from "./rate_limit.ts";
 
@@ -18,13 +18,15 @@ const unheld = { "cache-control": "no-store", "x-accel-buffering": "no" }; // ng
 const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
+const jsonHeaders = { "content-type": "application/json", ...unheld };
+const blank = encoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
 
 /** Called once, when a stream ends: whether its last message was sent, or its caller left before. */
 export type OnStreamEnd = (isWhole: boolean) => void;
 
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
 function toStreamResponse(
-  reader: FrameReader,
+  { reader, isJson = false }: Extract<McpAnswer, { kind: "stream" }>,
   { keepAliveMs, retryMs }: EventStreamOptions,
   onEnd?: OnStreamEnd,
 ): Response {
@@ -34,18 +36,23 @@ function toStreamResponse(
     isOver = true;
   };
   const rest = reader.rest();
-  const headers = eventStreamHeaders;
+  const headers = isJson ? jsonHeaders : eventStreamHeaders;
+  const idle = isJson ? blank : comment;
+  const encode = (frame: Frame): string => isJson ? frame.text : toEvent(frame, retryMs);
   if (rest !== null) {
     end(true);
-    return new Response(rest.map((frame) => toEvent(frame, retryMs)).join(""), { headers });
+    return new Response(rest.map(encode).join(""), { headers });
   }
   const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (isJson) controller.enqueue(idle); // only of a body that is being sent is the loss of its connection noticed
+    },
     async pull(controller) {
       const frame = await reader.next(keepAliveMs);
       if (frame === null) {
         end(true);
         controller.close();
-      } else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, retryMs)));
+      } else controller.enqueue(frame === "idle" ? idle : encoder.encode(encode(frame)));
     },
     cancel() {
       end(false);
@@ -121,7 +128,7 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toStreamResponse(answer.reader, eventStreams, onStreamEnd);
+        return toStreamResponse(answer, eventStreams, onStreamEnd);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

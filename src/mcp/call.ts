@@ -23,7 +23,11 @@ export type McpAnswer =
   /** The database is lost for the moment. */
   | { readonly kind: "unavailable"; readonly retryAfterSeconds: number; readonly body: string }
   /** Messages as they come; the last one is the response, unless the stream belongs to no request. */
-  | { readonly kind: "stream"; readonly reader: FrameReader }
+  | {
+    readonly kind: "stream";
+    readonly reader: FrameReader; /** The response alone, for callers that read JSON. */
+    readonly isJson?: boolean;
+  }
   /** A method of HTTP that is not served here. */
   | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
 

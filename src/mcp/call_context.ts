@@ -30,13 +30,15 @@ function createOutlet(call: Call, onGone: () => void) {
   const open = (): MessageStream | null => {
     if (begun !== null) return begun.stream;
     const { request: { id: requestId }, exchange, principal, session, runtime } = call;
-    if (isFinished || !call.isSingle || !exchange.profile.streams || !exchange.acceptsStream) return null;
+    if (isFinished || !call.isSingle || !exchange.profile.streams) return null;
     const endsWithConnection = !outlivesConnection(call);
+    const isJson = !exchange.acceptsStream;
+    if (isJson && !endsWithConnection) return null; // then errors keep their own status
     const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
     const stream = runtime.streams.open({ principal, session, requestId, endsWithConnection, onClosed });
     if (stream === null) return null;
     if (session !== null && session.revision.primesStreams) stream.push("", false);
-    begun = { stream, answer: { kind: "stream", reader: stream.attach(-1) } };
+    begun = { stream, answer: { kind: "stream", reader: stream.attach(-1), isJson } };
     call.beginAnswer(begun.answer);
     return stream;
   };
@@ -45,7 +47,10 @@ function createOutlet(call: Call, onGone: () => void) {
     isFinished = true;
     if (begun === null) return final;
     const { answer, stream } = begun;
-    if ("body" in final && call.outcome !== "cancelled") stream.push(final.body, false); // which gets no response
+    // a cancelled call gets no response, but a body of JSON has to be JSON
+    if ("body" in final && (call.outcome !== "cancelled" || !call.exchange.acceptsStream)) {
+      stream.push(final.body, false);
+    }
     stream.end();
     return answer;
   };
@@ -55,8 +60,9 @@ function createOutlet(call: Call, onGone: () => void) {
       return begun !== null;
     },
     /** `false` when the answer cannot be a stream, the client is gone, or an expendable message was dropped. */
-    send: (text: string, mayBeLost: boolean): boolean => open()?.push(text, mayBeLost) ?? false,
-    /** Begins the answer, where the client reads streams. */
+    send: (text: string, mayBeLost: boolean): boolean =>
+      call.exchange.acceptsStream && (open()?.push(text, mayBeLost) ?? false),
+    /** Begins the answer, where the client reads streams, or the loss of its connection cancels the call. */
     begin: (): void => void open(),
     /** Ends the connection of the stream where the client can come back. */
     release: () => open()?.release(),

@@ -22,7 +22,7 @@ export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, 
 export { methodNames, type ServerInfo } from "./revision.ts";
 export type { AuditEntry, McpServerOptions, TakeAudit } from "./runtime.ts";
 export { serveStdio } from "./serve_stdio.ts";
-export type { Frame, FrameReader } from "./streams.ts";
+export type { Frame } from "./streams.ts";
 export {
   changingHints,
   clamped,

@@ -4,9 +4,10 @@ import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { pause } from "../../src/lib/time.ts";
+import { modernRequest } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";
-import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
+import { createHarness, type Harness, postRequest, rpc, toolCall } from "./harness.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
 const legacyCall = { method: "tools/call", isModern: false };
@@ -151,6 +152,39 @@ Deno.test("a long call becomes a stream whose idle connection is kept alive by c
   await until("two comments", () => reader.comments >= 2);
   heard.resolve();
   assert.equal((await rest).length, 1);
+});
+
+Deno.test("2026-07-28: a long call's JSON begins with blanks for callers that read no streams", async () => {
+  let finish = Promise.withResolvers<ToolOutcome>();
+  const slow = tool("slow", (context) => {
+    context.progress({ progress: 1 });
+    return finish.promise;
+  });
+  const harness = createHarness({
+    tools: createToolRegistry([slow]),
+    limits: { beginAnswerAfterMs: 10 },
+    toolTimeoutMs: 60_000,
+    eventStreams: { keepAliveMs: 5, retryMs: 7 },
+  });
+  const ends: [boolean, () => void][] = [
+    [false, () => finish.resolve(done)],
+    [true, () => finish.reject(new Error("broken"))],
+  ];
+  for (const [isError, end] of ends) {
+    finish = Promise.withResolvers();
+    const { message, headers } = modernRequest("tools/call", { name: "slow", arguments: {} });
+    const request = postRequest(message, { ...headers, accept: "application/json" });
+    const response = await harness.endpoint(request, { address: "" });
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get("content-type"), "application/json");
+    const reader = (response.body ?? assert.fail("no body")).pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (text.length < 3) text += (await reader.read()).value ?? assert.fail(text);
+    assert.equal(text.trim(), "");
+    end();
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) text += piece.value;
+    assert.equal(JSON.parse(text).result.isError, isError);
+  }
 });
 
 Deno.test("2026-07-28: what decides the status is judged before a long call's answer begins", async () => {
