@@ -33,6 +33,11 @@ Deno.test("readPdf() makes a table of cells that lie in columns, each with as ma
   );
 });
 
+Deno.test("readPdf() keeps an index on its line, as what it is", async () => {
+  const before = "@72,700 and so E = mc";
+  assert.equal(await textOf([before, "@143,704,7 2", "@150,700 is known."]), "and so E = mc^2 is known.");
+});
+
 Deno.test("readPdf() makes no table of lists, of columns of text, or of one line with a gap", async () => {
   const list = ["@72,760 1.", "@100,760 First step", "@72,745 2.", "@100,745 Second step, which is"];
   assert.equal(

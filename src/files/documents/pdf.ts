@@ -18,18 +18,21 @@ interface TextItem {
   readonly transform: readonly number[];
   readonly width: number;
   readonly height: number;
+  readonly dir?: string;
 }
 
 /** A run of words without a wide gap. */
 interface Cell {
-  readonly x: number;
+  x: number;
   end: number;
   text: string;
 }
 
 interface Line {
-  readonly y: number;
-  readonly size: number;
+  y: number;
+  size: number;
+  /** Whether it runs from right to left. */
+  readonly isRtl: boolean;
   readonly cells: Cell[];
 }
 
@@ -84,25 +87,30 @@ async function textOfPage(page: Page): Promise<string> {
 /** Words on one height, in the order of the page's own instructions, which is nearly always that of reading. */
 function toLines(items: readonly TextItem[]): readonly Line[] {
   const lines: Line[] = [];
-  for (const { str, transform, width, height } of items) {
+  for (const { str, transform, width, height, dir } of items) {
     if (str.trim() === "" || transform === undefined) continue;
     const [, skew = 0, , , x = 0, y = 0] = transform;
     const size = height || Math.abs(transform[3] ?? 0) || Math.abs(skew) || 1;
     const line = lines.at(-1);
     const cell = line?.cells.at(-1);
-    const isSameLine = line !== undefined && cell !== undefined &&
-      Math.abs(line.y - y) < Math.min(size, line.size) / 2 &&
-      x >= cell.end - size;
+    const end = x + width;
+    const isRtl = dir === "rtl" || line?.isRtl === true;
+    const gap = cell === undefined ? 0 : isRtl && end <= cell.x + size ? cell.x - end : x - cell.end;
+    // an index stands close to what it belongs to, and higher or lower than half its own size
+    const isIndex = line !== undefined && Math.abs(gap) < Math.max(size, line.size) / 4 && size !== line.size;
+    const mark = isIndex && size < line.size && y > line.y ? "^" : "";
+    const isSameLine = line !== undefined && cell !== undefined && gap >= -size &&
+      Math.abs(line.y - y) < (isIndex ? Math.max(size, line.size) : Math.min(size, line.size)) / 2;
     if (!isSameLine) {
-      lines.push({ y, size, cells: [{ x, end: x + width, text: str.trim() }] });
+      lines.push({ y, size, isRtl: dir === "rtl", cells: [{ x, end, text: str.trim() }] });
       continue;
     }
-    const gap = x - cell.end;
-    if (gap > size) line.cells.push({ x, end: x + width, text: str.trim() });
+    if (size > line.size) [line.y, line.size] = [y, size];
+    if (gap > size) line.cells.push({ x, end, text: str.trim() });
     else {
       const isApart = gap > size * 0.15 || /^\s/.test(str) || cell.text.endsWith(" ");
-      cell.text = `${cell.text}${isApart && !cell.text.endsWith(" ") ? " " : ""}${str.trimStart()}`;
-      cell.end = x + width;
+      cell.text = `${cell.text}${isApart && !cell.text.endsWith(" ") ? " " : ""}${mark}${str.trimStart()}`;
+      [cell.x, cell.end] = [Math.min(cell.x, x), Math.max(cell.end, end)];
     }
   }
   for (const { cells } of lines) {
