@@ -38,6 +38,8 @@ function kindOf(bytes: Uint8Array, name: string, budget: DocumentBudget): string
     throw new DocumentRefusal(
       isEncrypted
         ? "it is encrypted with a password"
+        : /\.msg$/i.test(name)
+        ? "it is a message of Outlook; save it as eml"
         : "it is in Office's old binary format; save it as docx, xlsx or pptx",
     );
   }
