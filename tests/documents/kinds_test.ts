@@ -158,3 +158,31 @@ Deno.test("a document is told by what it holds, whatever its name says", async (
   const body = "<office:text><text:p>hi</text:p></office:text>";
   assert.equal(await textOf(makeOpenDocument(body), "hi.docx"), "hi");
 });
+
+const math =
+  "<math><semantics><mrow><mfrac><mn>1</mn><mrow><mi>n</mi><mo>+</mo><mn>1</mn></mrow></mfrac><msup><mi>x</mi><mn>2</mn></msup></mrow><annotation>left out</annotation></semantics></math>";
+
+Deno.test("odt and html: formulas, and lists that go on after a paragraph", async () => {
+  const style =
+    '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1"/></text:list-style>';
+  const list = (attributes: string, text: string) =>
+    `<text:list text:style-name="L" ${attributes}><text:list-item><text:p>${text}</text:p></text:list-item></text:list>`;
+  const body = `<office:text>${list('xml:id="a"', "one")}<text:p>between</text:p>${
+    list('text:continue-list="a"', "two")
+  }${list('text:continue-numbering="true"', "three")}${list("", "anew")}
+    <text:p>so <draw:frame><draw:object xlink:href="./Object 1"/><draw:image/></draw:frame></text:p></office:text>`;
+  const bytes = makeOpenDocument(body, style, "", { "Object 1/content.xml": math });
+  assert.equal(await textOf(bytes), "1. one\n\nbetween\n\n2. two\n3. three\n1. anew\n\nso 1/(n+1)x^2");
+  assert.equal(await textOf(`<p>so ${math}</p>`, "a.html"), "so 1/(n+1)x^2");
+});
+
+Deno.test("ods: links and merged cells are told", async () => {
+  const row =
+    '<table:table-row><table:table-cell table:number-columns-spanned="2" table:number-rows-spanned="2"><text:p>' +
+    '<text:a xlink:href="https://a.example/">site</text:a></text:p></table:table-cell><table:covered-table-cell/></table:table-row>';
+  const sheet = `<office:spreadsheet><table:table table:name="S">${row}</table:table></office:spreadsheet>`;
+  assert.match(
+    await textOf(makeOpenDocument(sheet)),
+    /\| 1 \| \[site\]\(https:\/\/a\.example\/\) \|\n\nMerged cells: A1:B2$/,
+  );
+});

@@ -114,8 +114,14 @@ export function makePowerPoint(
 }
 
 /** An OpenDocument file of a body and, if given, its automatic styles. */
-export function makeOpenDocument(body: string, styles = "", manifest = ""): Uint8Array<ArrayBuffer> {
+export function makeOpenDocument(
+  body: string,
+  styles = "",
+  manifest = "",
+  files: Readonly<Record<string, string>> = {},
+): Uint8Array<ArrayBuffer> {
   return makeContainer({
+    ...files,
     mimetype: "application/vnd.oasis.opendocument.text",
     "content.xml":
       `${head}<office:document-content><office:automatic-styles>${styles}</office:automatic-styles><office:body>${body}</office:body></office:document-content>`,

@@ -232,3 +232,28 @@ Deno.test("pptx: title, levels, tables, notes and comments of each slide, hidden
   ]);
   assert.ok(document.summary === "2 slides");
 });
+
+Deno.test("docx and pptx: a fraction, a root and an index of a formula stay what they are", async () => {
+  const r = (text: string) => `<m:r><m:t>${text}</m:t></m:r>`;
+  const formula = `<m:oMath><m:f><m:num>${r("a")}${r("+")}${r("b")}</m:num><m:den>${r("2")}</m:den></m:f>${r("=")}` +
+    `<m:rad><m:radPr/><m:deg/><m:e><m:sSup><m:e>${r("x")}</m:e><m:sup>${r("2")}</m:sup></m:sSup></m:e></m:rad>` +
+    `<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>${r("i")}</m:sub><m:sup/><m:e>${r("i")}</m:e></m:nary>` +
+    `<m:d><m:e>${r("n")}</m:e></m:d></m:oMath>`;
+  assert.equal(await textOf(makeWord(`<w:p>${formula}</w:p>`)), "(a+b)/2=√(x^2) ∑_i i (n)");
+  assert.match(await textOf(makePowerPoint([`<p:sld><p:sp><a:p>${formula}</a:p></p:sp></p:sld>`])), /\(a\+b\)\/2=/);
+  const roots = "<m:rad><m:deg>".repeat(120) + r("x") + "</m:deg></m:rad>".repeat(120);
+  assert.match(await textOf(makeWord(`<w:p><m:oMath>${roots}</m:oMath></w:p>`)), /^√\(√/);
+  const deep = "<m:sSup><m:e>".repeat(150) + r("x") + "</m:e></m:sSup>".repeat(150);
+  assert.equal(await textOf(makeWord(`<w:p><m:oMath>${deep}</m:oMath></w:p>`)), "x");
+});
+
+Deno.test("docx: the words of a diagram are given", async () => {
+  const body =
+    '<w:p><w:r><w:drawing><wp:inline><a:graphic><dgm:relIds r:dm="rId1"/></a:graphic></wp:inline></w:drawing></w:r></w:p>';
+  const point = (text: string) => `<dgm:pt><dgm:t><a:p><a:r><a:t>${text}</a:t></a:r></a:p></dgm:t></dgm:pt>`;
+  const files = {
+    "word/_rels/document.xml.rels": relationships({ diagramData: "data.xml" }),
+    "word/data.xml": `<dgm:dataModel><dgm:ptLst>${point("Plan")}<dgm:pt/>${point("Do")}</dgm:ptLst></dgm:dataModel>`,
+  };
+  assert.equal(await textOf(makeWord(body, files)), "[diagram: Plan; Do]");
+});

@@ -2,6 +2,7 @@
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
 import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, roleOf, say, wordsOf } from "./flow.ts";
+import { formulaText } from "./formula.ts";
 import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 
@@ -51,6 +52,7 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
       if (/^(?:#|javascript:|data:|$)/i.test(link)) return "through";
       return isInline(element) ? inline("[", `](${link})`) : say(`[${oneLine(textOf(element))}](${link})`);
     },
+    math: (element) => say(formulaText(element)),
     table: (element) => allOf(element, "table").length === 0 ? "table" : "block", // one that holds others lays a page out
     ...{ td: cellOf, th: cellOf },
   };

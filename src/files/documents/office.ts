@@ -1,6 +1,7 @@
 /** What docx, xlsx and pptx share (ECMA-376, part 2): parts, their relationships, and what is told of each of them. */
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, DocumentRefusal, titleOf } from "./document.ts";
+import { formulaText } from "./formula.ts";
 import { countOf, type Dialect, image, type Role, say } from "./flow.ts";
 import { allOf, childOf, type Element, textOf } from "./markup.ts";
 
@@ -76,12 +77,20 @@ export function imageOf(properties: Element | undefined): Role {
 export function officeDialect(office: OfficePackage, partName: string): Dialect {
   const chart = ({ attributes }: Element) =>
     say(chartWords(office, office.relations(partName).get(attributes["r:id"] ?? "")?.target));
+  const diagram = ({ attributes }: Element) => {
+    const points = allOf(office.part(office.relations(partName).get(attributes["r:dm"] ?? "")?.target), "pt");
+    const texts = points.map((point) => allOf(childOf(point, "t"), "t").map(textOf).join("")).filter((text) =>
+      text !== ""
+    );
+    return say(`[diagram: ${texts.join("; ")}]`);
+  };
   return {
     hasLooseText: false,
     other: ({ name }) => name.endsWith("Pr") ? "skip" : "through",
     roles: {
       ...{ tbl: "table", tr: "row", tc: "cell", Fallback: "skip" },
-      ...{ t: (element) => say(textOf(element)), br: say("\n"), chart },
+      ...{ t: (element) => say(textOf(element)), br: say("\n"), chart, relIds: diagram },
+      oMath: (element) => say(formulaText(element)),
     },
   };
 }

@@ -1,7 +1,9 @@
 /** OpenDocument texts, sheets and presentations (OASIS ODF 1.3, part 3): odt, ods, odp. */
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
+import { formulaText } from "./formula.ts";
 import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, slideText, wordsOf } from "./flow.ts";
+import { columnName } from "./cells.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
@@ -29,10 +31,10 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
     return { kind: "ods", title, remarks, ...toSheets(sheets, budget) };
   }
   if (body.name === "presentation") {
-    const parts = toSlides(body, styles, budget);
+    const parts = toSlides(body, { part, styles, budget });
     return { kind: "odp", title, summary: countOf(parts.length, "slide"), remarks, parts };
   }
-  const text = renderFlow(body, odfDialect(body, styles, budget), budget);
+  const text = renderFlow(body, odfDialect(body, { part, styles, budget }), budget);
   const changes = allOf(childOf(body, "tracked-changes"), "changed-region").length;
   if (changes > 0) remarks.unshift(`has ${countOf(changes, "tracked change")}, marked in the text`);
   const summary = `${wordsOf(text)}, ${countOf(allOf(body, "table").length, "table")}`;
@@ -41,8 +43,14 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
 
 type Styles = ReadonlyMap<string, Element>;
 
-function toSlides(body: Element, styles: Styles, budget: DocumentBudget) {
-  const dialect = odfDialect(body, styles, budget);
+interface Source extends Pick<ReturnType<typeof openContainer>, "part"> {
+  readonly styles: Styles;
+  readonly budget: DocumentBudget;
+}
+
+function toSlides(body: Element, source: Source) {
+  const { styles, budget } = source;
+  const dialect = odfDialect(body, source);
   return elementsOf(body, "page").map((page, index) => {
     const style = styles.get(`style ${page.attributes["style-name"]}`);
     const isHidden = childOf(style, "drawing-page-properties")?.attributes["visibility"] === "hidden";
@@ -52,21 +60,28 @@ function toSlides(body: Element, styles: Styles, budget: DocumentBudget) {
   });
 }
 
-function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dialect {
+function odfDialect(body: Element, { part, styles, budget }: Source): Dialect {
+  /** The number after the last of each list, by its id and by its style. */
+  const ends = new Map<string, number>();
   const changes = new Map(allOf(body, "changed-region").map((region) => [region.attributes["id"] ?? "", region]));
   const labels = new Map<Element, string>();
   const label = (list: Element, style: Element | undefined, level: number) => {
     const own = styles.get(`list-style ${list.attributes["style-name"]}`) ?? style;
     const kind = elementsOf(own).find(({ attributes }) => Number(attributes["level"]) === level);
     const { "num-format": one = "", "num-prefix": before = "", "num-suffix": after = "." } = kind?.attributes ?? {};
-    let number = Number(kind?.attributes["start-value"] ?? 1) || 1;
+    const { "continue-list": continued, "continue-numbering": goesOn, "style-name": name = "", id = "" } =
+      list.attributes;
+    const earlier = ends.get(continued ?? (goesOn === "true" ? name : ""));
+    let number = earlier ?? (Number(kind?.attributes["start-value"] ?? 1) || 1);
     for (const item of elementsOf(list)) {
+      number = Number(item.attributes["start-value"] ?? number) || number;
       const isPlain = item.name === "list-header" || elementsOf(item)[0]?.name === "list" ||
         (kind?.name === "list-level-style-number" && one === "");
       const isBullet = kind?.name !== "list-level-style-number";
       labels.set(item, isPlain ? "" : isBullet ? "- " : `${before}${formatNumber(number++, one)}${after} `);
       for (const inner of elementsOf(item, "list")) label(inner, own, level + 1);
     }
+    for (const key of [id, name]) if (key !== "") ends.set(key, number);
   };
   const changeOf = ({ attributes }: Element) => elementsOf(changes.get(attributes["change-id"] ?? ""))[0];
   const inner = (element: Element | undefined) =>
@@ -108,6 +123,11 @@ function odfDialect(body: Element, styles: Styles, budget: DocumentBudget): Dial
       annotation: (element) => say(annotationWords(element)),
       frame: (element) => {
         isTitle = element.attributes["class"] === "title";
+        const [object] = elementsOf(element, "object");
+        const [formula] = object === undefined
+          ? []
+          : allOf(part(`${object.attributes["href"]?.replace(/^\.\/|\/$/g, "")}/content.xml`), "math");
+        if (formula !== undefined) return say(formulaText(formula));
         // A table is followed by a picture of itself.
         return elementsOf(element)[0]?.name === "image"
           ? image(textOf(childOf(element, "desc") ?? childOf(element, "title")))
@@ -131,6 +151,7 @@ function annotationWords(annotation: Element): string {
 function toSheet(table: Element, styles: Styles): Sheet {
   const style = childOf(styles.get(`style ${table.attributes["style-name"]}`), "table-properties");
   const rows: SheetRow[] = [];
+  const merged: string[] = [];
   const hiddenColumns = new Set<number>();
   let column = 1;
   for (const { attributes } of allOf(table, "table-column")) {
@@ -145,6 +166,10 @@ function toSheet(table: Element, styles: Styles): Sheet {
     for (const cell of elementsOf(row)) {
       const times = Number(cell.attributes["number-columns-repeated"] ?? 1) || 1;
       const text = cellText(cell);
+      const [wide = 1, high = 1] = ["columns", "rows"].map((each) =>
+        Number(cell.attributes[`number-${each}-spanned`]) || 1
+      );
+      if (wide * high > 1) merged.push(`${columnName(at)}${number}:${columnName(at + wide - 1)}${number + high - 1}`);
       for (let copy = 0; text !== "" && copy < Math.min(times, maxRepeats); copy++) cells.set(at + copy, text);
       at += times;
     }
@@ -154,7 +179,7 @@ function toSheet(table: Element, styles: Styles): Sheet {
     number += repeats;
   }
   const isHiddenSheet = style?.attributes["display"] === "false";
-  return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns };
+  return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns, merged };
 }
 
 function isHidden(attributes: Element["attributes"]): boolean {
@@ -177,5 +202,7 @@ function cellText(cell: Element): string {
     (_, range) => range.replace(/(^|:)\./g, "$1"),
   );
   const notes = elementsOf(cell, "annotation").map(annotationWords).join(" ");
-  return `${withFormula(plain, written)} ${notes}`.trim();
+  const [link] = allOf(cell, "a").map(({ attributes: { href = "" } }) => href);
+  const text = link === undefined || link === plain ? plain : `[${plain}](${link})`;
+  return `${withFormula(text, written)} ${notes}`.trim();
 }

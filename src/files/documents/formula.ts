@@ -1,0 +1,62 @@
+/** Formulas of Office (ECMA-376, part 1, §22.1) and of MathML on one line: what is a fraction, root or index stays one. */
+import { childOf, type Element, elementsOf } from "./markup.ts";
+
+const nothing: Element = { name: "", attributes: {}, children: [] };
+
+/** Such as `(a+b)/(c_1)=√(x^2+1)`. */
+export function formulaText(element: Element): string {
+  const { name } = element;
+  const inner = (): string =>
+    element.children.map((child) =>
+      typeof child === "string" ? name === "t" ? child : child.trim() : formulaText(child)
+    ).join("");
+  const child = (at: number): string => formulaText(elementsOf(element)[at] ?? nothing);
+  const named = (kind: string): string => elementsOf(element, kind).map(formulaText).join("|");
+  const property = (kind: string): string | undefined => childOf(element, `${name}Pr`, kind)?.attributes["val"];
+  switch (name) {
+    case "num":
+      return `${grouped(inner())}/`;
+    case "den":
+      return grouped(inner());
+    case "sub":
+    case "lim":
+      return index("_", inner());
+    case "sup":
+      return index("^", inner());
+    case "rad":
+    case "msqrt":
+      return `√(${inner()})`;
+    case "deg":
+      return inner().replace(/.$/s, "$&: ");
+    case "nary":
+      return ` ${property("chr") ?? "∫"}${named("sub")}${named("sup")} ${named("e")} `;
+    case "d":
+      return `${property("begChr") ?? "("}${named("e")}${property("endChr") ?? ")"}`;
+    case "mfrac":
+      return `${grouped(child(0))}/${grouped(child(1))}`;
+    case "msup":
+    case "mover":
+      return child(0) + index("^", child(1));
+    case "msub":
+    case "munder":
+      return child(0) + index("_", child(1));
+    case "msubsup":
+    case "munderover":
+      return `${child(0)}${index("_", child(1))}${index("^", child(2))} `;
+    case "mroot":
+      return `√(${child(1)}: ${child(0)})`;
+    case "annotation":
+    case "annotation-xml":
+      return "";
+    default:
+      return name.endsWith("Pr") ? "" : inner();
+  }
+}
+
+function index(mark: string, text: string): string {
+  return text === "" ? "" : mark + grouped(text);
+}
+
+function grouped(text: string): string {
+  return /^[\p{L}\p{N}.]*$/u.test(text) ? text : `(${text})`;
+}
