@@ -44,6 +44,11 @@ Deno.test("hostile: entities, deep nesting and names of Object's own are no way 
   assert.equal(await textOf(makeWord(odd + paragraph)), "word");
 });
 
+Deno.test("a text that ends within a tag gives what was read before", async () => {
+  assert.equal(await textOf("<body><h1>Head</h1><table border", "a.html"), "# Head");
+  assert.equal(await textOf(makeWord(`${paragraph}<w:p><w:r w:x=`)), "word");
+});
+
 Deno.test("hostile: spans and repeats of millions make no millions of cells", async () => {
   const cell = '<w:tc><w:tcPr><w:gridSpan w:val="999999999"/></w:tcPr><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>';
   assert.ok((await textOf(makeWord(`<w:tbl><w:tr>${cell}</w:tr></w:tbl>`))).length < 1_000);

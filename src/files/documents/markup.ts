@@ -46,6 +46,7 @@ export function parseMarkup(source: string | Uint8Array, budget: DocumentBudget,
       open.push({ name: localName(name), attributes, children: [] });
     },
     onclosetag() {
+      if (open.length === 1) return; // of a tag that the text ends in, which was not opened
       const element = open.pop() ?? root;
       const take = Object.hasOwn(each, element.name) ? each[element.name] : undefined;
       if (take === undefined) {
