@@ -119,12 +119,14 @@ function writtenDay(word: string): Temporal.PlainDate | null {
 /** `2026-03-01 08:00`, `2026-03-01T08:00:00+02:00`: in UTC where no zone is given. */
 function writtenMoment(word: string, now: Temporal.ZonedDateTime): Span | null {
   const [, day = "", minute = "", second, offset = "z"] =
-    /^(\S{10})[t ]((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d)?(?:\.\d{1,3})? ?(z|utc|[+-](?:0\d|1[0-4]):?[0-5]\d)?$/.exec(
+    /^(\S{10})[t ]((?:[01]?\d|2[0-3]):[0-5]\d)(:[0-5]\d)?(?:\.\d{1,3})? ?(z|utc|[+-](?:0\d|1[0-4]):?[0-5]\d)?$/.exec(
       word,
     ) ??
       [];
   if (writtenDay(day) === null || !day.includes("-")) return null;
-  const instant = Temporal.Instant.from(`${day}t${minute}${second ?? ":00"}${offset === "utc" ? "z" : offset}`);
+  const instant = Temporal.Instant.from(
+    `${day}t${minute.padStart(5, "0")}${second ?? ":00"}${offset === "utc" ? "z" : offset}`,
+  );
   const start = instant.toZonedDateTimeISO(now.timeZoneId);
   return { start, end: second === undefined ? start.add({ seconds: 59 }) : start };
 }

@@ -158,9 +158,9 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Prom
   // Each word is checked: a script may follow the first.
   const words = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok && !word.includes("^"))
     .slice(0, maxNearWords);
-  // A wrong letter is often late in the word.
+  // A wrong letter is often late in the word; records' numbers all begin alike.
   const beginnings = words.map((word) =>
-    /\d/.test(word) ? word : word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))
+    /^[A-Za-z]{0,8}\d{4,}$/.test(word) ? word : word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))
   );
   const like = (part: string): string => `${exact[0]}LIKE${part}`;
   const tries = new Set([beginnings.map(like).join("^"), anyOf(words.map(like)), anyOf(beginnings.map(like))]);

@@ -194,6 +194,9 @@ Deno.test("a name with a wrong letter is refused with the nearest names", async 
     const text = await desk.text("servicenow_search", { table: "incident", where: `assignment_group=${given}` });
     assert.match(text, /^refused.*no group ".*; nearest: Network/, given);
   }
+  await using full = await openDesk({ instance: { data: "desk" } });
+  const server = await full.text("servicenow_search", { table: "incident", where: "cmdb_ci=mx-1" });
+  assert.match(server, /no configuration item "mx-1" that the user may see; nearest: mx-01/);
 });
 
 Deno.test("words are looked for by people who may not look into what a record refers to, and what was left out is said", async () => {
