@@ -1,14 +1,17 @@
 /** Makes one change in a workspace, and says how many steps it took: killed on the way, as {@link ./killing_fs.ts} says. */
 import { changeCount } from "./killing_fs.ts";
 import { killingKernel } from "./killing_kernel.ts";
+import { refuseLinks } from "./replaceable_kernel.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/files/workspace/path.ts";
 
 const [root, what, mode, trash] = Deno.args;
-if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash]");
+const kernel = mode === "kernel" ? killingKernel() : undefined;
+if (trash === "unlinkable") refuseLinks();
+if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash|unlinkable]");
 const workspace = openDiskWorkspace({
   root,
-  kernel: mode === "kernel" ? killingKernel() : undefined,
+  kernel,
   ...trash === undefined ? {} : { trash: { keepMs: 60_000_000, maxBytes: 100_000_000 } },
 });
 const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });

@@ -10,6 +10,7 @@ import { roomyTrash, tree } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { changesOf, trashOf, undo } from "./trash_contract.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { refuseLinks, replaceable } from "./replaceable_kernel.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`];
@@ -57,6 +58,36 @@ for (const mode of ["checked", ...kernel.available ? ["kernel"] : []]) {
       }
     });
   }
+}
+
+const unlinkable = kernel.available ? replaceable(kernel.roots) : undefined;
+refuseLinks();
+
+for (const what of kernel.available ? ["overwrite", "copy", "move"] : []) {
+  Deno.test(`kill -9 before each step of ${what} of files without second names loses neither version`, async () => {
+    const directory = quickDirectory();
+    try {
+      const old = contentsOf(plant(`${directory}/old`));
+      const seen = new Set<string>();
+      let last = "";
+      for (let [kills, isDone] = [0, false]; !isDone; kills++) {
+        const root = plant(`${directory}/${kills}`);
+        const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+          args: [...runFlags, here("change_once.ts"), root, what, "kernel", "unlinkable"],
+          env: { KILL_STEP: `${kills}` },
+        }).output();
+        isDone = signal !== "SIGKILL";
+        assert.ok(!isDone || stdout.length > 0, new TextDecoder().decode(stderr));
+        const workspace = openDiskWorkspace({ root, trash: roomyTrash, kernel: unlinkable });
+        await workspace.trash?.tidy(0);
+        await workspace.close();
+        seen.add(last = contentsOf(root));
+      }
+      assert.deepEqual([...seen].filter((left) => left !== last), [old]);
+    } finally {
+      Deno.removeSync(directory, { recursive: true });
+    }
+  });
 }
 
 async function checkAfterStart(root: string, left: string, old: string): Promise<void> {

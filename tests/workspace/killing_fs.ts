@@ -57,4 +57,5 @@ fs.write = new Proxy(fs.write, {
 Deno.mkdirSync = killing(Deno.mkdirSync);
 Deno.renameSync = killing(Deno.renameSync);
 Deno.removeSync = killing(Deno.removeSync);
+Deno.remove = killing(Deno.remove);
 Deno.openSync = killing(Deno.openSync);

@@ -35,3 +35,11 @@ export function replaceable({ open, statusOf }: KernelRoots): KernelRoots {
     statusOf,
   };
 }
+
+/** As a file system refuses them that has no second names. */
+export function refuseLinks(): void {
+  const link = (): never => {
+    throw new KernelError("EPERM");
+  };
+  Object.defineProperty(methods, "link", { value: link });
+}

@@ -10,9 +10,9 @@ import {
   roomShare,
   timeOfChange,
 } from "../workspace/change.ts";
-import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
+import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, identityOf, toRefusal } from "./directory.ts";
 import { success } from "../../lib/result.ts";
-import { itemName, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
+import { itemName, placeOf, putBackMoved, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TrashLimits } from "../workspace/port.ts";
@@ -160,21 +160,18 @@ function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: C
     const item = trash.statusOf(name);
     if (item === null) continue;
     const isSecond = item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino;
-    if (!isSecond) continue;
-    trash.removeFile(name); // what it is of was not replaced yet
+    const { source } = step.op === "put" ? step : {};
+    const waiting = step.op === "move"
+      ? entryAt(access, step.from)
+      : source && trash.statusOf(itemName(source.change, source.number));
+    const isWaiting = waiting && step.left.identity === identityOf(waiting);
+    if (isSecond) trash.removeFile(name); // what it is of was not replaced yet
+    else if (!isWaiting || !putBackMoved(access, trash, name, step.path)) continue;
     trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
   }
 }
 
 function entryAt(access: DiskAccess, path: string): DiskInfo | null {
-  const names = path.split("/");
-  const last = names.pop();
-  try {
-    let directory = access.root();
-    for (const name of names) directory = directory?.enter(name) ?? null;
-    return last === undefined ? null : directory?.statusOf(last) ?? null;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return null; // a directory on the way is gone
-  }
+  const place = placeOf(access, path);
+  return place?.parent.statusOf(place.name) ?? null;
 }

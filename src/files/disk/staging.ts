@@ -14,6 +14,7 @@ import {
   type DiskDirectory,
   type DiskFile,
   type DiskInfo,
+  errorCode,
   identityOf,
   isForeign,
   isSame,
@@ -218,7 +219,7 @@ export function sweepStaging(access: DiskAccess): void {
       const lock = owner === undefined ? "held" : lockOf(directory, `${owner}.lock`, false);
       if (lock === "held") continue;
       try {
-        for (const name of names) removeLeftover(directory, name);
+        for (const name of names) removeLeftover(access, directory, name);
       } finally {
         lock?.close();
       }
@@ -226,8 +227,8 @@ export function sweepStaging(access: DiskAccess): void {
   });
 }
 
-function removeLeftover(directory: DiskDirectory, name: string): void {
-  withdrawStaged(directory, name);
+function removeLeftover(access: DiskAccess, directory: DiskDirectory, name: string): void {
+  withdrawStaged(access, directory, name);
   const identity = takenName.exec(name)?.[2];
   const info = identity === undefined ? null : directory.statusOf(name);
   if (info !== null && identityOf(info) !== identity) keep(directory, name, name);
@@ -308,13 +309,44 @@ export function readRecord(trash: DiskDirectory, id: string): Change | null {
 }
 
 /** Withdraws the step for which a dead process had staged a file. */
-function withdrawStaged(staging: DiskDirectory, name: string): void {
+function withdrawStaged(access: DiskAccess, staging: DiskDirectory, name: string): void {
   const [, id, number] = stagedForChange.exec(name) ?? [];
   const isPlaced = (staging.statusOf(name)?.nlink ?? 1) > 1; // by a second name, and this one was not removed yet
   if (id === undefined || isPlaced) return;
   const trash = enterTrash(staging);
-  if (trash.statusOf(recordName(id)) !== null) {
-    trash.appendText(recordName(id), toRecordLine({ withdrawn: Number(number) }));
+  const found = readRecord(trash, id)?.steps.find((each) => each.number === Number(number));
+  if (found === undefined) return;
+  if (found.step.op === "put") putBackMoved(access, trash, itemName(id, found.number), found.step.path);
+  trash.appendText(recordName(id), toRecordLine({ withdrawn: found.number }));
+}
+
+/**
+ * Puts a file back that was moved into the trash, since it can have no second name, for one that was not put in its
+ * place. Of one that can, the name was not taken by us.
+ */
+export function putBackMoved(access: DiskAccess, trash: DiskDirectory, item: string, path: string): boolean {
+  const place = trash.statusOf(item)?.isFile ? placeOf(access, path) : null;
+  if (!place?.parent.isStillInside()) return false;
+  const trial = `${item}.trial`;
+  if (!trash.link(item, trash, trial)) return trash.renameNew(item, place.parent, place.name);
+  trash.removeFile(trial);
+  return false;
+}
+
+/** Where a recorded path leads; `null` where a directory on the way is gone. */
+export function placeOf(
+  access: DiskAccess,
+  path: string,
+): { readonly parent: DiskDirectory; readonly name: string } | null {
+  const names = path.split("/");
+  const name = names.pop() ?? "";
+  try {
+    let parent = access.root();
+    for (const each of names) parent = parent?.enter(each) ?? null;
+    return parent && { parent, name };
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return null;
   }
 }
 
