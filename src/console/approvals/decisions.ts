@@ -100,11 +100,15 @@ export async function takeHeldCall(storage: Storage, { call, version }: StoredHe
 const maxOfPerson = 50;
 const maxOfClient = 25;
 
+/** For the first calls of clients, where others have taken all places. */
+const placesForFirst = 100;
+
 /** Whether a further call may wait. */
 export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clientId">, held: readonly HeldCall[]) {
   const own = held.filter((call) => call.person === person);
-  return held.length < maxHeldCalls && own.length < maxOfPerson &&
-    own.filter((call) => call.clientId === clientId).length < maxOfClient;
+  const ofClient = own.filter((call) => call.clientId === clientId).length;
+  if (ofClient === 0) return held.length < maxHeldCalls + placesForFirst;
+  return held.length < maxHeldCalls && own.length < maxOfPerson && ofClient < maxOfClient;
 }
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
