@@ -119,6 +119,10 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
     ...{ filename: one, files: [other] },
   })],
   ["file_read", { filename: "notes%2Fa.txt" }, meantPath, toPath("filename")],
+  ["file_read", { filename: "notes/a.txt\n" }, meantPath, toPath("filename")],
+  ["file_delete", { path: "notes/a.txt\nnotes/b.txt" }, /give several paths as a list/, () => ({
+    paths: ["notes/a.txt", "notes/b.txt"],
+  })],
   [
     "file_edit",
     { if_version: "00000000", edits: [edit, { ...edit, path: "notes/b.txt", old_text: "two" }] },

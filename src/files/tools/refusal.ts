@@ -29,7 +29,11 @@ export function refuseDocument(action: string, { text }: WorkspacePath): Failure
 /** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
 export function toPathFailure(parameter: string, rule: PathRule, given = ""): Failure {
   if (rule === "empty") return { ok: false, code: "path_empty", message: `${parameter} parameter is required` };
-  const remedy = rule === "leaves_workspace" ? relativeRemedy(given) : "";
+  const remedy = rule === "leaves_workspace"
+    ? relativeRemedy(given)
+    : rule === "control_character"
+    ? trimmedRemedy(given)
+    : "";
   return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords[rule]}${remedy}` };
 }
 
@@ -44,6 +48,13 @@ function relativeRemedy(given: string): string {
   return /(?:^|\/)\.\.(?:\/|$)/.test(given)
     ? `; write it without ..: ${showName(text)}`
     : `; paths are relative to the workspace: ${showName(text)}`;
+}
+
+/** What would work in place of a path with a line end behind it, or of several. */
+function trimmedRemedy(given: string): string {
+  const text = given.length > maxRemedyCharacters ? "" : given.trim();
+  if (text.includes("\n")) return "; give several paths as a list";
+  return text === "" || !parseDirectoryPath(text).ok ? "" : `; did you mean ${showName(text)}?`;
 }
 
 /** Without `..`, where the path stays below its start; links are not looked at. */
