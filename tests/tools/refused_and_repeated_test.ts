@@ -78,6 +78,17 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_move", { path: "notes/a.txt", destinaton: "notes/z.txt" }, unknown, renamed],
   ["file_delete", { pah: "notes/a.txt" }, unknown, renamed],
   ["file_read", { file_pth: "notes/a.txt" }, unknown, renamed], // another name of filename
+  ["file_list", { path: ".", extensions: ["txt"] }, /give pattern, such as \*\.ts/, () => ({ pattern: "*.txt" })],
+  ["file_list", { name: "a.txt" }, /give pattern to find names/, () => ({ pattern: "a.txt" })],
+  ["file_list", { path: ".", type: "directory" }, /give pattern \*\//, () => ({ path: ".", pattern: "*/" })],
+  [
+    "file_search",
+    { query: "one", newest_first: true },
+    /file_list with pattern and sort/,
+    call("file_list", {
+      ...{ pattern: "*.txt", sort: "modified" },
+    }),
+  ],
   ["file_search", { query: "one", multiline: true }, /search for one, with context/, without("multiline")],
   ["file_search", { queries: ["one", "two"] }, /give query: "a\|b" and regex: true/, () => ({
     ...{ query: "one|two", regex: true },

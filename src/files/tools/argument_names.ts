@@ -108,6 +108,10 @@ const walking: Meanings = {
     form: "several",
     instead: "one a call; call once for each, or leave it out and give a pattern such as {a,a/**,b,b/**}",
   },
+  ...instead(
+    "extension extensions file_extension file_extensions file_type file_types",
+    "give pattern, such as *.ts or *.{ts,tsx}",
+  ),
   ...{ include_hidden: only(true), show_hidden: only(true), hidden: only(true) },
 };
 /** claude-code Grep has 0 for all. */
@@ -127,6 +131,8 @@ const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
   }),
   sort: { to: "sort", values: sorts },
   recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
+  ...instead("query search text name", "give pattern to find names, such as *part*; file_search finds text"),
+  ...instead("type kind only_dirs directories_only dirs_only", "give pattern */ for directories alone, else * for all"),
   details: { to: "show", values: { true: "details", false: undefined } },
   ...{ detailed: "details", detail: "details", "-l": "details", offset: only(0, 1), case_sensitive: only(true) },
 });
@@ -165,11 +171,8 @@ const searchNames = (mostHits: number): Meanings => ({
     "queries keywords terms patterns",
     'give query: "a|b" and regex: true for either, or all for lines with each',
   ),
+  ...instead("sort sort_by order_by newest_first", "file_list with pattern and sort names the newest or largest files"),
   ...instead("-v invert_match", "give the text in without, for the lines that do not hold it"),
-  ...instead(
-    "extension extensions file_extension file_extensions file_type file_types",
-    "give pattern, such as *.ts or *.{ts,tsx}",
-  ),
   ...instead("lines line_range start_line end_line", "name lines behind the path: a.ts:10-50"),
   recursive: {
     values: { true: undefined },
