@@ -209,7 +209,9 @@ const samplingOptions = z.lazy(() =>
       top_p: z.number().min(0).max(1).optional(),
       top_k: z.int().min(1).max(1000).optional(),
       stop: z.array(z.string().min(1).max(200)).max(8).optional(),
-      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
+      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])], {
+        error: "options.think must be true, false, low, medium, high or max",
+      }).optional(),
       keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().describe("Seconds"),
       timeout_ms: z.int().min(1).optional(),
     } satisfies Record<typeof optionNames[number], z.ZodType>,

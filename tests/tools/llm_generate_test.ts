@@ -95,6 +95,8 @@ Deno.test("llm_generate refuses input outside its bounds before anything is sent
       { prompt: "x", keep_alive: "999h" },
     ]
   ) assert.ok(!parseInput(it.tool, input).ok, JSON.stringify(input));
+  const unclear = parseInput(it.tool, { prompt: "x", think: "no" });
+  assert.match(unclear.ok ? "" : unclear.error, /think must be true, false, low, medium, high or max/);
   assert.equal(ollama.requests.length, 0);
 });
 
