@@ -45,12 +45,14 @@ export function overviewSection(
         changes: await changes(visit),
         calls: await ofCalls(visit),
       };
-      const isQuiet = Object.values(parts).every(({ markup }) => markup === "") && await isConnected(visit);
+      const isQuiet = Object.values(parts).every(({ markup }) => markup === "");
+      const isHere = await isConnected(visit);
+      const isFirst = isQuiet && !isHere;
       return {
-        health: visit.visitor.isAdministrator ? healthPart(await health()) : html``,
+        health: visit.visitor.isAdministrator && !isFirst ? healthPart(await health()) : html``,
         ...parts,
         quiet: html`${
-          isQuiet && html`
+          isQuiet && isHere && html`
             <p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>
           `
         }`,
