@@ -46,6 +46,18 @@ Deno.test("a held call reaches the phone, whose link leads through the sign-in t
   assert.ok((await other).isError);
 });
 
+Deno.test("NOTIFY_CONTENTS=on: the notice shows what the call would do, its invisible characters too", async () => {
+  await using service = startService("ntfy");
+  const env = { NOTIFY_URL: service.url, NOTIFY_FORMAT: "ntfy", NOTIFY_SECRET: service.secret, NOTIFY_CONTENTS: "on" };
+  await using desk = await startDesk({ env });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  const held = desk.call("file_write", { filename: "a.txt", content: "what the file\u200b holds" });
+  const { text } = await until("the phone shows it", () => service.shown[0]);
+  assert.match(text, /wants to use file_write\nFor owner\..*\n[^]*a\.txt[^]*what the file\\u\{200B\} holds/);
+  await desk.decide("deny");
+  await held;
+});
+
 Deno.test("the console and doctor say when a notice did not arrive, and where, without its address", async () => {
   await using service = startService("json");
   await using desk = await startDesk({ env: { NOTIFY_URL: service.url, NOTIFY_SECRET: "another secret" } });
