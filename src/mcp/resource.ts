@@ -68,6 +68,8 @@ export interface ResourceFamily {
     position: string | undefined,
     limit: number,
   ) => Promise<ResourcePage | null>;
+  /** What of a family of many lies on top, such as directories, named by its state: a watch of the list looks at it, too. */
+  readonly listTop?: (principal: Principal) => Promise<readonly Resource[]>;
   readonly templates: readonly ResourceTemplate[];
   read(uri: string, context: ToolContext): ResourceOutcome | Promise<ResourceOutcome>;
   /** How long a client may keep what it read. */
@@ -122,7 +124,7 @@ const restFactor = 20;
 /** Resources and lists that one look is at; the others come next. */
 const maxLooks = 200;
 
-/** A resource, or the first page of a list, that streams watch. */
+/** A resource, or the first page of a list and what lies on top, that streams watch. */
 interface Watched {
   readonly stamp: () => Promise<string>;
   readonly listeners: Set<() => Promise<void>>;
@@ -211,11 +213,12 @@ export function createResourceWatch(
       };
       stops.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), tell));
     }
-    for (const { name, listPage, scopes } of lists ? resources.all() : []) {
+    for (const { name, listPage, listTop, scopes } of lists ? resources.all() : []) {
       if (listPage === undefined || !hasScopes(principal, scopes)) continue;
       const stamp = async (): Promise<string> => {
         const page = await listPage(principal, undefined, pageSize);
-        return hashSecret(JSON.stringify(page?.resources.map(({ uri }) => uri)));
+        const top = await listTop?.(principal);
+        return hashSecret(JSON.stringify([page?.resources.map(({ uri }) => uri), top]));
       };
       stops.push(listen(`${shareKey(principal)} ${name}`, stamp, onList));
     }

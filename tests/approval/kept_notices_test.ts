@@ -25,6 +25,7 @@ Deno.test("that files change, come and go where a rule asks or refuses is no new
         ...{ name: "files", scopes: [], owns: () => true, list: () => [], templates: [], read: () => null },
         cacheHint: { ttlMs: 0, cacheScope: "private" },
         listPage: () => Promise.resolve({ resources: [...files.keys()].map((uri) => ({ uri, name: uri })) }),
+        listTop: () => Promise.resolve([...files.keys()].map((uri) => ({ uri, name: "new" }))),
         stamp: (uri) => Promise.resolve(`${files.get(uri)}`),
       };
       const rules = { current: [{ id: "r", verdict, place: "secret" }] } as unknown as RuleStore;
@@ -43,7 +44,7 @@ Deno.test("that files change, come and go where a rule asks or refuses is no new
         onList: () => heard.push("list"),
       });
       await settle();
-      for (const uri of uris) files.set(uri, 1);
+      for (const uri of uris) files.set(uri, 1); // on top, too
       timers.advance(2_000);
       await settle();
       assert.deepEqual(heard.sort(), told, `${verdict} ${names}`);

@@ -166,3 +166,17 @@ Deno.test("rules that cannot be asked keep no other stream from being told, and 
   assert.deepEqual(await scene.next(), ["a"]);
   stop();
 });
+
+Deno.test("what lies on top of a long list tells of the list, too", async () => {
+  let top = [{ uri: "code", name: "directory" }];
+  const scene = createScene({ listTop: () => Promise.resolve(top) });
+  const stop = scene.begin();
+  await scene.next();
+  assert.deepEqual(await scene.next(), []);
+  top = [{ uri: "code", name: "away" }];
+  assert.deepEqual(await scene.next(), ["list"]);
+  top = [...top, { uri: "notes", name: "directory" }];
+  assert.deepEqual(await scene.next(), ["list"]);
+  assert.deepEqual(await scene.next(), []);
+  stop();
+});

@@ -6,6 +6,8 @@ import type { Change } from "../../src/files/workspace/change.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { type JoinedDirectory, joinWorkspaces } from "../../src/files/workspace/joined_workspace.ts";
 import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
+import { workspaceFilesResource } from "../../src/files/tools/workspace_files.ts";
+import { principalOf } from "./call_tool.ts";
 import { currentKernel, testInEachMode } from "./disk_modes.ts";
 import { at, encode, fillFile, reason, text, tree, value } from "./contract.ts";
 import { makeChange, trashOf, undo } from "./trash_contract.ts";
@@ -44,6 +46,13 @@ async function withScene(body: (scene: Scene) => Promise<void>, env: Record<stri
     for (const each of opened) await each.close();
     Deno.removeSync(base, { recursive: true });
   }
+}
+
+/** What a watch of the list of files looks at. */
+async function topOf(workspace: Workspace): Promise<readonly string[]> {
+  const principal = { ...principalOf("ada"), scopes: new Set(["files:read"]) };
+  const top = await workspaceFilesResource(workspace).listTop?.(principal);
+  return (top ?? []).map(({ uri, name }) => `${uri.replace("workspace:///", "")} ${name}`);
 }
 
 async function newest(workspace: Workspace): Promise<Change> {
@@ -216,8 +225,10 @@ testInEachMode(
         ]
       ) assert.equal(reason(await operation()), "away");
       assert.equal(await text(workspace, "code/g"), "g");
+      assert.deepEqual(await topOf(workspace), ["code directory", "library directory", "notes away"]);
       assert.deepEqual(Array.from(Deno.readDirSync(base), ({ name }) => name).sort(), ["aside", "code", "library"]);
       Deno.renameSync(`${base}/aside`, `${base}/notes`);
+      assert.deepEqual(await topOf(workspace), ["code directory", "library directory", "notes directory"]);
       assert.equal(await text(workspace, "notes/f"), "f");
       await fillFile(workspace, "notes/f", "again");
       Deno.renameSync(`${base}/notes`, `${base}/aside`);

@@ -42,7 +42,7 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     return open;
   };
   const uriOf = ({ uri }: Resource): string => uri;
-  const { listPage, complete } = family;
+  const { listPage, listTop, complete } = family;
   return {
     ...family,
     async list(principal) {
@@ -63,6 +63,9 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
           if (isFull || rounds === maxRounds) return { resources, next };
         }
       },
+    },
+    ...listTop === undefined ? {} : {
+      listTop: async (principal) => await seen(principal, await listTop(principal), uriOf),
     },
     ...complete === undefined ? {} : {
       async complete(template, variable, value, others, principal) {

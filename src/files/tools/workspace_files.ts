@@ -43,6 +43,7 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       principal.scopes.has(scope)
         ? listWorkspaceFiles(workspaceOf(source, principal), position, limit)
         : Promise.resolve({ resources: [] }),
+    listTop: (principal) => principal.scopes.has(scope) ? topOf(workspaceOf(source, principal)) : Promise.resolve([]),
     templates: [{
       uriTemplate: fileUriTemplate,
       name: "workspace_file",
@@ -65,6 +66,19 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       return read.ok ? read.value.version : read.error.reason;
     },
   };
+}
+
+/** The names in the workspace's root, with what each is: a directory of several may be away. */
+async function topOf(workspace: Workspace): Promise<ResourcePage["resources"]> {
+  const listed = await workspace.list(rootPath);
+  const top: ResourcePage["resources"][number][] = [];
+  for (const { name, kind } of listed.ok ? listed.value.entries : []) {
+    const path = entryPath(rootPath, name);
+    if (!isTypable(name)) continue; // it has no address
+    const there = kind === "directory" ? await workspace.stat(path) : null;
+    top.push({ uri: toFileUri(path), name: there?.ok === false ? there.error.reason : kind });
+  }
+  return top;
 }
 
 /** Denied files are reported as missing. */
