@@ -171,7 +171,7 @@ export async function showSignIn(
       asked: { request: purpose.waiting.handle },
     }
     : {
-      ...signInWords[isOwnPage(purpose.next) ? purpose.next : "console"],
+      ...signInWords[isOwnPage(purpose.next) ? purpose.next : purpose.next.includes("?act=") ? "act" : "console"],
       action: `${signIn}?${new URLSearchParams({ next: purpose.next })}`,
       hidden: ["csrf", csrfToken(secrets, purpose.browser)] as const,
       asked: { next: purpose.next },
@@ -218,9 +218,10 @@ export async function showSignIn(
   });
 }
 
-const signInWords: Readonly<Record<OwnPage | "console", { readonly title: string; readonly words: string }>> = {
+const signInWords: Readonly<Record<OwnPage | "console" | "act", { readonly title: string; readonly words: string }>> = {
   grants: { title: "Sign in", words: "Sign in to see which applications have access, and to revoke it." },
   console: { title: "Sign in", words: "Sign in to see what your agents do, and to decide what they may do." },
+  act: { title: "Sign in", words: "You were signed out. Sign in, and what you asked for is done." },
   companyLink: {
     title: "Link your company account",
     words:

@@ -289,6 +289,7 @@ Deno.test("Stop of someone signed out is carried through the sign-in, in the bro
   harness.time.now += 9 * 3_600_000;
   const carry = async (act: string): Promise<{ action: string; csrf: string; page: string }> => {
     const asked = await (await owner.post("/console/activity", { csrf, act })).text();
+    assert.equal(asked.includes("Sign in, and what you asked for is done"), act === "stop");
     const action = /action="(\/oauth\/sign-in\?next=[^"]*)"/.exec(asked)?.[1]?.replaceAll("&amp;", "&") ?? "";
     const page = `/${new URL(action, issuer).searchParams.get("next")}`;
     return { action, csrf: hiddenField(asked, "csrf"), page };
