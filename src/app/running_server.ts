@@ -158,7 +158,7 @@ async function openServer(
 }
 
 /** How long the start waits for the model's engine before it says that none answers. */
-const modelPatienceMs = 500;
+const modelPatienceMs = 2_000;
 
 async function modelsAtStart(config: Config["ollama"], model: App["model"]): Promise<RunningServer["models"]> {
   const { engine, origin } = config.host;
