@@ -115,7 +115,8 @@ const eventId = /^([\w-]+)\.(\d{1,15})$/;
 
 /** Serves GET and DELETE. */
 export function createSessionStreams(runtime: Runtime) {
-  const { sessions, streams, admit } = runtime;
+  const { sessions, streams, admit, features, clock, limits: { sessionLifetimeMs } } = runtime;
+  const startedAt = clock();
   const open = new Map<string, NonNullable<ReturnType<typeof openNotices>>>();
   const lists = offeredLists(runtime);
 
@@ -138,6 +139,9 @@ export function createSessionStreams(runtime: Runtime) {
       if (later !== null) follow(later);
     });
     if (session.revision.primesStreams) own.stream.push("", false);
+    // a directory, for one, that came or went with this start was told by no stream
+    const isOlder = session.expiresAt - sessionLifetimeMs < startedAt;
+    if (features.resources && isOlder) own.stream.push(notificationText("notifications/resources/list_changed"), true);
     return { kind: "stream", reader: own.stream.attach(-1) };
   };
 

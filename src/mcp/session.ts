@@ -19,6 +19,7 @@ export interface Session extends SessionState {
   readonly key: string;
   readonly revision: Revision;
   readonly subscriptions: readonly string[];
+  readonly expiresAt: number;
 }
 
 /** The sessions of all clients. */
@@ -42,7 +43,6 @@ const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, s
 interface OpenSession extends Session {
   readonly subject: string;
   readonly clientId: string;
-  readonly expiresAt: number;
   readonly ended: boolean;
   /** The storage's change count when this was last true. */
   checkedAt: number;

@@ -3,11 +3,14 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { createResourceRegistry } from "../../src/mcp/resource.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { pause } from "../../src/lib/time.ts";
 import { modernRequest } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";
 import { createHarness, type Harness, postRequest, rpc, toolCall } from "./harness.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
 const legacyCall = { method: "tools/call", isModern: false };
@@ -391,6 +394,30 @@ Deno.test("a session's stream tells when the tools change, and ends with the ses
   harness.mcp.drain();
   assert.equal(await otherReader.next(), null);
   await harness.mcp.close();
+});
+
+Deno.test("a session from before a start hears at once that resources may have come or gone", async () => {
+  const secretBox = createSecretBox(new Uint8Array(32).fill(7));
+  const storage = createMemoryStorage();
+  const resources = createResourceRegistry([]);
+  const first = createHarness({ storage, secretBox, resources });
+  const session = await first.openSession("2025-06-18");
+  const same = await openChannel(first, session);
+  await pause(5);
+  const restarted = createHarness({ storage, secretBox, resources });
+  const [later, own] = [
+    await openChannel(restarted, session),
+    await openChannel(restarted, await restarted.openSession("2025-06-18")),
+  ];
+  assert.equal((await later.next())?.message?.["method"], "notifications/resources/list_changed");
+  for (const each of [first, restarted]) each.tools.remove("wait");
+  for (const each of [same, own]) {
+    assert.equal((await each.next())?.message?.["method"], "notifications/tools/list_changed");
+  }
+  for (const each of [first, restarted]) {
+    each.mcp.drain();
+    await each.mcp.close();
+  }
 });
 
 Deno.test("subscriptions/listen acknowledges, keeps to its filter, tags every frame, and ends with a result", async () => {
