@@ -23,7 +23,7 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
       const all = allOf(part(`${folder}_rels/${file}.rels`), "Relationship");
       return new Map(all.map(({ attributes: { Id = "", Type: type = "", Target = "", TargetMode } }) => {
         const isExternal = TargetMode === "External";
-        const target = isExternal ? Target : new URL(Target, `x:/${folder}`).pathname.slice(1);
+        const target = isExternal ? Target : URL.parse(Target, `x:/${folder}`)?.pathname.slice(1) ?? "";
         return [Id, { type, target, isExternal }];
       }));
     });

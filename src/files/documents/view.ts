@@ -59,7 +59,10 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     const parts = part === undefined
       ? success(document.parts.filter(({ name }) => !name.endsWith(" outputs")))
       : selectParts(document, part);
-    if (!parts.ok) return failure({ reason: "document", words: parts.error });
+    if (!parts.ok) {
+      const rest = document.isCut === true ? `; ${document.summary}` : "";
+      return failure({ reason: "document", words: `${parts.error}${rest}` });
+    }
     const { bytes, places } = part === undefined ? writtenWhole(document, parts.value) : writtenParts(parts.value);
     last = {
       path: path.text,
