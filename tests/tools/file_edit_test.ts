@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
@@ -386,3 +387,14 @@ Deno.test("file_edit says where old_text is, but for escapes that were written t
     const { message } = await failureOf(edit, { path: "a.ts", old_text: "none\\n", new_text: "x" });
     assert.doesNotMatch(message, /in place of/);
   }));
+
+Deno.test("the other name of an edited file is read at once, with the old text", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a`, "one\n");
+    Deno.linkSync(`${root}/a`, `${root}/b`);
+    const read = fileReadTool(workspace);
+    assert.equal((await answerOf(read, { filename: "a" })).text, "one\n");
+    const { text } = await answerOf(fileEditTool(workspace), { path: "a", old_text: "one", new_text: "1" });
+    assert.match(text, /its other name \(hard link\) keeps the old text/);
+    assert.equal((await answerOf(read, { filename: "b" })).text, "one\n");
+  }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));

@@ -164,6 +164,10 @@ export function createInnerLinks(
   return {
     /** Whether all names were found, and none was added or moved since. */
     has: (info: DiskInfo): boolean => found.get(keyOf(info)) === info.nlink,
+    /** A change of ours took a name from such a file: its other names are looked for at once. */
+    forget(): void {
+      countedAt = -Infinity;
+    },
     /** Does it again where a file with several names was refused, once these were looked for. */
     settle<T>(operate: () => Eventually<T>): Eventually<T> {
       const settled = (outcome: T): Eventually<T> => {
