@@ -52,6 +52,8 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
       const [pattern, working] of [
         [".*\\.java$", "*.java"],
         ["^.*\\.(ts|tsx)$", "*.{ts,tsx}"],
+        ["\\.java$", "*.java"],
+        ["(java|pem)$", "*{java,pem}"],
         ["src/{a.ts,b.tsx", "src/{a.ts,b.tsx}"],
         ["src/", "src/**"],
         ["java", "*.java"],

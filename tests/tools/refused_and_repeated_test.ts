@@ -282,6 +282,7 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_read", { filename: "/notes/a.txt" }, relative, toPath("filename")],
   ["file_read", { filename: "/home/me/notes/a.txt" }, relative, toPath("filename")],
   ["file_read", { filename: "back\\slash" }, meantPath, toPath("filename")],
+  ["file_read", { filename: "a\\ b.txt" }, /did you mean (a b\.txt)\?/, toPath("filename")],
   ["file_edit", { path: "notes\\in\\it", old_text: "i", new_text: "j" }, meantPath, toPath("path")],
   ["file_read", { filename: "C:\\notes\\a.txt" }, relative, toPath("filename")],
   ["file_read", { filename: "notes/../notes/a.txt" }, /write it without \.\.: (\S+)/, toPath("filename")],
@@ -341,7 +342,7 @@ Deno.test("the remedy that a refusal names works at the first repeat, for every 
       Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
       Deno.writeFileSync(`${root}/latin.txt`, Uint8Array.of(0x63, 0x61, 0x66, 0xe9, 10));
       Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
-      for (const odd of ["back\\slash", "notes/in\\it"]) Deno.writeTextFileSync(`${root}/${odd}`, "i\n");
+      for (const odd of ["back\\slash", "notes/in\\it", "a b.txt"]) Deno.writeTextFileSync(`${root}/${odd}`, "i\n");
       Deno.symlinkSync("nowhere", `${root}/dangling`);
       const registry = registryOf(workspace);
       const refusal = await refusalOf(registry, name, args);

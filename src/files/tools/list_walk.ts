@@ -292,7 +292,7 @@ const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) =>
   [/^!/, (pattern) => `exclude ${withBraces(pattern.slice(1).replace(/^\(([^()|]*)\)$/, "$1"))}`, true],
   [/\.[*+]|\\\.|^\^|\$$/, (pattern) => {
     const plain = pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1");
-    return withBraces(plain);
+    return `${/^\^|\//.test(pattern) || plain.startsWith("*") ? "" : "*"}${withBraces(plain)}`;
   }, true],
   [/\\/, (pattern) => pattern.replaceAll("\\", "/"), true],
   [/\{[^}]*$/, (pattern) => `${pattern}}`, true],

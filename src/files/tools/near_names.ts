@@ -159,7 +159,7 @@ async function writtenOtherwise(
   { text, segments }: WorkspacePath,
 ): Promise<readonly string[] | null> {
   const plain = text.trim().replace(/^(["'`])(.*)\1$/, "$2").replace(/^@/, "");
-  const read = [plain, decodeTriplets(plain) ?? text].map(parseDirectoryPath);
+  const read = [plain, decodeTriplets(plain) ?? text, text.replaceAll("/ ", " ")].map(parseDirectoryPath);
   const forms = [
     ...read.flatMap((path) => path.ok ? [path.value] : []),
     ...segments.slice(1).map((_, at) => childPath(rootPath, [...segments.slice(0, at), segments.slice(at).join("\\")])),
