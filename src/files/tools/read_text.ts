@@ -150,10 +150,9 @@ async function readPartIn(
   request: TextRequest & { readonly encoding: TextEncoding },
 ): Promise<Result<LargePart, TextProblem>> {
   const { lines: { characters }, encoding } = request;
-  if (encoding.startsWith("utf-16") || isMultiByte(encoding)) {
-    return await large.run("", () => readWidePart(workspace, path, request));
-  }
-  return await (characters === undefined ? readBytePart : readCharacters)(workspace, path, request);
+  const isWide = encoding.startsWith("utf-16") || isMultiByte(encoding);
+  if (!isWide && characters === undefined) return await readBytePart(workspace, path, request);
+  return await large.run("", () => (isWide ? readWidePart : readCharacters)(workspace, path, request));
 }
 
 async function readWidePart(

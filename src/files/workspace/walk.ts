@@ -68,6 +68,7 @@ export async function* walk(
     ? [open(path, [])]
     : resume(after, depth, (segments, last) => open(childPath(path, segments), segments, last));
   for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null);
+  let isFirst = true;
   for (let directory; (directory = stack.at(-1)) !== undefined;) {
     const entry = directory.entries[directory.given];
     if (entry !== undefined) {
@@ -78,7 +79,9 @@ export async function* walk(
       const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
       if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(own, segments));
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      const pause = nextTurn(); // the patterns of a call may take a tenth of a second for one entry
+      // the patterns of a call may take a tenth of a second for one entry; the first comes at once, so that each call gets on
+      const pause = isFirst ? undefined : nextTurn();
+      isFirst = false;
       if (isSkipped && pause === undefined) continue;
       if (pause !== undefined) await pause;
       yield success({ ...entry, path: own, segments, mayHaveNext: stack.some(isUnfinished), isSkipped });
