@@ -257,3 +257,22 @@ Deno.test("docx: the words of a diagram are given", async () => {
   };
   assert.equal(await textOf(makeWord(body, files)), "[diagram: Plan; Do]");
 });
+
+Deno.test("xlsx: text boxes and charts over a sheet are told after its cells", async () => {
+  const run = (text: string) => `<a:r><a:t>${text}</a:t></a:r>`;
+  const chart = `<c:chartSpace><c:chart><c:title>${run("Sales")}</c:title><c:ser><c:tx><c:v>2026</c:v></c:tx>` +
+    "<c:cat><c:v>Q1</c:v></c:cat><c:val><c:v>5</c:v></c:val></c:ser></c:chart></c:chartSpace>";
+  const parts = {
+    "xl/worksheets/_rels/sheet1.xml.rels": relationships({ drawing: "../drawings/drawing1.xml" }),
+    "xl/drawings/_rels/drawing1.xml.rels": relationships({ chart: "../charts/chart1.xml" }),
+    "xl/drawings/drawing1.xml":
+      `<xdr:wsDr><xdr:sp><xdr:txBody><a:p>${run("Draft ")}${run("only")}</a:p></xdr:txBody></xdr:sp>` +
+      '<xdr:graphicFrame><c:chart r:id="rId1"/></xdr:graphicFrame></xdr:wsDr>',
+    "xl/charts/chart1.xml": chart,
+  };
+  const sheet = '<sheetData><row r="1"><c r="A1"><v>5</v></c></row></sheetData>';
+  assert.equal(
+    await textOf(makeExcel({ S: sheet }, { parts })),
+    "|  | A |\n| --- | --- |\n| 1 | 5 |\n\n[text box: Draft only]\n\n[chart Sales: 2026: Q1 5]",
+  );
+});

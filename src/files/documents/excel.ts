@@ -3,7 +3,7 @@ import type { DocumentBudget, DocumentReader } from "./document.ts";
 import { columnName, parseCell } from "./cells.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { type OfficePackage, openOffice, type Relation, targetWords } from "./office.ts";
+import { chartWords, type OfficePackage, openOffice, type Relation, targetWords } from "./office.ts";
 
 /** What a sheet may have (Excel's own bounds). */
 const maxColumns = 16_384;
@@ -78,7 +78,14 @@ function readSheet({ part, relations }: OfficePackage, name: string, book: Book)
     for (let at = Number(attributes["min"]); isOn(attributes["hidden"]) && at <= end; at++) hiddenColumns.add(at);
   }
   const merged = elementsOf(childOf(sheet, "mergeCells"), "mergeCell").map(({ attributes }) => attributes["ref"] ?? "");
-  return { rows: [...rows.values()].sort((one, other) => one.number - other.number), hiddenColumns, merged };
+  const drawn = [...relations(name).values()].filter(({ type }) => type.endsWith("/drawing")).flatMap(({ target }) => [
+    ...allOf(part(target), "txBody").map((box) => `[text box: ${allOf(box, "p").map(richText).join(" ").trim()}]`),
+    ...allOf(part(target), "chart").map(({ attributes }) =>
+      chartWords({ part }, relations(target).get(attributes["r:id"] ?? "")?.target)
+    ),
+  ]);
+  drawn.forEach((words) => book.budget.take(words.length));
+  return { rows: [...rows.values()].sort((one, other) => one.number - other.number), hiddenColumns, merged, drawn };
 }
 
 function valueOf(cell: Element, { strings, formats, is1904 }: Book): string {

@@ -19,12 +19,14 @@ export interface Sheet {
   readonly rows: readonly SheetRow[];
   readonly hiddenColumns: ReadonlySet<number>;
   readonly merged?: readonly string[];
+  /** What lies over the cells. */
+  readonly drawn?: readonly string[];
 }
 
 /** A workbook's sheets: rows and columns without text are left out, their numbers and letters tell. */
 export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick<DocumentText, "summary" | "parts"> {
   const told: string[] = [];
-  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged = [] }) => {
+  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged = [], drawn = [] }) => {
     const filled = rows.filter(({ cells }) => cells.size > 0);
     const columns = [...new Set(filled.flatMap(({ cells }) => [...cells.keys()]))].sort((one, other) => one - other);
     const size = `${countOf(filled.length, "row")}, ${countOf(columns.length, "column")}`;
@@ -39,7 +41,8 @@ export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick
       ]),
     ]);
     const tail = merged.length === 0 ? "" : `\n\nMerged cells: ${merged.slice(0, maxMerged).join(", ")}`;
-    return { name, text: `${filled.length === 0 ? "(empty)" : table}${tail}` };
+    const over = drawn.map((each) => `\n\n${each}`).join("");
+    return { name, text: `${filled.length === 0 ? "(empty)" : table}${tail}${over}` };
   });
   return { summary: `${countOf(sheets.length, "sheet")}: ${told.join(", ")}`, parts };
 }

@@ -54,7 +54,7 @@ export function targetWords(relations: readonly Relation[]): string {
 }
 
 /** The cached values of charts that a part shows, as one line a series. */
-function chartWords({ part }: OfficePackage, name: string | undefined): string {
+export function chartWords({ part }: Pick<OfficePackage, "part">, name: string | undefined): string {
   const chart = name === undefined ? undefined : part(name);
   const values = (element: Element | undefined) => allOf(element, "v").map(textOf).slice(0, 50);
   const title = allOf(childOf(chart, "chartSpace", "chart", "title"), "t").map(textOf).join("");
