@@ -212,7 +212,7 @@ async function search(run: SearchRun) {
     const file = fileOf(run, entry);
     // a caller can only go away while others have their turn
     const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
-    const isOver = isTime && run.isOver();
+    const isOver = isTime && visited > 0 && run.isOver(); // else there would be no place to go on from
     hasPaused = false;
     if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
       next = { finished };
