@@ -129,6 +129,9 @@ async function createExpressionPattern(
       return inLines.test(lines.endsWith("\n") ? lines.slice(0, -1) : lines); // behind the last end is no line
     };
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / expression.programSize()));
+    // without a loop each instruction takes one character at most, of two units; parts overlap by a quarter
+    const isShort = !isRegularExpression ||
+      (!/[*+]|\{\d+,\}/.test(text) && 2 * expression.programSize() <= stepCharacters >> 2);
     const shownGroup = wholeWord ? 1 : 0;
     const plain = isRegularExpression || beyondAscii.test(text) ? null : createTextPattern(text, ignoreCase);
     /** Where the lines end of which one holds it. */
@@ -158,7 +161,7 @@ async function createExpressionPattern(
       },
       isExpression: true,
       looksAhead: wholeWord || /[$]|\\[bBz]/.test(text),
-      inParts: isRegularExpression ? "some_missed" : "all_found",
+      inParts: isShort ? "all_found" : "some_missed",
       stepCharacters,
       seesReturns,
       hasOtherCase: true,
