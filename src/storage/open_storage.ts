@@ -2,6 +2,7 @@
 import { atMost, type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
+import { nodeFs } from "../lib/program.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
@@ -56,17 +57,39 @@ async function openGuardedSqlite(
     busyTimeoutMs,
     checkedBytes: log === undefined ? 0 : maxCheckedBytes,
   });
-  if (log === undefined || watchPlace === undefined) return guardStorage(storage, { describe, log });
+  if (log === undefined) return guardStorage(storage, { describe });
   // SQLite writes on into files that have been deleted or replaced, and all of it is gone at the stop. To open and close
   // them for a look would drop SQLite's locks in this process (fcntl(2)).
-  const files = databaseFiles(Deno.realPathSync(path)).map((file) => ({ file, isSame: watchPlace(file) }));
+  const handles: number[] = [];
+  const watch = watchPlace ?? ((file) => watchByHandle(file, handles));
+  const files = databaseFiles(Deno.realPathSync(path)).map((file) => ({ file, isSame: watch(file) }));
   const findLoss = (): Problem | null => {
     const gone = files.find(({ isSame }) => !isSame());
     if (gone === undefined) return null;
     const problem = `${gone.file} was deleted, moved or replaced under the running server`;
     return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
   };
-  return guardStorage(storage, { describe, findLoss, log });
+  const guarded = guardStorage(storage, { describe, findLoss, log });
+  const close = async (): Promise<void> => {
+    await guarded.close();
+    for (const handle of handles) nodeFs().closeSync(handle);
+  };
+  return { ...guarded, close };
+}
+
+/** A handle that refers to a file without opening it: to close it drops no locks (open(2), O_PATH). */
+const pathOnly = 0o10000000;
+
+/** Says whether the file that was there still has a name, where the system and the permissions give a handle. */
+function watchByHandle(path: string, handles: number[]): () => boolean {
+  try {
+    if (Deno.build.os !== "linux") return () => true;
+    const handle = nodeFs().openSync(path, pathOnly);
+    handles.push(handle);
+    return () => nodeFs().fstatSync(handle).nlink > 0;
+  } catch {
+    return () => true;
+  }
 }
 
 /** The entry that a write probe writes. */

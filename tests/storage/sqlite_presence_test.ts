@@ -58,6 +58,25 @@ for (const [what, take] of takings) {
   });
 }
 
+Deno.test({
+  name: "sqlite storage: where names cannot be looked at, a file that was deleted or replaced is noticed all the same",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    for (const [what, take] of takings.filter(([what]) => !/moved/.test(what))) {
+      const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+      const directory = `${parent}/data`;
+      await Deno.mkdir(directory);
+      const sqlitePath = `${directory}/portcullis.db`;
+      const storage = await openStorage({ sqlitePath, clock: Date.now, log: { write() {}, flush() {} } });
+      await put(storage, ["k"], 1);
+      await take(directory, sqlitePath);
+      await assert.rejects(storage.commit({ puts: [{ key: ["k"], value: 2 }] }), StorageUnavailableError, what);
+      await storage.close();
+      await Deno.remove(parent, { recursive: true });
+    }
+  },
+});
+
 watched("the log says that the database is gone though nobody writes", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
   const sqlitePath = `${directory}/portcullis.db`;
