@@ -115,6 +115,9 @@ Deno.test("without a trash a batch that fails late says what stays changed", () 
     assert.match(refused.message, /these stay changed, since they could not be put back: a$/);
     await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["b", "d"], recursive: true });
     assert.deepEqual(namesIn(root, "d"), ["a", "e"], "nothing is deleted after the one that fails");
+    const move = fileMoveTool(failing(workspace, "move", "b"));
+    await failureOf(move, { paths: ["b", "link"], destination: "new" });
+    assert.ok(namesIn(root).includes("link"), "nor moved");
   }));
 
 Deno.test("file_move takes several paths into a directory, which is made", () =>

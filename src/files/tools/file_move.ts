@@ -135,6 +135,7 @@ async function moveSeveral(
   const items = [...pairs.values()].map((pair) => ({ path: pair.from, pair }));
   const moved = await allOrNone(changing, items, {
     isOne: false,
+    endsAtFirst: true, // without a trash nothing is put back
     async make({ path, pair }) {
       const shown = showName(path.text);
       const onLeftOut = (words: string) => void notices.push({ words: `${shown}: ${words}`, isRemedy: false });
