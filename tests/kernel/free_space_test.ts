@@ -4,7 +4,7 @@ import { statfsSync } from "node:fs";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
-import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const kernel = loadKernel();
@@ -36,6 +36,9 @@ Deno.test({
   ...skippedUnless(...here, "the overview says how much space the disks have, behind the wall too"),
   async fn() {
     await using place = await makeServerPlace();
+    // without a connection the page is about the first one alone
+    const created = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
+    assert.equal(created.code, 0, created.stderr);
     await using server = await startServer(place);
     const owner = createPerson(server.url);
     await setUpOwner(owner, server);
