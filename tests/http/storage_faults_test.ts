@@ -262,7 +262,7 @@ for (const [what, take] of takings) {
     assert.equal(await statusOf(`${server.url}/health/ready`), 503);
     assert.equal(await statusOf(`${server.url}/health/live`), 200);
     const doctor = await runCommand(["doctor", "--port", new URL(server.url).port, "--data-dir", place.dataDir]);
-    assert.match(doctor.stdout, /is unhealthy \(status 503\)[^]*hint: see its log/);
+    assert.match(doctor.stdout, /is unhealthy \(status 503\)[^]*hint: the other checks here and its log say why/);
     await server.stop();
     assert.equal((await server.ended).code, 0);
     assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.* restore` on a backup/);
