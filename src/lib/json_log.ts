@@ -141,7 +141,9 @@ export function stderrLog(
 }
 
 function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
-  return JSON.stringify({ time, level, event, ...fields });
+  const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
+  const rest = JSON.stringify(fields ?? {});
+  return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
 }
 
 // * Text written to standard output or standard error, in order and without blocking this thread. Output that cannot be
