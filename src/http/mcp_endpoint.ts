@@ -242,8 +242,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     try {
       const answered = whenReady(authenticate(request), (auth) => answer(request, peer, auth));
       if (!(answered instanceof Promise)) return answered;
-      keepHeaders(request);
-      return answered.catch((error) => fail(request, peer, error));
+      const pass = setImmediate(() => keepHeaders(request)); // they can be read until it is answered
+
+      return answered.then((response) => {
+        clearImmediate(pass);
+        return response;
+      }, (error) => {
+        clearImmediate(pass);
+        return fail(request, peer, error);
+      });
     } catch (error) {
       return fail(request, peer, error);
     }

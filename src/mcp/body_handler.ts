@@ -29,6 +29,8 @@ import {
   type Revision,
 } from "./revision.ts";
 import { nextTurn } from "../lib/turns.ts";
+import { whenReady } from "../lib/join_next.ts";
+import type { Session } from "./session.ts";
 import type { Principal } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
@@ -36,7 +38,7 @@ import { sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, noteInitialized } from "./methods.ts";
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
-type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
+type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
 
 export function createBodyHandler(
   runtime: Runtime,
@@ -60,7 +62,7 @@ export function createBodyHandler(
     );
   };
 
-  return async (body, exchange) => {
+  return (body, exchange) => {
     scopeNotices.note(exchange.principal);
     const isBatch = Array.isArray(body);
     for (const message of isBatch ? body : [body]) dropNulls(message);
@@ -70,10 +72,15 @@ export function createBodyHandler(
     if (!classified.ok) return refuseUnclassified(body, classified.error);
     const named = classified.value;
     const sessionId = named === modern || isInitialize(body) ? null : exchange.header("mcp-session-id");
-    const session = sessionId === null ? null : await sessions.find(sessionId, exchange.principal);
-    if (sessionId !== null && session === null) return sessionNotFound(echoedId(body));
-    const context = { exchange, revision: named ?? session?.revision ?? defaultLegacyRevision, session };
-    return await (isBatch ? answerBatch(body, context) : answerMessage(body, { ...context, isSingle: true }));
+    const answerIn = (session: Session | null): McpAnswer | Promise<McpAnswer> => {
+      const context = { exchange, revision: named ?? session?.revision ?? defaultLegacyRevision, session };
+      return isBatch ? answerBatch(body, context) : answerMessage(body, { ...context, isSingle: true });
+    };
+    if (sessionId === null) return answerIn(null);
+    return whenReady(
+      sessions.find(sessionId, exchange.principal),
+      (session) => session === null ? sessionNotFound(echoedId(body)) : answerIn(session),
+    );
   };
 }
 
@@ -255,7 +262,7 @@ const maxAnswerCharacters = 8_000_000;
  */
 export async function answerAll(
   batch: readonly unknown[],
-  answer: (message: unknown) => Promise<McpAnswer>,
+  answer: (message: unknown) => McpAnswer | Promise<McpAnswer>,
   onBudgetSpent: () => void,
 ): Promise<McpAnswer> {
   const bodies: string[] = [];

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { hasScopes } from "../lib/principal.ts";
 import type { PromptRegistry, Resource, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
+import { whenReady } from "../lib/join_next.ts";
 import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
 import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
@@ -14,10 +15,14 @@ const invalidCursor = "Invalid cursor: leave it out to begin with the first page
 const cursorPurpose = "mcp-cursor";
 
 /** Where the request's cursor says to go on: `undefined` for the first page, `null` for a cursor that is not ours. */
-async function openCursor(call: Call, purpose: string, context: string): Promise<string | null | undefined> {
+function openCursor(
+  call: Call,
+  purpose: string,
+  context: string,
+): string | null | undefined | Promise<string | null> {
   const { cursor = "" } = paramsOf(call);
   if (cursor === "") return undefined;
-  return typeof cursor === "string" ? await call.runtime.secretBox.open(purpose, cursor, context) : null;
+  return typeof cursor === "string" ? call.runtime.secretBox.open(purpose, cursor, context) : null;
 }
 
 // `resources/list` in pages, over families that each list their own: a page may end in the midst of one.
@@ -55,7 +60,7 @@ async function listResources(call: Call, registry: ResourceRegistry): Promise<Mc
 }
 
 /** Answers a request for a list. */
-type ListHandler = (call: Call) => Promise<McpAnswer>;
+type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 /** Answers requests for the lists, by method. `resources/list` differs from principal to principal; the others are kept. */
 export function createLists({ tools, prompts, resources: families }: {
@@ -131,19 +136,8 @@ function createKeptList<Entry>(
   let keptVersion = -1;
   let neededScopes: readonly string[] = [];
 
-  return async (call) => {
-    const { revision, resultForm, showsView, principal, exchange: { profile } } = call;
-    const { secretBox, limits: { pageSize } } = call.runtime;
-    if (keptVersion !== registry.version) {
-      texts.clear();
-      keptVersion = registry.version;
-      neededScopes = [...new Set(entries().flatMap(scopesOf))];
-    }
-    const after = await openCursor(call, cursorPurpose, name);
-    const scopes = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
-    const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${scopes} ${after}`;
-    const kept = texts.get(key);
-    if (kept !== undefined) return answerResult(call, kept);
+  const answerPage = async (call: Call, key: string, after: string | null | undefined): Promise<McpAnswer> => {
+    const { principal, exchange: { profile }, runtime: { secretBox, limits: { pageSize } } } = call;
     const visible = entries().filter((entry) =>
       hasScopes(principal, scopesOf(entry)) && [undefined, profile.name].includes(profileOf(entry))
     );
@@ -156,6 +150,21 @@ function createKeptList<Entry>(
     const text = resultText(call, name, page.map((entry) => encode(entry, call)), next);
     texts.set(key, text);
     return answerResult(call, text);
+  };
+
+  return (call) => {
+    const { revision, resultForm, showsView, principal, exchange: { profile } } = call;
+    if (keptVersion !== registry.version) {
+      texts.clear();
+      keptVersion = registry.version;
+      neededScopes = [...new Set(entries().flatMap(scopesOf))];
+    }
+    const scopes = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
+    return whenReady(openCursor(call, cursorPurpose, name), (after) => {
+      const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${scopes} ${after}`;
+      const kept = texts.get(key);
+      return kept === undefined ? answerPage(call, key, after) : answerResult(call, kept);
+    });
   };
 }
 

@@ -1,4 +1,5 @@
 /** The methods of the protocol, of both eras, but for lists, streams and `tools/call`. */
+import { whenReady } from "../lib/join_next.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
@@ -27,7 +28,7 @@ export type MethodTable = ReadonlyMap<string, Handler>;
  * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
  * basic/utilities/ping).
  */
-const counted = (serve: Handler): Handler => async (call) => await refuseRate(call) ?? await serve(call);
+const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
 
 /** One that tells what there is, and so gives nothing while calls are stopped. */
 const stoppable = (serve: Handler): Handler =>
@@ -194,7 +195,7 @@ async function readResource(call: Call): Promise<McpAnswer> {
   return await refuseCall(call, family.scopes) ?? await readAdmitted(family, uri, call);
 }
 
-function readAdmitted(family: ResourceFamily, uri: string, call: Call): Promise<McpAnswer> {
+function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswer | Promise<McpAnswer> {
   return runInContext<ResourceOutcome>(call, {
     ...faultsOf(call, "resource", family.name),
     run: (context) => family.read(uri, context),

@@ -23,9 +23,9 @@ interface Work<Outcome> {
 
 /**
  * Runs `work`. Work that answers without a promise needs no time-out and nothing to cancel it by, which saves 4 of the
- * 22 microseconds of processor time that a call costs (`bench` echo).
+ * 20 microseconds of processor time that a call costs (`bench` echo).
  */
-export async function runInContext<Outcome>(call: Call, work: Work<Outcome>): Promise<McpAnswer> {
+export function runInContext<Outcome>(call: Call, work: Work<Outcome>): McpAnswer | Promise<McpAnswer> {
   const refusal = call.runtime.callWatch.refusal(call.principal);
   if (refusal !== null) return answerStopped(call, work, refusal);
   const context = new CallContext(call);
@@ -36,9 +36,32 @@ export async function runInContext<Outcome>(call: Call, work: Work<Outcome>): Pr
     context.end();
     return answerCrash(call, work, error);
   }
-  if (outcome instanceof Promise) return await settle(call, work, context, outcome);
+  if (outcome instanceof Promise) return settleSoon(call, work, context, outcome);
   context.end();
   return work.encode(outcome);
+}
+
+/** Work that is done before the event loop makes its next pass needs no time-out and nothing to cancel it by, either. */
+async function settleSoon<Outcome>(
+  call: Call,
+  work: Work<Outcome>,
+  context: CallContext,
+  pending: Promise<Outcome>,
+): Promise<McpAnswer> {
+  const { promise: soon, resolve } = Promise.withResolvers<{ readonly outcome: Outcome } | null>();
+  const pass = setImmediate(() => resolve(null));
+  pending.then((outcome) => resolve({ outcome }), () => resolve(null));
+  const done = await soon;
+  clearImmediate(pass);
+  const isOrdinary = context.interruption === null && !context.cancelled && context.task === null;
+  if (done === null || !isOrdinary) return await settle(call, work, context, pending);
+  await nextTurn(); // what is encoded may be large
+  context.end();
+  try {
+    return work.encode(done.outcome);
+  } catch (error) {
+    return answerCrash(call, work, error);
+  }
 }
 
 async function settle<Outcome>(

@@ -12,9 +12,10 @@ import { isObject, parseJson } from "../lib/json.ts";
 import { inSpan, type Tracer } from "../lib/tracer.ts";
 import { CallInterrupted } from "./call_context.ts";
 import { runInContext } from "./run_in_context.ts";
+import { whenReady } from "../lib/join_next.ts";
 
 /** Answers `tools/call`. */
-export async function callTool(call: Call): Promise<McpAnswer> {
+export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   const { tools } = call.runtime;
   const params = call.request.params;
   if (!isObject(params)) return answerInvalid(call, "params must be an object");
@@ -31,7 +32,7 @@ export async function callTool(call: Call): Promise<McpAnswer> {
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
-  return await refuseCall(call, tool.scopes) ?? await runTool(registered, input, call);
+  return whenReady(refuseCall(call, tool.scopes), (refusal) => refusal ?? runTool(registered, input, call));
 }
 
 /** As they are, or as JSON text; none where they are left out. */
@@ -40,7 +41,7 @@ function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>
   return isObject(parsed) ? parsed : given;
 }
 
-async function runTool(registered: RegisteredTool, input: unknown, call: Call): Promise<McpAnswer> {
+function runTool(registered: RegisteredTool, input: unknown, call: Call): McpAnswer | Promise<McpAnswer> {
   const { tool } = registered;
   if (!isObject(input)) return answerInvalid(call, "params.arguments must be an object");
   if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
@@ -55,7 +56,7 @@ async function runTool(registered: RegisteredTool, input: unknown, call: Call): 
       : answerInvalid(call, parsed.error);
   }
   call.input = parsed.value;
-  return await runInContext<ToolOutcome>(call, {
+  return runInContext<ToolOutcome>(call, {
     run(context) {
       const { tracer } = call.runtime;
       const run = () => tool.run(parsed.value as never, context);
@@ -231,16 +232,17 @@ export function insufficientScope(
 }
 
 /** Takes a call from its principal's rate limit; `null` when it is admitted. */
-export async function refuseRate(call: Call): Promise<McpAnswer | null> {
-  const admission = await call.runtime.admit(call.principal);
-  if (admission.ok) return null;
-  mark(call, "rate_limited");
-  return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
+  return whenReady(call.runtime.admit(call.principal), (admission) => {
+    if (admission.ok) return null;
+    mark(call, "rate_limited");
+    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+  });
 }
 
 /** Refuses a call whose token lacks scopes, or that comes too soon; `null` when it may run. */
-export async function refuseCall(call: Call, scopes: readonly string[]): Promise<McpAnswer | null> {
-  return hasScopes(call.principal, scopes) ? await refuseRate(call) : refuseScopes(call, scopes);
+export function refuseCall(call: Call, scopes: readonly string[]): ReturnType<typeof refuseRate> {
+  return hasScopes(call.principal, scopes) ? refuseRate(call) : refuseScopes(call, scopes);
 }
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */
