@@ -119,7 +119,8 @@ function wordsOfFailure({ message, partial }: Extract<ToolOutcome, { ok: false }
 /** A success that says at its end how the arguments were taken. */
 function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {
   if (!outcome.ok || notes.length === 0) return outcome;
-  return { ...outcome, content: [...outcome.content, { type: "text", text: `(${notes.join("; ")})` }] };
+  const { encoded: _others, ...own } = outcome; // which were made without the notes
+  return { ...own, content: [...own.content, { type: "text", text: `(${notes.join("; ")})` }] };
 }
 
 /** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller the fact. */
@@ -163,19 +164,31 @@ function wordsIn(name: string): string {
 
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
 function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
+  if (outcome.ok && outcome.encoded !== undefined && outcome.encoded.size > 0) return true; // as it was the last time
   const structured = outcome.ok ? outcome.structuredContent : outcome.partial?.structuredContent;
   if (tool.output === undefined || (!outcome.ok && structured === undefined)) return true;
   return tool.output.safeParse(structured).success;
+}
+
+/** What the encoding of a result depends on. */
+type ResultReader = Pick<Call, "revision" | "exchange" | "resultForm">;
+
+/** The JSON text of the result, made once where the outcome keeps it. */
+function toToolResultText(registered: RegisteredTool, outcome: ToolOutcome, reader: ResultReader): string {
+  if (!outcome.ok || outcome.encoded === undefined) return encodeResult(registered, outcome, reader);
+  const { revision, exchange: { profile }, resultForm } = reader;
+  const kind = `${revision.version} ${profile.addsMediaType} ${resultForm}`;
+  return outcome.encoded.getOrInsertComputed(kind, () => encodeResult(registered, outcome, reader));
 }
 
 /**
  * The JSON text of the result. `isError` is always there, `content` is never empty. An error of a tool with a schema but
  * no part of an answer has no `structuredContent`, because clients would check it against the schema.
  */
-function toToolResultText(
+function encodeResult(
   { outputSchema }: RegisteredTool,
   outcome: ToolOutcome,
-  { revision, exchange: { profile }, resultForm }: Pick<Call, "revision" | "exchange" | "resultForm">,
+  { revision, exchange: { profile }, resultForm }: ResultReader,
 ): string {
   const answer = outcome.ok ? outcome : outcome.partial;
   const own = answer?.structuredContent;

@@ -15,7 +15,8 @@ const shape = z.object({ fail: z.boolean().optional().describe("Whether to fail"
 const failed = { ok: false, code: "no", message: "No" } as const;
 
 function makeTools() {
-  const typed = { ok: true, content: [image], structuredContent: { count: 1 } } as const;
+  // one outcome for all callers, as that of a file that did not change: what it keeps of one must not reach another
+  const typed = { ok: true, content: [image], structuredContent: { count: 1 }, encoded: new Map() } as const;
   return createToolRegistry([
     defineTool({
       ...common,

@@ -27,9 +27,13 @@ import type {
 /** Larger parts are read on another thread; for smaller ones that would cost more than the read. */
 const largestSynchronousRead = 256 * 1024;
 const chunkBytes = 1024 * 1024;
+/** Where a file that may be as it was is read to; larger ones are taken to have changed. */
+const scratch = new Uint8Array(16_384);
 
 /** The operations of the port that change nothing. */
-export function readingOf(disk: Disk): Pick<Workspace, "read" | "readInto" | "stat" | "trueNames" | "list"> {
+export function readingOf(
+  disk: Disk,
+): Pick<Workspace, "read" | "isStill" | "readInto" | "stat" | "trueNames" | "list"> {
   const { access, innerLinks: { settle }, limits: { maxReadBytes, maxListEntries }, rules, scans } = disk;
   return {
     read: (path, range) =>
@@ -42,6 +46,18 @@ export function readingOf(disk: Disk): Pick<Workspace, "read" | "readInto" | "st
         const bytes = new Uint8Array(length);
         return readPart(opened.value, bytes, offset, (filled) => toContent(info, bytes.subarray(0, filled)));
       }),
+    isStill(path, { bytes, modifiedAt: knownAt }) {
+      const room = scratch.subarray(0, bytes.byteLength);
+      const opened = openInside(disk, path, scratch.byteLength);
+      if (!opened.ok) return false;
+      const { info } = opened.value;
+      if (info.size !== bytes.byteLength || modifiedAt(info) !== knownAt) {
+        opened.value.close();
+        return false;
+      }
+      const read = readPart(opened.value, room, 0, (filled) => filled === bytes.byteLength);
+      return !(read instanceof Promise) && read.ok && read.value && Buffer.compare(room, bytes) === 0;
+    },
     readInto: (path, buffer, offset) =>
       settle<Outcome<ReadPart>>(() => {
         const opened = openInside(disk, path, Infinity);

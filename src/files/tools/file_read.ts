@@ -37,6 +37,7 @@ import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } f
 import { refuse, toFailure } from "./refusal.ts";
 import { textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { findPath, inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TransferLinks } from "../transfer/port.ts";
@@ -45,7 +46,7 @@ import { documentParts, isPage, mayBeDocument } from "../documents/kinds.ts";
 import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, mayBePicture, measurePicture } from "../documents/picture_facts.ts";
-import { shareKey } from "../../lib/principal.ts";
+import { type Principal, shareKey } from "../../lib/principal.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -117,7 +118,7 @@ export function fileReadTool(
   links: TransferLinks | null = null,
   documents: Documents = createDocuments(),
 ): Tool {
-  const reading = { hasLinks: links !== null };
+  const kept = createKeptReads();
   return defineTool({
     ...toolFrames.read,
     description:
@@ -126,24 +127,94 @@ export function fileReadTool(
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output,
     maxResultCharacters,
-    async run(request: Input, { principal }) {
+    run(request: Input, { principal }) {
       const workspace = workspaceOf(source, principal);
-      const { filename, files = [], embed, against } = request;
-      const fault = faultOf(request);
-      if (fault !== null) return refuse("read file", fault);
-      if (against !== undefined) {
-        const { compareFiles } = await loadCompare();
-        const access = { documents, caller: shareKey(principal) };
-        return await compareFiles(workspace, principal, { filename, against }, access);
-      }
-      if (embed) return await readEmbedded(workspace, filename);
-      if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
-      const reader = { workspace, documents, caller: shareKey(principal), ...reading };
-      const first = await readNamed(reader, filename, request, request.max_bytes);
-      if (files.length === 0) return combineReads([first]);
-      return await readFurther(reader, request, files, first);
+      return kept.find(workspace, request) ?? read(request, principal, workspace);
     },
   });
+
+  async function read(request: Input, principal: Principal, workspace: Workspace): Promise<ToolOutcome> {
+    const { filename, files = [], embed, against } = request;
+    const fault = faultOf(request);
+    if (fault !== null) return refuse("read file", fault);
+    if (against !== undefined) {
+      const { compareFiles } = await loadCompare();
+      const access = { documents, caller: shareKey(principal) };
+      return await compareFiles(workspace, principal, { filename, against }, access);
+    }
+    if (embed) return await readEmbedded(workspace, filename);
+    if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
+    const reader = { workspace, documents, caller: shareKey(principal), hasLinks: links !== null };
+    const first = await readNamed(reader, filename, request, request.max_bytes);
+    if (files.length === 0) return kept.keep(workspace, request, first, combineReads([first]));
+    return await readFurther(reader, request, files, first);
+  }
+}
+
+/** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
+const maxKeptBytes = 16_384;
+/** Of the files of all workspaces together, with what an answer takes beside its text: 64 large ones, 1,000 small ones. */
+const maxKeptBytesInAll = 64 * maxKeptBytes;
+const bytesBesideText = 1_024;
+/** So many contents that were read lately are known by their SHA-256. */
+const maxSeen = 1_024;
+
+/**
+ * What small files were answered as when they were last read by their name alone. The file is opened, judged and read
+ * for each call; where its bytes and its time are the same, it is not hashed, decoded and put into words again. Without
+ * this, the row file_read of `deno task bench` takes three times the processor time; once that is a tenth, it can go.
+ */
+function createKeptReads() {
+  const kept = boundedMap<
+    string,
+    { readonly workspace: Workspace; readonly source: ReadSource; readonly outcome: ToolOutcome }
+  >({
+    maxWeight: maxKeptBytesInAll,
+    weigh: ({ source: { content: { bytes } } }) => bytes.byteLength + bytesBesideText,
+  });
+  // Answers that are kept and not asked for again would cost the collector of garbage as much as making them does.
+  const seen = new Set<string>();
+  const wasSeen = (sha256: string): boolean => {
+    if (seen.has(sha256)) return true;
+    if (seen.size === maxSeen) seen.clear();
+    seen.add(sha256);
+    return false;
+  };
+  return {
+    find(workspace: Workspace, request: Input): ToolOutcome | null {
+      const known = isWholeRead(request) ? kept.get(request.filename) : undefined;
+      if (known?.workspace !== workspace) return null;
+      const { path, content } = known.source;
+      return content.bytes.byteLength * maxGrowth <= request.max_bytes && workspace.isStill?.(path, content) === true
+        ? known.outcome
+        : null;
+    },
+    /** Keeps an answer about a whole file where that was read a while ago, too. */
+    keep(workspace: Workspace, request: Input, { source }: FileRead, outcome: ToolOutcome): ToolOutcome {
+      const { filename } = request;
+      if (source === undefined || source.path.text !== filename || !isWholeRead(request) || !outcome.ok) return outcome;
+      const { bytes: { byteLength }, sha256 } = source.content;
+      const isShort = byteLength <= maxKeptBytes && byteLength * maxGrowth <= request.max_bytes;
+      if (!isShort || sha256 === null || !wasSeen(sha256)) return outcome;
+      const answer = { ...outcome, encoded: new Map<string, string>() };
+      kept.set(filename, { workspace, source, outcome: answer });
+      return answer;
+    },
+  };
+}
+
+/** Bytes of UTF-8 for one of Latin-1; for one of UTF-16 they are fewer. */
+const maxGrowth = 2;
+
+/** Whether nothing is asked for but one file, as it is. */
+function isWholeRead({ filename: _name, max_bytes: _bytes, files = [], ...others }: Input): boolean {
+  return files.length === 0 && Object.values(others).every((value) => value === undefined || value === false);
+}
+
+/** What a text that is given whole was made from. */
+interface ReadSource {
+  readonly path: WorkspacePath;
+  readonly content: FileContent;
 }
 
 const loadCompare = loadOnce(() => import("./compare.ts"));
@@ -318,9 +389,9 @@ async function contentRead(
     return mediaRead(path, { type: media.type, data: bytes.toBase64(), mimeType: media.mimeType }, content);
   }
   const part = await selectText(content, request);
-  return part.ok
-    ? textRead(path, part.value, content, request.numbered, document)
-    : await problemRead(workspace, path, request, part.error);
+  if (!part.ok) return await problemRead(workspace, path, request, part.error);
+  const read = textRead(path, part.value, content, request.numbered, document);
+  return document === null ? { ...read, source: { path, content } } : read;
 }
 
 /** A picture that is scaled or turned to be shown, and without its metadata; `null` for what is given as it is. */
@@ -357,6 +428,7 @@ interface FileRead {
   /** Of an image or a sound. */
   readonly mediaBytes: number;
   readonly facts: Readonly<Record<string, unknown>>;
+  readonly source?: ReadSource;
 }
 
 /** What is known of the file as a whole. */

@@ -217,6 +217,11 @@ export interface Workspace {
    */
   read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
   /**
+   * Whether the file still has the bytes and the time of `known`, which a read of it gave. It looks at all of them, and
+   * answers at once; `false` also where that would take long. Absent where it is no cheaper than to read.
+   */
+  isStill?(path: WorkspacePath, known: FileContent): boolean;
+  /**
    * Reads a regular file from `offsetBytes` on, at most `maxReadBytes` of it, as far as it fits into `buffer`. It costs
    * no memory, hash or version.
    */
