@@ -36,32 +36,9 @@ export function runInContext<Outcome>(call: Call, work: Work<Outcome>): McpAnswe
     context.end();
     return answerCrash(call, work, error);
   }
-  if (outcome instanceof Promise) return settleSoon(call, work, context, outcome);
+  if (outcome instanceof Promise) return settle(call, work, context, outcome);
   context.end();
   return work.encode(outcome);
-}
-
-/** Work that is done before the event loop makes its next pass needs no time-out and nothing to cancel it by, either. */
-async function settleSoon<Outcome>(
-  call: Call,
-  work: Work<Outcome>,
-  context: CallContext,
-  pending: Promise<Outcome>,
-): Promise<McpAnswer> {
-  const { promise: soon, resolve } = Promise.withResolvers<{ readonly outcome: Outcome } | null>();
-  const pass = setImmediate(() => resolve(null));
-  pending.then((outcome) => resolve({ outcome }), () => resolve(null));
-  const done = await soon;
-  clearImmediate(pass);
-  const isOrdinary = context.interruption === null && !context.cancelled && context.task === null;
-  if (done === null || !isOrdinary) return await settle(call, work, context, pending);
-  await nextTurn(); // what is encoded may be large
-  context.end();
-  try {
-    return work.encode(done.outcome);
-  } catch (error) {
-    return answerCrash(call, work, error);
-  }
 }
 
 async function settle<Outcome>(
@@ -73,10 +50,6 @@ async function settle<Outcome>(
   const { runtime, session, request, principal } = call;
   const { timers, toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
-  const stopTimeout = timers.after(toolTimeoutMs, () => {
-    context.abort(new DOMException("The call took too long", "TimeoutError"));
-    onTimeout(null);
-  });
   const owner = session?.key ?? principal.tokenId;
   const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
   let isStopped = false;
@@ -85,18 +58,21 @@ async function settle<Outcome>(
     context.cancel();
   });
   const cancelled = (): McpAnswer => isStopped ? answerStopped(call, work, stoppedWords) : answerCancelled(call);
-  let stopWatching: (() => void) | undefined;
-  const stopLater = timers.after(beginAnswerAfterMs, () => {
-    context.outlet.begin();
-    // Ids of requests are unique in a session only: without one, no other instance can name the call.
-    if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
+  const stops = [leave];
+  // Work that is done before the event loop's next pass, as small reads of files are, needs no timers.
+  const pass = setImmediate(() => {
+    stops.push(
+      timers.after(toolTimeoutMs, () => {
+        context.abort(new DOMException("The call took too long", "TimeoutError"));
+        onTimeout(null);
+      }),
+      timers.after(beginAnswerAfterMs, () => {
+        context.outlet.begin();
+        // Ids of requests are unique in a session only: without one, no other instance can name the call.
+        if (session !== null) stops.push(runtime.inFlight.watch(owner, request.id));
+      }),
+    );
   });
-  const stopTimers = (): void => {
-    stopTimeout();
-    stopLater();
-    stopWatching?.();
-    leave();
-  };
 
   const done = pending.then(
     async (outcome) => {
@@ -118,7 +94,8 @@ async function settle<Outcome>(
     context.whenCancelled.promise.then(cancelled),
     context.whenHandedOut.promise,
   ]);
-  stopTimers();
+  clearImmediate(pass);
+  for (const stop of stops) stop();
   if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
   leaveWatch();
   context.end();

@@ -10,9 +10,9 @@ const browser = { address: "198.51.100.7", agent: "browser", client };
 
 const causes: readonly (readonly [kind: NewStep["kind"], reasons: readonly string[], cause: string])[] = [
   ["sign_in", ["unreachable", "timed_out", "server_error", "not_json", "too_large", "other_issuer"], "provider_away"],
-  ["sign_in", ["expired", "not_yet_valid"], "provider_refused"],
+  ["sign_in", ["expired", "not_yet_valid"], "provider_clock"],
   ["sign_in", ["refused", "groups_left_out", "no_auth_time"], "provider_refused"],
-  ["sign_in", ["bad_signature", "wrong_nonce", "other_issuer_answered"], "provider_refused"],
+  ["sign_in", ["bad_signature", "wrong_nonce", "other_issuer_answered"], "provider_untrusted"],
   ["sign_in", ["not_allowed"], "person_not_let_in"],
   ["token", ["provider_unavailable"], "provider_away"],
   ["token", ["invalid_identity_assertion", "replayed_identity_assertion"], "assertion_invalid"],

@@ -25,12 +25,6 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
   ],
   [
     "docs/security",
-    "the worker may only see whether its database's files are still there",
-    "sandbox/wall_test.ts",
-    "a broken tool gets at nothing but the workspace",
-  ],
-  [
-    "docs/security",
     "The page about a failure says nothing of what the network did",
     "authorization_server/client_metadata_document_test.ts",
     "the page is the same for a private address",
@@ -65,6 +59,12 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
     "every watch is called, and nothing is missed",
     "storage/postgres_test.ts",
     "what was written while its connection was cut",
+  ],
+  [
+    "docs/console",
+    "It holds arguments and contents only with `NOTIFY_CONTENTS=on`",
+    "notices/story_test.ts",
+    "a held call reaches the phone",
   ],
   ["docs/tools", "never the result", "mcp/streams_test.ts", "loses progress rather than memory"],
   ["docs/servicenow", "answers JSON, never a stream", "mcp/profile_test.ts", "no sessions, no streams"],
