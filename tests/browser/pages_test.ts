@@ -213,7 +213,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await check("sign-in as another");
     await picture(page, `sign-in-other-${colorScheme}`);
     await page.goto(await authorizeUrl(server, { redirectUri: "https://web.example.test/callback" }));
-    await page.getByText("No one has verified").waitFor();
+    await page.getByText("gets this access").waitFor();
     await check("consent with a warning");
     await picture(page, `consent-web-${colorScheme}`);
     for (const path of ["/mcp", "/nowhere"]) {

@@ -102,12 +102,12 @@ Deno.test(
         const ask = asking(await pebble.root(), port, visit);
         const person = createPerson(server.url, ask);
         await setUpOwner(person, server);
-        const page = await person.open(`${server.url}/console`);
-        assert.match(page.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
-        assert.match(page.html, /Certificate[\s\S]*for mcp\.portcullis\.test, ends in \d+ seconds/);
         const created = await runCommand(["token", "create", "--scope", "files:read"], { env });
         const token = created.stdout.trim();
         assert.equal(created.code, 0, created.stderr);
+        const page = await person.open(`${server.url}/console`);
+        assert.match(page.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
+        assert.match(page.html, /Certificate[\s\S]*for mcp\.portcullis\.test, ends in \d+ seconds/);
         const headers = {
           authorization: `Bearer ${token}`,
           "content-type": "application/json",

@@ -49,7 +49,7 @@ export function overviewSection(
       const isHere = await isConnected(visit);
       const isFirst = isQuiet && !isHere;
       return {
-        health: visit.visitor.isAdministrator && !isFirst ? healthPart(await health()) : html``,
+        health: visit.visitor.isAdministrator ? healthPart(await health(), isFirst) : html``,
         ...parts,
         quiet: html`${
           isQuiet && isHere && html`
@@ -72,9 +72,10 @@ export function overviewSection(
 const tileKinds = { well: "good", note: "", warning: "warn", broken: "bad" } as const;
 const tileWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
 
-/** In one line whether all is well, with each check below it; what is not well is shown at once. */
-function healthPart(checks: readonly Check[]): Html {
+/** In one line whether all is well, with each check below it; what is not well is shown at once, at a first visit alone. */
+function healthPart(checks: readonly Check[], isFirst: boolean): Html {
   const bad = checks.filter(({ state }) => state === "warning" || state === "broken");
+  if (isFirst) return bad.length > 0 ? tiles(bad) : html``;
   const words = bad.length === 0 ? "All is well" : `${bad.length} of ${checks.length} checks need attention`;
   return html`${bad.length > 0 && tiles(bad)}<details id="checks"><summary
     class="state ${bad.length === 0 ? "on" : "warn"}">Health: ${words}</summary>${
