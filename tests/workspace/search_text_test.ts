@@ -56,7 +56,7 @@ for (const query of ["ab", "^a", "b$", "a*", "\\s", "[^a]", "^$", "(ab)+"]) {
   });
 }
 
-for (const query of ["b", "^$", "[^x]{3}y|b", "b$"]) {
+for (const query of ["(b)", "^$", "[^x]{3}y|b", "(b)$"]) {
   Deno.test(`searchLines() looks at short lines a few times, and in steps, for ${query}`, async () => {
     const text = `${"a\n".repeat(255)}b\n`.repeat(400);
     const pattern = await createLinePattern({ text: query, isRegularExpression: true, ignoreCase: false });
@@ -72,7 +72,7 @@ for (const query of ["b", "^$", "[^x]{3}y|b", "b$"]) {
     };
     const { matches } = await searchText(text, pattern.value, { bytes, onStep: () => void steps++ });
     assert.equal(matches.length, query === "^$" ? 0 : 400);
-    assert.ok(decoded < 8 * text.length, `${decoded} of ${text.length} characters`);
+    assert.ok(decoded < 9 * text.length, `${decoded} of ${text.length} characters`);
     assert.ok(query === "^$" || steps > 20, `${steps} steps`);
   });
 }

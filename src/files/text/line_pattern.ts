@@ -10,9 +10,11 @@ import {
   endOfLine,
   escapeExpression,
   type Match,
+  startOfLine,
   unicodeForms,
   wordClass,
 } from "./finder.ts";
+import { screenOf } from "./expression_screen.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
@@ -133,13 +135,23 @@ async function createExpressionPattern(
     const isShort = !isRegularExpression ||
       (!/[*+]|\{\d+,\}/.test(text) && 2 * expression.programSize() <= stepCharacters >> 2);
     const shownGroup = wholeWord ? 1 : 0;
+    const screen = isRegularExpression ? screenOf(text, ignoreCase) : null;
     const plain = isRegularExpression || beyondAscii.test(text) ? null : createTextPattern(text, ignoreCase);
     /** Where the lines end of which one holds it. */
     let short: { readonly lines: ByteText; readonly end: number } | null = null;
+    /** Lines that hold it somewhere. Most hold it nowhere, which one look at all of them tells. */
+    let held: { readonly lines: ByteText; readonly to: number } | null = null;
     return success({
-      findCandidate(lines, from, to) {
-        if (plain !== null) return plain.findCandidate(lines, from, to);
+      findCandidate(lines, given, to) {
+        if (plain !== null) return plain.findCandidate(lines, given, to);
+        const screened = screen === null ? 0 : lines.characters.slice(given, to).search(screen);
+        if (screened === -1) return -1;
+        const from = Math.max(given, startOfLine(lines.characters, given + screened));
         if (short?.lines === lines && from < short.end) return from;
+        if (held?.lines !== lines || held.to !== to) {
+          if (!mayHold(lines, from, to)) return -1;
+          held = { lines, to };
+        }
         const endFrom = (at: number): number => Math.min(endOfLine(lines.characters, at) + 1, to);
         let [low, size] = [from, minStretchBytes];
         let high = endFrom(low + size);

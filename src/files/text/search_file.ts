@@ -114,11 +114,13 @@ export async function searchFile(
     if (pause !== undefined) await pause;
     const bytes = buffer.bytes.subarray(0, filled);
     const isStart = offset === filled;
-    if (isStart) encoding = wideEncoding(bytes) ?? encoding;
+    // nearly all files are plain and whole in the buffer; UTF-16 is never UTF-8 without a byte of 0
+    const plain = isStart && isLast ? toText(bytes, "utf-8", true) : null;
+    if (isStart && plain === null) encoding = wideEncoding(bytes) ?? encoding;
     if (encoding !== "utf-8" && filled > maxDecodedBytes) return failure("too_large");
     const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
     if (end === 0 && !isLast) continue;
-    let text = toText(bytes.subarray(0, end), encoding, isStart);
+    let text = plain ?? toText(bytes.subarray(0, end), encoding, isStart);
     if (text === null && encoding === "utf-8") {
       if (end > maxDecodedBytes) return failure("too_large");
       encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
