@@ -104,7 +104,7 @@ export async function examineInstallation(
 }
 
 /** Opens the storage that a configuration names, whatever its master key. */
-export async function openStorageOf(
+async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
   { log, watchPlace, bounds = {} }: StorageOptions = {},

@@ -243,14 +243,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       const answered = whenReady(authenticate(request), (auth) => answer(request, peer, auth));
       if (!(answered instanceof Promise)) return answered;
       const pass = setImmediate(() => keepHeaders(request)); // they can be read until it is answered
-
-      return answered.then((response) => {
-        clearImmediate(pass);
-        return response;
-      }, (error) => {
-        clearImmediate(pass);
-        return fail(request, peer, error);
-      });
+      return answered.catch((error) => fail(request, peer, error)).finally(() => clearImmediate(pass));
     } catch (error) {
       return fail(request, peer, error);
     }

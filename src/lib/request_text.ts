@@ -230,7 +230,7 @@ interface ServedBody {
 }
 
 /** A request, or what has its headers. */
-export type HeaderHolder = Pick<Request, "headers">;
+type HeaderHolder = Pick<Request, "headers">;
 
 let key: symbol | undefined;
 let agrees: boolean | undefined;

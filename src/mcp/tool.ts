@@ -52,7 +52,7 @@ export type ToolOutcome =
     readonly structuredContent?: Readonly<Record<string, unknown>>;
     /** Of a dry run: what it was made from, so that an approval is for this and nothing else. Callers do not get it. */
     readonly madeFrom?: string;
-    /** Empty, where a tool gives one outcome for several calls: holds its JSON for each kind of caller so far. */
+    /** Of an outcome that a tool gives for several calls: its JSON for each kind of caller so far. Begins empty. */
     readonly encoded?: Map<string, string>;
     /** What the client's view shows instead of the structured content; see `Tool.hasView`. */
     readonly view?: () => Readonly<Record<string, unknown>>;

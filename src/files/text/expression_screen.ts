@@ -10,7 +10,7 @@ const quantifier = /(?:[*+?]|\{(?<least>\d+)(?<more>,\d*)?\})\??/y;
 const beyondAscii = /[^\0-\x7f]/;
 /** Of one character that is repeated. */
 const maxRepeated = 32;
-/** Less would be in nearly every line: a letter in eight has three bits. */
+/** What says less is in nearly every line. A class of 16 of ASCII's 128 characters has three bits. */
 const leastBits = 3;
 
 /** What a run of characters says: the more bits, the fewer texts hold it. */

@@ -71,7 +71,7 @@ const metadataSchema = z.lazy(() =>
 );
 
 /** What the provider publishes about itself (OpenID Connect Discovery §3). */
-export type ProviderMetadata = z.output<typeof metadataSchema>;
+type ProviderMetadata = z.output<typeof metadataSchema>;
 
 const tokenAnswerSchema = z.lazy(() =>
   z.object({
