@@ -126,7 +126,7 @@ const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></
 
 function scopeChoice(scope: ScopeDefinition, scopes: readonly string[], ticked: readonly string[]): Html {
   const isIncluded = scopeCatalogue.some(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
-  const note = isIncluded ? "Included below" : null;
+  const note = isIncluded ? "Included in the next one" : null;
   return choice({ field: "scope", value: scope.name, words: scope.words, isTicked: ticked.includes(scope.name), note });
 }
 

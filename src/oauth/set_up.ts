@@ -221,7 +221,7 @@ function choicePage(
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
-      <p>You sign in with it as <strong>${userName}</strong>, and approve applications.</p>
+      <p>Choose the passphrase with which <strong>${userName}</strong> signs in and approves applications.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       ${postForm(
         path,

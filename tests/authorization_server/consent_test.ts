@@ -225,8 +225,8 @@ Deno.test("what a person unticked stays so when the page comes back for another 
 Deno.test("the page says that writing includes reading, only where both are asked for", async () => {
   await using harness = await startHarness();
   const { page } = await openConsent(harness);
-  assert.match(page, /Included below/);
-  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included below/);
+  assert.match(page, /Included in the next one/);
+  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included in the next one/);
 });
 
 Deno.test("the yellow warning is shown for an unverified web application, and on no other", async () => {
