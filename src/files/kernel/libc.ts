@@ -80,7 +80,7 @@ export const dirent = freeze(
 );
 
 /** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
-const errorNames: Readonly<Record<number, string>> = freeze({
+export const errorNames: Readonly<Record<number, string>> = freeze({
   1: "EPERM",
   2: "ENOENT",
   4: "EINTR",
