@@ -131,6 +131,34 @@ Deno.test("what took too long is not tried again while it is the same, and anoth
   }
 });
 
+Deno.test("a thread that starts late costs no document its time, and one that never starts is told", async () => {
+  const directory = await Deno.makeTempDir();
+  await Deno.writeTextFile(
+    `${directory}/holder.ts`,
+    `globalThis.onmessage = () => globalThis.postMessage({ document: { kind: "pdf", remarks: [], parts: [] } });
+    setTimeout(() => globalThis.postMessage("ready"), 3_500);`,
+  );
+  await Deno.writeTextFile(`${directory}/silent.ts`, "globalThis.onmessage = () => {};");
+  const place = pathToFileURL(`${directory}/`);
+  const started = (name: string, bounds: { readingMs?: number; startingMs?: number }) =>
+    createDocuments({ modules: () => ({ holder: new URL(name, place), directory: place }), ...bounds });
+  const load = () => Promise.resolve(success({ bytes: makePdf([["words"]]), sha256: "" }));
+  const late = started("holder.ts", { readingMs: 3_000 });
+  const silent = started("silent.ts", { startingMs: 500 });
+  try {
+    const read = await late.read("a.pdf", { version: "1", caller: "ada", load });
+    assert.ok(read.ok, read.ok ? "" : read.error);
+    for (let time = 0; time < 2; time++) {
+      const never = await silent.read("a.pdf", { version: "1", caller: "ada", load });
+      assert.match(never.ok ? "" : never.error, /did not start in time, so try again/);
+    }
+  } finally {
+    late.close();
+    silent.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+});
+
 Deno.test("callers take turns at the thread, whichever has more documents waiting", async () => {
   const documents = createDocuments();
   const order: string[] = [];

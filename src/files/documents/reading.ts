@@ -8,10 +8,13 @@ import { documentModules } from "../../lib/program.ts";
 
 /** The largest document. */
 export const maxDocumentBytes: number = 64 * 1024 * 1024;
-/** One document, the start of the thread included; the thread is ended then, and the next one gets a new one. */
+/** One document, once the thread is there; the thread is ended then, and the next one gets a new one. */
 const maxReadingMs = 20_000;
+/** The start of the thread, which loads its libraries: a second, and more on a busy machine. */
+const maxStartingMs = 60_000;
 const tooMuch = "it takes more time or memory to read than a document may";
 const noThread = "it is a document: these need a thread, which this server may not start";
+const slowStart = "it is a document: the thread that reads these did not start in time, so try again in a moment";
 /** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
 const maxGrowthBytes = 1024 * 1024 * 1024;
 const watchMs = 100;
@@ -57,7 +60,9 @@ function startHolder({ holder, directory }: ReturnType<typeof documentModules>):
 export type Documents = ReturnType<typeof createDocuments>;
 
 /** Starts nothing: the thread comes with the first document. `modules`: where its worker lies. */
-export function createDocuments({ modules = documentModules, readingMs = maxReadingMs } = {}) {
+export function createDocuments(
+  { modules = documentModules, readingMs = maxReadingMs, startingMs = maxStartingMs } = {},
+) {
   const kept = boundedMap<string, ReadDocument>({
     maxWeight: maxKeptCharacters,
     weigh: ({ document: { parts } }) =>
@@ -91,12 +96,14 @@ export function createDocuments({ modules = documentModules, readingMs = maxRead
         resolve(outcome);
       };
       const giveUp = () => finish(failure(tooMuch), true);
-      const stopTimer = systemTimers.after(readingMs, giveUp);
+      let stopTimer = systemTimers.after(startingMs, () => finish(failure(slowStart), true));
       const mostBytes = Deno.memoryUsage().rss + maxGrowthBytes;
       const stopWatch = systemTimers.every(watchMs, () => {
         if (Deno.memoryUsage().rss > mostBytes) giveUp();
       });
       const send = (): void => {
+        stopTimer();
+        stopTimer = systemTimers.after(readingMs, giveUp);
         const { buffer } = task.bytes;
         worker.postMessage({ ...task, bytes: buffer }, [buffer]); // Deno copies views of it byte by byte
       };
