@@ -1,6 +1,6 @@
 /** Operations of the workspace while {@link ./race_swapper.ts} is at work, counted by what came of them. */
 import { openDiskWorkspace } from "../src/files/disk/disk_workspace.ts";
-import type { KernelRoots } from "../src/files/kernel/descriptor.ts";
+import type { KernelRoots } from "../src/lib/kernel/descriptor.ts";
 import type { WorkspacePath } from "../src/files/workspace/path.ts";
 import type { FileContent, Outcome } from "../src/files/workspace/port.ts";
 

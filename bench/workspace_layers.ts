@@ -2,7 +2,7 @@
  * Where the time of a read goes, in one process: the bare Deno call, the confined workspace, the tool with the encoding
  * of its result. What a call over stdio costs beyond that is the protocol and the pipe.
  */
-import { loadKernel } from "../src/files/kernel/kernel.ts";
+import { loadKernel } from "../src/lib/kernel/kernel.ts";
 import { fileReadTool } from "../src/files/tools/file_read.ts";
 import { openDiskWorkspace } from "../src/files/disk/disk_workspace.ts";
 import { parseFilePath } from "../src/files/workspace/path.ts";

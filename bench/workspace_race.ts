@@ -10,7 +10,7 @@
  */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { confineRoots, loadKernel } from "../src/files/kernel/kernel.ts";
+import { confineRoots, loadKernel } from "../src/lib/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";
 

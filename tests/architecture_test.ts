@@ -24,7 +24,7 @@ const entries = /^src\/\w+\/(mod|later|mod_settings)\.ts$/;
 
 /** The worker evaluates the binding to the kernel before any other code, while it may load a library: nothing else with it. */
 const bindingAlone = new Set(["src/app/sandbox/load_workspace_kernel.ts", "src/app/sandbox/workspace_kernel.ts"]);
-const binding = "src/files/kernel/kernel.ts";
+const binding = "src/lib/kernel/kernel.ts";
 
 interface Import {
   readonly from: string;

@@ -23,7 +23,7 @@ import { offeredModels } from "./offered_models.ts";
 import { listeningOn, portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
-import { loadKernel } from "../files/mod.ts";
+import { loadKernel } from "../lib/kernel/kernel.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
 type Checks<Verdict> = Generator<Check, Verdict> | AsyncGenerator<Check, Verdict>;

@@ -1,15 +1,14 @@
 /** The directories that the server uses, as they are or as the first start would make them. */
 import { access, constants, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { StorageSettings } from "../storage/mod_settings.ts";
+import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
 import { exists, isReadOnly } from "../lib/system_path.ts";
 import { requirePrivate } from "../storage/mod.ts";
 import { type Check, UnusableError } from "../lib/result.ts";
-import { dataFiles } from "../storage/mod_settings.ts";
-import type { FreeSpace, KernelAccess } from "../files/mod.ts";
+import type { FreeSpace, KernelAccess } from "../lib/kernel/kernel.ts";
 
 /** Makes the checks of one part. */
 export function checksOf(name: string): Readonly<Record<Check["state"], (text: string, remedy?: string) => Check>> {

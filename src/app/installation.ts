@@ -22,7 +22,7 @@ import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
-import type { KernelAccess } from "../files/mod.ts";
+import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 

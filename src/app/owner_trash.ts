@@ -6,7 +6,6 @@ import type { Config } from "./config/config.ts";
 import {
   type Change,
   type KeptItem,
-  loadKernel,
   parseDirectoryPath,
   pathOf,
   refusalWords,
@@ -15,6 +14,7 @@ import {
   userDirectoryName,
   type Workspace,
 } from "../files/mod.ts";
+import { loadKernel } from "../lib/kernel/kernel.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";

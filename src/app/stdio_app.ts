@@ -2,7 +2,7 @@
 import { ownerId } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { type Installation, logConfinement, type Parts } from "./installation.ts";
-import type { KernelAccess } from "../files/mod.ts";
+import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";

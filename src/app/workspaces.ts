@@ -5,8 +5,6 @@ import {
   defaultWorkspaceLimits,
   type JoinedDirectory,
   joinWorkspaces,
-  type KernelAccess,
-  type KernelRoots,
   loadStoreWorkspace,
   maxTrashBytes,
   openDiskWorkspace,
@@ -15,6 +13,8 @@ import {
   type Workspace,
   type WorkspaceSource,
 } from "../files/mod.ts";
+import { type KernelRoots } from "../lib/kernel/descriptor.ts";
+import { type KernelAccess } from "../lib/kernel/kernel.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import type { Config } from "./config/config.ts";
 import type { WorkspaceDirectory } from "./config/directories.ts";

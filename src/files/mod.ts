@@ -11,8 +11,6 @@
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDocuments, type Documents } from "./documents/reading.ts";
 export { readToCompare, withKept } from "./documents/view.ts";
-export type { KernelRoots } from "./kernel/descriptor.ts";
-export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
 export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { joinOwn, pathOf, planUndo, revertPassages, undoChange } from "./text/undo.ts";

@@ -20,7 +20,7 @@ export interface OpenStorageOptions {
   /** Notified when the database is lost and when it is back. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
-  /** Says whether a database's file is the one that was there: `WatchPlace` of files/kernel/kernel.ts. */
+  /** Says whether a database's file is the one that was there: `WatchPlace` of lib/kernel/kernel.ts. */
   readonly watchPlace?: ((path: string) => () => boolean) | undefined;
 }
 

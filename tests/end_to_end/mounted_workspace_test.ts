@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const isConfinedByKernel = loadKernel().available;

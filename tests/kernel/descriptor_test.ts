@@ -1,8 +1,8 @@
 /** Each call through the binding does, and says, what the system's own programs do and say of it. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { Descriptor } from "../../src/lib/kernel/descriptor.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { hasProgram, skippedUnless, succeeds } from "../fixtures/skipped_unless.ts";

@@ -1,7 +1,7 @@
 /** How full a file system is, beside what Node's own statfs says of it. */
 import assert from "node:assert/strict";
 import { statfsSync } from "node:fs";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";

@@ -1,7 +1,7 @@
 /** Code of the same isolate, such as a broken tool, that replaces the language's methods to lead a call elsewhere. */
 import assert from "node:assert/strict";
-import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { Descriptor } from "../../src/lib/kernel/descriptor.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
@@ -121,8 +121,8 @@ test("a position or a purpose that is an object does not close a file on the way
 });
 
 test("what other code can import of the binding are functions, and tables that nothing can change", async () => {
-  for (const { name } of Deno.readDirSync(new URL("../../src/files/kernel", import.meta.url))) {
-    const exported: Record<string, unknown> = await import(`../../src/files/kernel/${name}`);
+  for (const { name } of Deno.readDirSync(new URL("../../src/lib/kernel", import.meta.url))) {
+    const exported: Record<string, unknown> = await import(`../../src/lib/kernel/${name}`);
     for (const [what, value] of Object.entries(exported)) {
       const isTable = typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
       if (isTable) { for (const each of [value, ...Object.values(value)]) assert.ok(Object.isFrozen(each), what); }

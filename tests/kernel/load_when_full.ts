@@ -1,6 +1,6 @@
 /** Loads the binding with no descriptor left, and prints what came of it. */
 import process from "node:process";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 
 const others: Deno.FsFile[] = [];
 try {

@@ -1,5 +1,5 @@
 /** Prints the inodes of a directory's files, as the kernel's interface has them and as stat(1) does. */
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 
 const [path = ""] = Deno.args;
 const kernel = loadKernel();

@@ -1,5 +1,5 @@
 /** Reads the file `f` of the directory that is given, through the binding. */
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 
 const kernel = loadKernel();
 if (!kernel.available) throw new Error(kernel.reason);

@@ -1,5 +1,5 @@
 /** Frees memory that the C library keeps, and prints how many megabytes it had, and has when some are returned. */
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 
 const kernel = loadKernel();
 if (!kernel.available) throw new Error(kernel.reason);

@@ -1,7 +1,7 @@
 /** Memory that was freed goes back to the system: the C library would keep what V8's compilers had. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { systemTimers } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { runServerInWorker } from "../../src/app/run_in_worker.ts";
-import type { KernelRoots } from "../../src/files/kernel/descriptor.ts";
+import type { KernelRoots } from "../../src/lib/kernel/descriptor.ts";
 import { attemptTool } from "./attempt_tool.ts";
 import { attempts } from "./attempts.ts";
 
@@ -16,7 +16,7 @@ const moreAttempts: typeof attempts = {
   "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
   "import a file": ({ secretPath }) => import(`file://${secretPath}`),
   "load the binding again": async () => {
-    const { loadKernel } = await import("../../src/files/kernel/kernel.ts");
+    const { loadKernel } = await import("../../src/lib/kernel/kernel.ts");
     return loadKernel().available || Promise.reject(new Error("not available"));
   },
   "open a directory outside by the worker's descriptors": async () => (await kernelOfWorker()).open("/etc"),

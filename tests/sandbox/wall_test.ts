@@ -1,6 +1,6 @@
 /** Tools broken on purpose, in the real server: what the permission wall stops, and what it lets through. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { pause } from "../../src/lib/time.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";

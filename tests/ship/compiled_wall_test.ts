@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import process from "node:process";
 import { root } from "../../scripts/bundle.ts";
 import { compiledPermissions, unstableFlags } from "../../scripts/compile.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { compilerEnvironment, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { startProcess } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";

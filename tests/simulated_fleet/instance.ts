@@ -4,7 +4,7 @@ import { z } from "zod";
 import "../../src/oauth/endpoints.ts";
 import { type App, buildApp } from "../../src/app/app.ts";
 import { type Config, loadConfig } from "../../src/app/config/config.ts";
-import type { KernelAccess } from "../../src/files/kernel/kernel.ts";
+import type { KernelAccess } from "../../src/lib/kernel/kernel.ts";
 import { createPause, type Timers } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Log, LogFields } from "../../src/lib/log.ts";

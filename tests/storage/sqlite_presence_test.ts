@@ -1,6 +1,6 @@
 /** A database whose files are taken away while it is open. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";

@@ -1,6 +1,6 @@
 /** The ways in which a disk workspace reaches its files: each test of it holds for each of them. */
-import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { Descriptor, KernelRoots } from "../../src/lib/kernel/descriptor.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { methods, replaceable } from "./replaceable_kernel.ts";
 import { type DiskWorkspaceOptions, openDiskWorkspace as open } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

@@ -3,7 +3,7 @@
  * went wrong: something that stayed open or in the staging directory, an exception, or a later attempt that fails.
  */
 import process from "node:process";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/files/workspace/path.ts";
 import type { Outcome, Workspace } from "../../src/files/workspace/port.ts";

@@ -9,7 +9,7 @@ import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { roomyTrash, tree } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { changesOf, trashOf, undo } from "./trash_contract.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { refuseLinks, replaceable } from "./replaceable_kernel.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));

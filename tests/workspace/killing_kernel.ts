@@ -1,12 +1,12 @@
 /** The kernel's way to files for a process that kills itself before its n-th change, as {@link ./killing_fs.ts} does. */
-import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
+import type { Descriptor, KernelRoots } from "../../src/lib/kernel/descriptor.ts";
 import { die, isTime } from "./killing_fs.ts";
 import { methods, replaceable } from "./replaceable_kernel.ts";
 
 // The class of descriptors is frozen while its module runs: not in this process, which counts its calls.
 const { freeze } = Object;
 Object.freeze = <T>(value: T): T => value;
-const { loadKernel } = await import("../../src/files/kernel/kernel.ts");
+const { loadKernel } = await import("../../src/lib/kernel/kernel.ts");
 Object.freeze = freeze;
 
 const changes = [

@@ -1,5 +1,5 @@
 /** Has the kernel confine the workspace's directories. */
-import { confineRoots, type KernelAccess, loadKernel } from "../../files/kernel/kernel.ts";
+import { confineRoots, type KernelAccess, loadKernel } from "../../lib/kernel/kernel.ts";
 
 /** Loads the library, and gives up the permission: what is left opens these, by their real paths, and what is below. */
 export function loadWorkspaceKernel(directories: readonly string[]): KernelAccess {

@@ -4,7 +4,7 @@
  */
 import type { Stats } from "node:fs";
 import { nodeFs } from "../../lib/program.ts";
-import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
+import type { Descriptor, KernelRoots, ListedName } from "../../lib/kernel/descriptor.ts";
 import { coded, type DiskInfo, errorCode, type Handle, isSame } from "./directory.ts";
 import { firstUnknown } from "../workspace/file_display.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";

@@ -1,12 +1,12 @@
 /**
  * Directories and files of a disk workspace, each reached by a handle: a descriptor, where the kernel resolves each name
- * below an open directory and refuses links, other mounts and what leads out (src/files/kernel/descriptor.ts), or a path
+ * below an open directory and refuses links, other mounts and what leads out (src/lib/kernel/descriptor.ts), or a path
  * that is checked before and after each use (checked_path.ts). What a descriptor reached stays what it is, whatever
  * others rename.
  */
 import { failure, type Result } from "../../lib/result.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
+import type { Descriptor, KernelRoots, ListedName } from "../../lib/kernel/descriptor.ts";
 import { denied, type Outcome, type WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */

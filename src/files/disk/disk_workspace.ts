@@ -40,7 +40,7 @@ import { createDiskTrash, type DiskTrash } from "./disk_trash.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
-import type { KernelRoots } from "../kernel/descriptor.ts";
+import type { KernelRoots } from "../../lib/kernel/descriptor.ts";
 import { createPathRoots, realPathOf } from "./checked_path.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { createDiskQuota, createInnerLinks } from "./tree.ts";

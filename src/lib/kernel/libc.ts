@@ -2,7 +2,7 @@
  * The functions of glibc behind {@link Descriptor}. A foreign function can do anything that the process can, whatever
  * Deno's permissions say: nothing here leaves this folder, and a test holds that.
  */
-import { permittedLibraries } from "../../lib/library_paths.ts";
+import { permittedLibraries } from "../library_paths.ts";
 
 // Numbers and layouts of Linux's interface. tests/kernel/ compares them with the headers of each architecture.
 
