@@ -19,31 +19,27 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: ["app", "audit", "console", "files", "mcp", "oauth", "storage"],
 };
 
-/** What other parts import of a part: its entry, another for what is loaded later, and its table of settings, which config reads before the part is loaded. */
+/** What others import of a part: its entry, and one more for what is read before the part is loaded, or loaded later. */
 const entries = /^src\/\w+\/(mod|later|mod_settings)\.ts$/;
-
-/** The worker evaluates the binding to the kernel before any other code, while it may load a library: nothing else with it. */
-const bindingAlone = new Set(["src/app/sandbox/load_workspace_kernel.ts", "src/app/sandbox/workspace_kernel.ts"]);
-const binding = "src/lib/kernel/kernel.ts";
 
 interface Import {
   readonly from: string;
   readonly specifier: string;
 }
 
+async function importsOf(path: string): Promise<Import[]> {
+  const statements = (await Deno.readTextFile(path)).matchAll(
+    /^(?:import|export)\s[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\(\s*"([^"]+)"/gm,
+  );
+  return Array.from(statements, ([, whole, alone, late]) => ({ from: path, specifier: whole ?? alone ?? late ?? "" }));
+}
+
 async function importsBelow(directory: string): Promise<Import[]> {
   const found: Import[] = [];
-  for await (const entry of Deno.readDir(directory)) {
-    const path = `${directory}/${entry.name}`;
-    if (entry.isDirectory) found.push(...await importsBelow(path));
-    else if (entry.name.endsWith(".ts")) {
-      const source = await Deno.readTextFile(path);
-      for (
-        const [, specifier, alone, late] of source.matchAll(
-          /^(?:import|export)\s[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\(\s*"([^"]+)"/gm,
-        )
-      ) found.push({ from: path, specifier: specifier ?? alone ?? late ?? "" });
-    }
+  for await (const { name, isDirectory } of Deno.readDir(directory)) {
+    const path = `${directory}/${name}`;
+    if (isDirectory) found.push(...await importsBelow(path));
+    else if (name.endsWith(".ts")) found.push(...await importsOf(path));
   }
   return found;
 }
@@ -53,6 +49,7 @@ const imports = (await importsBelow(`${root}src`)).map(({ from, specifier }) => 
   from: from.slice(root.length),
   specifier,
 }));
+const startsWith = (await importsOf(`${root}main.ts`)).map(({ specifier }) => specifier);
 const ours = imports.filter(({ specifier }) => specifier.startsWith(".")).map(({ from, specifier }) => ({
   from,
   target: normalize(join(dirname(from), specifier)),
@@ -77,10 +74,15 @@ Deno.test("architecture: every part of src/ imports only the parts that docs/arc
 
 Deno.test("architecture: a part is imported through its mod.ts, its settings by config alone", () => {
   const past = ours.filter(({ from, target }) =>
-    partOf(from) !== partOf(target) && partOf(target) !== "lib" && !entries.test(target) &&
-    !(bindingAlone.has(from) && target === binding)
+    partOf(from) !== partOf(target) && partOf(target) !== "lib" && !entries.test(target)
   );
   assert.deepEqual(past, []);
+  assert.deepEqual(startsWith, ["./src/cli/mod.ts"]);
+  const seconds = [...new Set(ours.map(({ target }) => target))].filter((target) =>
+    /(later|mod_settings)\.ts$/.test(target)
+  );
+  const parts = seconds.map(partOf);
+  assert.deepEqual(parts.filter((part, at) => parts.indexOf(part) !== at), [], "a part has one second entry at most");
   const settings = ours.filter(({ from, target }) =>
     target.endsWith("/mod_settings.ts") && partOf(from) !== partOf(target) && !from.startsWith("src/app/")
   );

@@ -1,14 +1,19 @@
 /** Wires the console's pages: its sections and what each shows. */
 import type { Check } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
-import type { Decisions, Live, RuleStore, StepLog } from "../console/mod.ts";
-import { openConsole, reportAttempts } from "../console/later.ts";
+import {
+  type Decisions,
+  type Live,
+  loadAttemptReports,
+  loadConsolePages,
+  type RuleStore,
+  type StepLog,
+} from "../console/mod.ts";
 import type { Documents, WorkspaceSource } from "../files/mod.ts";
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { LocalModel } from "../llm/mod.ts";
 import { offeredModels } from "./offered_models.ts";
-import { readCallsOfDay } from "../audit/mod.ts";
-import { searchAudit } from "../audit/later.ts";
+import { loadSearch, readCallsOfDay } from "../audit/mod.ts";
 import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
@@ -92,7 +97,12 @@ export interface ConsoleParts extends Parts {
   readonly steps: StepLog;
 }
 
-export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof openConsole>> {
+export async function openConsolePages(config: Config, parts: ConsoleParts) {
+  const [{ openConsole }, { reportAttempts }, { searchAudit }] = await Promise.all([
+    loadConsolePages(),
+    loadAttemptReports(),
+    loadSearch(),
+  ]);
   const { serverUrl: issuer, authorizationServer, storage, clock, takeOutDirectory } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);

@@ -9,12 +9,7 @@ import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { withoutBrackets } from "../lib/network.ts";
 import { examineMetadata, examineNamedPort, examinePublicAddress, judgeRedirect } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";
-import {
-  createFetchOnce,
-  createInstanceTokenEndpoint,
-  createTransport,
-  unavailableCauses,
-} from "../servicenow/later.ts";
+import { loadServicenow } from "../servicenow/mod.ts";
 import { formWords } from "./servicenow_wiring.ts";
 import { confinementWords, examineInstallation } from "./installation.ts";
 import { systemClock } from "../lib/time.ts";
@@ -202,9 +197,6 @@ async function* examineModels(config: Config): AsyncGenerator<Check> {
   }
 }
 
-/** No instance issues such a token: its refusal shows whether it accepts the client. */
-const noToken = "portcullis-doctor";
-
 /** Whether the instance answers, accepts the client, and knows the redirect address; nothing where none is configured. */
 async function* examineServicenow(
   { access, missing }: Config["servicenow"],
@@ -220,14 +212,12 @@ async function* examineServicenow(
   if (access === undefined) return;
   const { instance, clientId, clientSecret } = access;
   const redirectUri = `${serverUrl}/servicenow/callback`;
+  const { createFetchOnce, whyClientFails } = await loadServicenow();
   const once = createFetchOnce(fetch);
   try {
-    const transport = createTransport({ instance: { origin: instance }, fetch, fetchOnce: once.fetch });
-    const client = { clientId, clientSecret, redirectUri };
-    const answer = await createInstanceTokenEndpoint({ transport, client }).refresh(noToken);
-    if (!answer.ok && answer.error.reason !== "refused") {
-      const { forOperators, remedy } = unavailableCauses[answer.error.because];
-      yield warning(`${instance} ${forOperators}`, remedy);
+    const why = await whyClientFails(instance, { clientId, clientSecret, redirectUri }, once.fetch);
+    if (why !== null) {
+      yield warning(`${instance} ${why.forOperators}`, why.remedy);
       return;
     }
     yield well(`${instance} answers, and does not refuse the client (only a sign-in proves the secret)`);

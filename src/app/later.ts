@@ -11,7 +11,7 @@ export const loadDoctor = () => import("./doctor.ts");
 /** Opens a configuration's storage and keys for a command. */
 export const loadInstallation = () => import("./installation.ts");
 /** Binds the C library, for the kernel's confinement of the workspace. */
-export const loadKernelBinding = () => import("./sandbox/load_workspace_kernel.ts");
+export const loadKernelBinding = () => import("../lib/kernel/kernel.ts");
 /** Sends a notice for `portcullis notify test`. */
 export const loadNotices = () => import("./notices.ts");
 /** The trash for `portcullis trash`. */

@@ -1,10 +1,10 @@
 /** Moves stored records from one master key to another. */
-import { resealAuditChains } from "../audit/later.ts";
+import { resealAuditChains } from "../audit/mod.ts";
 import { loadPublicCertificate } from "../http/mod.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import { loadCompanyPeople, resealSigningKeys } from "../oauth/mod.ts";
-import { resealLinks } from "../servicenow/later.ts";
+import { loadServicenow } from "../servicenow/mod.ts";
 import { boundMark, masterKeyMark, rebindMasterKey, type Storage } from "../storage/mod.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function moveToMasterKey(
   await resealSigningKeys({ storage, clock }, keys);
   await resealAuditChains(storage, keys);
   await (await loadPublicCertificate()).resealCertificates(storage, keys);
-  await resealLinks(storage, keys);
+  await (await loadServicenow()).resealLinks(storage, keys);
   await (await loadCompanyPeople()).resealProviderTokens(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
 }

@@ -9,7 +9,7 @@
  * It also has the metrics for Prometheus and the spans for OpenTelemetry.
  */
 
-export { type AuditParts, readCallsOfDay, trimAudit } from "./chain.ts";
+export { type AuditParts, readCallsOfDay, resealAuditChains, trimAudit } from "./chain.ts";
 export { callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { LimitName, Metrics } from "./metrics.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";

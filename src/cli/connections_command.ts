@@ -1,7 +1,7 @@
 /** `connections`: how clients tried to connect and why they failed, or why the server does not start. */
 import { type Config, describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
-import type { AttemptReport } from "../console/later.ts";
+import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { withCommandLines } from "../lib/program_name.ts";
 import type { Check } from "../lib/result.ts";
@@ -43,7 +43,8 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
 async function readReports({ storage: place }: Config): Promise<readonly AttemptReport[]> {
   const { openInstallation } = await loadInstallation();
   const { readClientName } = await loadCallRecords();
-  const { readStoredSteps, reportAttempts } = await import("../console/later.ts");
+  const { loadAttemptReports, readStoredSteps } = await import("../console/mod.ts");
+  const { reportAttempts } = await loadAttemptReports();
   const { storage } = await openInstallation(place, systemClock);
   try {
     const now = systemClock();

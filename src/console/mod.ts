@@ -15,10 +15,19 @@ export { gateResources } from "./approvals/gate_resources.ts";
 export { type FindTrueNames, judgeByNames, mapPaths, type PlaceReader } from "./approvals/places.ts";
 export { createRuleStore, type Rule, type RuleStore } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
-export { openStepLog, type StepLog } from "./connections/step.ts";
+export type { AttemptReport } from "./connections/report.ts";
+export { openStepLog, readStoredSteps, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
 export { viewResource } from "./view/view.ts";
 
+/**
+ * The pages, loaded with the first request below `/console`: a start waits for none of them, and with `CONSOLE=off` they
+ * are not loaded at all. Each section renders a page for one visitor.
+ */
+export const loadConsolePages = (): Promise<typeof import("./pages/sections.ts")> => import("./pages/sections.ts");
+/** How clients tried to connect, from the stored steps. */
+export const loadAttemptReports = (): Promise<typeof import("./connections/report.ts")> =>
+  import("./connections/report.ts");
 /** What the owner is told at once, where NOTIFY_URL is set. */
 export const loadNotices = (): Promise<typeof import("./notices/notices.ts")> => import("./notices/notices.ts");
 /** One notice, and where it goes. */

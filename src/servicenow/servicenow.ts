@@ -7,7 +7,7 @@ import { parseInstanceUrl } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
 import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.ts";
 import { defaultTables } from "./tables.ts";
-import { type Answer, attempt, describeFailure, type ServicenowFailure } from "./failure.ts";
+import { type Answer, attempt, describeFailure, type ServicenowFailure, unavailableCauses } from "./failure.ts";
 import { type Caller, createCallAs, createFetchOnce, createTransport, type Fetch } from "./transport.ts";
 import { createLinkStore } from "./link_store.ts";
 import {
@@ -127,4 +127,17 @@ function createJobs(
     const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
     return await attempt(job(partsFor(person), request));
   };
+}
+
+export { createFetchOnce };
+export { resealLinks } from "./link_store.ts";
+
+/** No instance issues such a token: its refusal shows whether it accepts the client. */
+const noToken = "portcullis-doctor";
+
+/** For `doctor`: why an instance takes no requests of this server's client, with the remedy; `null` where it does. */
+export async function whyClientFails(origin: string, client: InstanceClient, fetchOnce: Fetch) {
+  const transport = createTransport({ instance: { origin }, fetch: fetchOnce, fetchOnce });
+  const answer = await createInstanceTokenEndpoint({ transport, client }).refresh(noToken);
+  return answer.ok || answer.error.reason === "refused" ? null : unavailableCauses[answer.error.because];
 }

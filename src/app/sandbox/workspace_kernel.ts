@@ -3,8 +3,7 @@
  * library is loaded, the permission is given up, and what is left opens nothing but the workspace's directories, whose
  * paths the main thread gave the worker as its name.
  */
-import type { KernelAccess } from "../../lib/kernel/kernel.ts";
-import { loadWorkspaceKernel } from "./load_workspace_kernel.ts";
+import { type KernelAccess, loadWorkspaceKernel } from "../../lib/kernel/kernel.ts";
 
 const name: unknown = Reflect.get(globalThis, "name");
 const directories = typeof name === "string" && name.startsWith("[") ? JSON.parse(name) as string[] : null;

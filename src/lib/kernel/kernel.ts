@@ -56,6 +56,13 @@ function unavailable(reason: string): KernelAccess {
   return { available: false, reason };
 }
 
+/** Loads the library, and gives up the permission: what is left opens these, by their real paths, and what is below. */
+export function loadWorkspaceKernel(directories: readonly string[]): KernelAccess {
+  const loaded = loadKernel();
+  Deno.permissions.revokeSync({ name: "ffi" });
+  return loaded.available ? { ...loaded, roots: confineRoots(loaded.roots, directories) } : loaded;
+}
+
 /** Opens each of `directories`, wherever it leads, and the directories in it, which links do not replace. */
 export function confineRoots(roots: KernelRoots, directories: readonly string[]): KernelRoots {
   const own = Object.freeze([...directories]);
