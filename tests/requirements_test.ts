@@ -6,7 +6,7 @@
  * Where the documents disagree, or a client would suffer:
  * - 11: a handshake that is public to all leaves SDK clients stuck, because they start OAuth only on a 401. Without a
  *   token it is answered to callers that ask for `application/json` alone, or whose name contains `servicenow`, and on a
- *   loopback `SERVER_URL` to those that accept anything, such as curl; `PUBLIC_INITIALIZE=always` follows the document.
+ *   loopback `SERVER_URL` to those that accept anything, such as curl; `COMPATIBILITY=servicenow` follows the document.
  * - 21: 200 for callers without a token, 202 otherwise, as the specification says.
  * - 61: -32603 for tool failures is answered as `isError`, on which three of the documents agree.
  * - 79: Ollama's tag is `tinyllama`; `tinylama` is understood.

@@ -45,6 +45,9 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { scopesOf } from "./servicenow_wiring.ts";
 import type { Approval } from "./approval.ts";
 
+/** Who may open without a token, by COMPATIBILITY: every other value goes by the caller. */
+const publicInitialize: Readonly<Record<string, "always" | "never">> = { servicenow: "always", spec: "never" };
+
 /** The tools' way to make links, and the endpoint at which they are used. */
 export function openTransfers(source: WorkspaceSource, parts: Parts, access: Access) {
   const limits = parts.bounds.transfers ?? {};
@@ -123,7 +126,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       profileOf: profiles.of,
       publicProfile: profiles.publicProfile,
       createRequestId: () => crypto.randomUUID(),
-      publicInitialize: config.mcp.publicInitialize,
+      publicInitialize: publicInitialize[config.mcp.compatibility] ?? "auto",
       isOnLoopback: isLoopbackHost(new URL(serverUrl).hostname),
       maxBodyBytes,
       maxPublicBodyBytes,

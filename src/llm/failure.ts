@@ -323,8 +323,8 @@ function authRequired(text: string, { host, model = "This model", apiKeySent }: 
   const why = text === "" ? "" : ` (${quoteUpstream(text)})`;
   const signIn = host.isOllama ? ", or run `ollama signin` on the machine that runs Ollama" : "";
   const how = apiKeySent
-    ? `check ${host.keySetting}`
-    : `set ${host.keySetting}, which is sent over https or to this machine only${signIn}`;
+    ? "check LLM_API_KEY"
+    : `set LLM_API_KEY, which is sent over https or to this machine only${signIn}`;
   const message =
     `${host.origin} did not accept this server${why}: use another model. Only the operator can change this`;
   return ollamaFailure("auth_required", `${message}: ${how}.`);

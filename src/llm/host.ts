@@ -6,21 +6,19 @@ import { isPublicAddress, isPublicHostName } from "../lib/client_document_url.ts
 import { parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
-/** How messages speak of an engine, and of the settings that say where it is. */
+/** How messages speak of an engine, and of the setting that says where it is. */
 const ollamaEngine = {
   /** Ollama's own API; otherwise OpenAI's. */
   isOllama: true,
   engine: "Ollama",
   api: "Ollama's API",
   hostSetting: "OLLAMA_HOST",
-  keySetting: "OLLAMA_API_KEY",
 };
 const otherEngine: typeof ollamaEngine = {
   isOllama: false,
   engine: "The model server",
   api: "an OpenAI-compatible API",
   hostSetting: "LLM_BASE_URL",
-  keySetting: "LLM_API_KEY",
 };
 
 /** One engine's address, and which API it speaks. */

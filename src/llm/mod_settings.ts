@@ -17,22 +17,16 @@ export const ollamaSettings = {
       text.includes(",") ? failure("must be one host: put a proxy in front of several") : parseOllamaHost(text),
     help: "address of Ollama, in any form that Ollama's own client accepts",
   }),
-  apiKey: optional({
-    env: "OLLAMA_API_KEY",
-    parse: parseText,
-    secret: true,
-    help: "API key of a hosted Ollama; sent over https, or to this machine, only",
-  }),
   baseUrl: optional({
     env: "LLM_BASE_URL",
     parse: parseModelBaseUrl,
     help: "OpenAI-compatible server in place of Ollama, such as http://127.0.0.1:8080/v1",
   }),
-  baseUrlKey: optional({
+  apiKey: optional({
     env: "LLM_API_KEY",
     parse: parseText,
     secret: true,
-    help: "API key for LLM_BASE_URL; sent over https, or to this machine, only",
+    help: "API key of the model server, or of a hosted Ollama; sent over https, or to this machine, only",
   }),
   models: optional({
     env: "LLM_MODELS",

@@ -1,5 +1,5 @@
 /**
- * Settings of the protocol: whose habits answers follow, who may do the handshake, and how long a call may take. `app`
+ * Settings of the protocol: whose habits answers follow, and how long a call may take. `app`
  * reads them before the rest of mcp is loaded.
  */
 import { day, parseChoice, parseSeconds, required } from "../lib/settings.ts";
@@ -11,13 +11,8 @@ export const mcpSettings = {
     default: "auto",
     parse: parseChoice(["auto", "structured", "spec", "servicenow", "guide"]),
     help: "whose habits answers follow; auto: each client's, structured: the same with structuredContent for all, " +
-      "spec: the specification's, servicenow: ServiceNow's, guide: auto with failed tools as -32603 for ServiceNow's clients",
-  }),
-  publicInitialize: required({
-    env: "PUBLIC_INITIALIZE",
-    default: "auto",
-    parse: parseChoice(["auto", "always", "never"]),
-    help: "who may do the MCP handshake without a token",
+      "spec: the specification's, no handshake without a token, servicenow: ServiceNow's, a handshake without a token " +
+      "for all, guide: auto with failed tools as -32603 for ServiceNow's clients",
   }),
   toolTimeoutSeconds: required({
     env: "TOOL_TIMEOUT",

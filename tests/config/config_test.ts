@@ -26,7 +26,7 @@ Deno.test("loadConfig() with nothing set gives a server for this machine alone",
   assert.equal(config.http.host, "127.0.0.1");
   assert.equal(config.http.port, 3000);
   assert.equal(config.authorizationServer.registration, "open");
-  assert.equal(config.mcp.publicInitialize, "auto");
+  assert.equal(config.mcp.compatibility, "auto");
   assert.equal(config.ollama.models, undefined);
   assert.ok(config.workspace.dir.startsWith("/") && config.workspace.dir.endsWith("mcp-workspace"));
   assert.ok([config, ...Object.values(config)].every((part) => Object.isFrozen(part)));
@@ -46,7 +46,7 @@ Deno.test("loadConfig() reports every problem at once, with field, value and hin
       SERVER_URL: "http://user:hunter2@mcp.example.com",
       ACCESS_TOKEN_LIFETIME: "0",
       DCR_AUTH_TOKEN: "tiny-secret",
-      PUBLIC_INITIALIZE: "sometimes",
+      COMPATIBILITY: "sometimes",
       SERVICENOW_INSTANCE: "http://example.service-now.com",
     },
   });
@@ -58,7 +58,7 @@ Deno.test("loadConfig() reports every problem at once, with field, value and hin
       "SERVER_URL",
       "ACCESS_TOKEN_LIFETIME",
       "DCR_AUTH_TOKEN",
-      "PUBLIC_INITIALIZE",
+      "COMPATIBILITY",
       "SERVICENOW_INSTANCE",
     ]
   ) {

@@ -31,7 +31,7 @@ const faults: readonly Fault[] = [
   ...foreignTokenFaults,
   ...clientFaults,
 ];
-const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never", OAUTH_RATE_LIMIT: "10000" };
+const open = { REGISTRATION: "open", COMPATIBILITY: "spec", OAUTH_RATE_LIMIT: "10000" };
 /** Without a proxy, none of these is to blame, nor a setting for them. */
 const ofProxies = /prox|firewall|CDN|TRUST_PROXY/;
 

@@ -191,7 +191,7 @@ for (const [program, start, faultsOf] of proxies) {
       await using place = await makeServerPlace();
       const env = {
         REGISTRATION: "open",
-        PUBLIC_INITIALIZE: "never",
+        COMPATIBILITY: "spec",
         SERVER_URL: `http://127.0.0.1:${port}`,
         TRUST_PROXY: "127.0.0.1",
       };

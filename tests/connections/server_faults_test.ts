@@ -37,7 +37,7 @@ interface Fault extends StartOptions {
 }
 
 const publicPort = freePort();
-const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never" };
+const open = { REGISTRATION: "open", COMPATIBILITY: "spec" };
 
 async function connectUntil(client: ConnectingClient, status: number): Promise<void> {
   await client.discover();
@@ -85,7 +85,7 @@ const faults: readonly Fault[] = [
     env: {
       REGISTRATION: "token",
       DCR_AUTH_TOKEN: crypto.randomUUID() + crypto.randomUUID(),
-      PUBLIC_INITIALIZE: "never",
+      COMPATIBILITY: "spec",
     },
     run: ({ clientOf }) => connectUntil(clientOf(), 401),
   },
@@ -103,7 +103,7 @@ const faults: readonly Fault[] = [
   {
     name: "the handshake without a token satisfies the client",
     cause: "public_handshake_only",
-    env: { ...open, PUBLIC_INITIALIZE: "always" },
+    env: { ...open, COMPATIBILITY: "servicenow" },
     run: async ({ clientOf }) => assert.equal((await clientOf().post()).status, 200),
   },
   {

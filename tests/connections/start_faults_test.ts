@@ -77,7 +77,7 @@ Deno.test("doctor and connections say what keeps the server from starting or fro
 Deno.test("connections prints the attempts of clients, in words and as JSON, and that another program has the port", async () => {
   await using place = await makeServerPlace();
   {
-    await using server = await startServer(place, { env: { PUBLIC_INITIALIZE: "never" } });
+    await using server = await startServer(place, { env: { COMPATIBILITY: "spec" } });
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize" });
     const headers = { "content-type": "application/json", "user-agent": "claude-code/2" };
     const answer = await fetch(`${server.url}/mcp`, { method: "POST", headers, body });

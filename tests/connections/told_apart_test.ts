@@ -7,7 +7,7 @@ import { createConnectingClient } from "./connecting_client.ts";
 import { type JudgedAttempt, judgedAttempts } from "./reports.ts";
 
 type Variables = Readonly<Record<string, string>>;
-const open = { REGISTRATION: "open", PUBLIC_INITIALIZE: "never", TRUST_PROXY: "127.0.0.1" };
+const open = { REGISTRATION: "open", COMPATIBILITY: "spec", TRUST_PROXY: "127.0.0.1" };
 
 /** Runs one scene at a server of its own; gives the attempts, judged. */
 async function attemptsAfter(

@@ -13,7 +13,7 @@ const settings: Readonly<Record<string, string>> = {
   TLS_CERT_FILE: "KEPT/cert.pem",
   MASTER_KEY_FILE: "KEPT/secret",
   DCR_AUTH_TOKEN_FILE: "KEPT/secret",
-  OLLAMA_API_KEY_FILE: "KEPT/secret",
+  LLM_API_KEY_FILE: "KEPT/secret",
 };
 const commands = [["serve"], ["stdio"], ["doctor"], ["token", "list"], ["users", "list"], ["keys", "list"]];
 

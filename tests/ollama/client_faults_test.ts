@@ -93,7 +93,7 @@ const table: Readonly<Record<FaultName, Expected>> = {
   queue_full: fails("busy", /try again/),
   load_failure: fails("model_failed", /unable to load model: …/),
   foreign_host: fails("forbidden_host", /OLLAMA_ORIGINS/),
-  signed_out: fails("auth_required", /OLLAMA_API_KEY/),
+  signed_out: fails("auth_required", /LLM_API_KEY/),
   rate_limited: fails("busy"),
   proxy_502: fails("ollama_unreachable", /502/),
   proxy_503: fails("ollama_unreachable", /503/),

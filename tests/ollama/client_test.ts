@@ -118,7 +118,7 @@ Deno.test("an API key goes to loopback and https, and replaces nothing in messag
   const wrong = testClient(ollama.url, { apiKey: "key-9999" });
   const { failure } = await gather(wrong.ask(ask("hi"), modelCall()));
   assert.equal(failure?.code, "auth_required");
-  assert.match(failure.message, /check OLLAMA_API_KEY/);
+  assert.match(failure.message, /check LLM_API_KEY/);
   assert.doesNotMatch(failure.message, /9999/);
   wrong.close();
 

@@ -14,7 +14,7 @@ if (!parsed.ok) throw new Error(`OLLAMA_HOST: ${parsed.error}`);
 const host = parsed.value;
 /** Where its paths are appended. */
 export const { baseUrl } = host;
-const apiKey = process.env["OLLAMA_API_KEY"];
+const apiKey = process.env["LLM_API_KEY"];
 /** Milliseconds. */
 export const clock = (): number => performance.now();
 const avoidProxy = environmentHasProxy((name) => process.env[name]);

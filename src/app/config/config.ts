@@ -253,7 +253,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     http: { ...http, ...(tls === null ? {} : { tls }) },
     ollama: {
       ...values.ollama,
-      ...(values.ollama.baseUrl && { host: values.ollama.baseUrl, apiKey: values.ollama.baseUrlKey }),
+      ...(values.ollama.baseUrl && { host: values.ollama.baseUrl }),
       avoidProxy: environmentHasProxy((name) => env[name]),
     },
     servicenow: {

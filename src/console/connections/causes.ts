@@ -354,7 +354,7 @@ The client got its token, but its next request came without one: the client did 
 
 public_handshake_only: handshake
 The client's first request was answered without a token, and the client took that to mean that none is needed.
-Set PUBLIC_INITIALIZE=never, then remove the connection in the client and add it again.
+Set COMPATIBILITY=spec, then remove the connection in the client and add it again.
 
 other_address: reached resource_metadata server_metadata; if came_by_other_host
 The client came by another name than SERVER_URL. The documents name SERVER_URL, so the client refuses them.
