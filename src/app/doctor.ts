@@ -9,7 +9,7 @@ import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { withoutBrackets } from "../lib/network.ts";
 import { examineMetadata, examineNamedPort, examinePublicAddress, judgeRedirect } from "./doctor_address.ts";
 import { examineCompany } from "./doctor_company.ts";
-import { loadServicenow } from "../servicenow/mod.ts";
+import { loadServicenow, loadTransport } from "../servicenow/mod.ts";
 import { formWords } from "./servicenow_wiring.ts";
 import { confinementWords, examineInstallation } from "./installation.ts";
 import { systemClock } from "../lib/time.ts";
@@ -212,8 +212,8 @@ async function* examineServicenow(
   if (access === undefined) return;
   const { instance, clientId, clientSecret } = access;
   const redirectUri = `${serverUrl}/servicenow/callback`;
-  const { createFetchOnce, whyClientFails } = await loadServicenow();
-  const once = createFetchOnce(fetch);
+  const { whyClientFails } = await loadServicenow();
+  const once = (await loadTransport()).createFetchOnce(fetch);
   try {
     const why = await whyClientFails(instance, { clientId, clientSecret, redirectUri }, once.fetch);
     if (why !== null) {

@@ -4,7 +4,7 @@ import { loadPublicCertificate } from "../http/mod.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import { loadCompanyPeople, resealSigningKeys } from "../oauth/mod.ts";
-import { loadServicenow } from "../servicenow/mod.ts";
+import { loadLinkStore } from "../servicenow/mod.ts";
 import { boundMark, masterKeyMark, rebindMasterKey, type Storage } from "../storage/mod.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function moveToMasterKey(
   await resealSigningKeys({ storage, clock }, keys);
   await resealAuditChains(storage, keys);
   await (await loadPublicCertificate()).resealCertificates(storage, keys);
-  await (await loadServicenow()).resealLinks(storage, keys);
+  await (await loadLinkStore()).resealLinks(storage, keys);
   await (await loadCompanyPeople()).resealProviderTokens(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
 }

@@ -15,6 +15,10 @@ export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
 
 /** Records, linked accounts and sign-in of one instance. */
 export const loadServicenow = (): Promise<typeof import("./servicenow.ts")> => import("./servicenow.ts");
+/** `resealLinks`: loaded for a change of the master key. */
+export const loadLinkStore = (): Promise<typeof import("./link_store.ts")> => import("./link_store.ts");
+/** `createFetchOnce`: loaded for `doctor`. */
+export const loadTransport = (): Promise<typeof import("./transport.ts")> => import("./transport.ts");
 /** The tools, resources and prompts over it. */
 export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools.ts")> =>
   import("./servicenow_tools.ts");

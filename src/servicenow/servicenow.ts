@@ -129,9 +129,6 @@ function createJobs(
   };
 }
 
-export { createFetchOnce };
-export { resealLinks } from "./link_store.ts";
-
 /** No instance issues such a token: its refusal shows whether it accepts the client. */
 const noToken = "portcullis-doctor";
 
