@@ -1,4 +1,5 @@
 /** One line of the stored audit: its fields and its stored text. */
+import { counted } from "../lib/counted.ts";
 import { isObject } from "../lib/json.ts";
 import type { LogFields } from "../lib/log.ts";
 import type { AuditEntry } from "../mcp/mod.ts";
@@ -33,6 +34,10 @@ export interface AuditLine extends Readonly<Record<Exclude<TextField, "event">, 
   /** When it ended, in milliseconds since the epoch. */
   readonly time: number;
   readonly durationMs: number | null;
+  /** The trace that the request belongs to. */
+  readonly trace: string | null;
+  /** Of a tool's call, as they are stored: {@link decodeArguments} reads them. */
+  readonly arguments: string | null;
 }
 
 function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Record<TextField, Value> {
@@ -40,7 +45,10 @@ function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Rec
 }
 
 /** A line that says nothing: what is known is put over it. */
-export const emptyLine: AuditLine = { ...textsOf(() => null), time: 0, event: "", durationMs: null };
+export const emptyLine: AuditLine = {
+  ...textsOf(() => null),
+  ...{ time: 0, event: "", durationMs: null, trace: null, arguments: null },
+};
 
 const maxCharacters = 200;
 /** After each line of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
@@ -64,24 +72,28 @@ function escape(sign: string): string {
   return `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
-/** The stored text, with its end. */
+/** The stored text, with its end. After the duration stand, where there are any, the trace and the arguments. */
 export function encodeLine(line: AuditLine): string {
-  const { time, durationMs } = line;
+  const { time, durationMs, trace, arguments: given } = line;
   let text = String(time);
   for (const name of textFields) text += fieldEnd + encodeField(line[name] ?? "");
-  return text + fieldEnd + (durationMs === null ? "" : String(Math.round(durationMs * 100) / 100)) + auditLineEnd;
+  text += fieldEnd + (durationMs === null ? "" : String(Math.round(durationMs * 100) / 100));
+  if (trace !== null || given !== null) text += fieldEnd + encodeField(trace ?? "");
+  return given === null ? text + auditLineEnd : text + fieldEnd + given + auditLineEnd;
 }
 
 /** The inverse of {@link encodeLine}, without the end. */
 export function decodeLine(text: string): AuditLine {
   const [time, ...fields] = text.split(fieldEnd);
   const texts = textsOf((_, index) => decodeField(fields[index]));
-  const duration = fields[textFields.length] ?? "";
+  const [duration = "", trace, ...given] = fields.slice(textFields.length);
   return {
     ...texts,
     time: Number(time),
     event: texts.event ?? "",
     durationMs: duration === "" ? null : Number(duration),
+    trace: decodeField(trace),
+    arguments: given.length === 0 ? null : given.join(fieldEnd),
   };
 }
 
@@ -111,6 +123,8 @@ export function lineOfRequest(entry: AuditEntry, params: unknown): AuditLine {
     durationMs: entry.durationMs,
     change: entry.change ?? null,
     requestId: entry.requestId,
+    trace: entry.traceId ?? null,
+    arguments: entry.tool === null ? null : encodeArguments(params),
   };
 }
 
@@ -137,7 +151,53 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
     durationMs: typeof durationMs === "number" ? durationMs : null,
     change: textOf("change"),
     requestId: textOf("requestId"),
+    trace: null,
+    arguments: null,
   };
+}
+
+/**
+ * Arguments whose texts say where, which or how: they are kept as they are. All other texts may be contents, prompts,
+ * searches or secrets: of them the size is kept.
+ */
+export const toldArguments: ReadonlySet<string> = new Set([
+  ...["path", "filename", "destination", "against", "pattern", "modified_after", "change", "if_version", "model"],
+  ...["table", "id", "name", "field", "fields", "group_by", "order_by", "mean_time", "include", "from", "audience"],
+  ...["mode", "show", "sort", "encoding", "action", "decision"],
+]);
+/** Of all arguments of a call, their names included. */
+const maxArgumentCharacters = 512;
+/** What a caller invents is no name of an argument. */
+const argumentName = /^[a-z]\w{0,39}$/;
+
+/** The arguments of a call as they are stored, without switches that are off. Runs within every call. */
+function encodeArguments(params: unknown): string | null {
+  const given = isObject(params) ? params["arguments"] : null;
+  if (!isObject(given)) return null;
+  let text = "";
+  for (const name of Object.keys(given)) {
+    const value = given[name];
+    if (value === undefined || value === false || !argumentName.test(name)) continue;
+    if (text !== "") text += fieldEnd;
+    text += `${name}=`;
+    if (typeof value !== "string") text += typeof value === "object" && value !== null ? countOf(value) : String(value);
+    else text += toldArguments.has(name) ? encodeField(value) : `${value.length} characters`;
+    if (text.length > maxArgumentCharacters) return `${text}${fieldEnd}more=not kept`;
+  }
+  return text;
+}
+
+function countOf(value: object): string {
+  return counted(Array.isArray(value) ? value.length : Object.keys(value).length, "entry", "entries");
+}
+
+/** The arguments of a stored line, by name. */
+export function decodeArguments(text: string): Readonly<Record<string, string>> {
+  const pairs = text === "" ? [] : text.split(fieldEnd);
+  return Object.fromEntries(pairs.map((pair) => {
+    const end = pair.indexOf("=");
+    return [pair.slice(0, end), decodeField(pair.slice(end + 1)) ?? ""];
+  }));
 }
 
 // What a request touches, in short: a file, a record, a model. Never contents.

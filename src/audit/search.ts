@@ -3,7 +3,7 @@
  * it, the page says where the next one goes on.
  */
 import * as z from "zod";
-import { type AuditLine, decodeLine, encodeField, splitLines } from "./line.ts";
+import { type AuditLine, decodeArguments, decodeLine, encodeField, splitLines } from "./line.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/mod.ts";
 import { batchesOf, batchKey, chainsKey, maxChains, parseBatch, parseChain } from "./chain.ts";
@@ -52,7 +52,8 @@ function prepareFilter({ person, client, tool, target = [], outcome, since, unti
 }
 
 /** A line, and where it stands. */
-export interface FoundLine extends AuditLine {
+export interface FoundLine extends Omit<AuditLine, "arguments"> {
+  readonly arguments: Readonly<Record<string, string>> | null;
   /** The chain that it is in: one for each instance at a time. */
   readonly instance: string;
   readonly batch: number;
@@ -126,8 +127,9 @@ export async function searchAudit(
   const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
     for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
       if (next.line !== undefined) return next.line;
-      const line = { ...decodeLine(next.text), instance: name, batch: next.position[0] };
-      if (fits(line)) return next.line = line;
+      const line = decodeLine(next.text);
+      const given = line.arguments === null ? null : decodeArguments(line.arguments);
+      if (fits(line)) return next.line = { ...line, arguments: given, instance: name, batch: next.position[0] };
       found.pop();
     }
     return null;

@@ -3,6 +3,7 @@
  * page, and exported as JSON Lines.
  */
 import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
+import { showExactly } from "../../files/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
@@ -218,7 +219,7 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
     while (ids.has(id)) id += "-";
     ids.add(id);
     return [
-      timeCell(line, id, ago(line.time, visit.now, lines[index - 1]?.time)),
+      timeCell(line, id, ago(line.time, visit.now, lines[index - 1]?.time), visit),
       filterLink("person", line.person, visit),
       filterLink("client", line.client, visit, names.get(line.client ?? "")),
       line.tool ?? plainName(line.event),
@@ -234,18 +235,27 @@ function linesPart({ lines, cursor }: FoundPage, names: ReadonlyMap<string, stri
   return html`${dataTable("What was done, newest first", columns, rows, whenEmpty)}${older}`;
 }
 
-/** When, and in it what finds the call in the log and in traces. */
-function timeCell({ time, requestId, grant, address }: FoundLine, id: string, when: Html): Html {
-  const facts = [["At", exactly(time)], ["Request", requestId], ["Connection", grant], ["From", address]] as const;
+/** When, and in it what the call was given and did, and what finds it in the log and in traces. */
+function timeCell(line: FoundLine, id: string, when: Html, visit: Visit): Html {
+  const { time, requestId, grant, address, trace, arguments: given } = line;
+  const told = Object.entries(given ?? {}).map(([name, value]) => [`${name}:`, showExactly(value)] as const);
+  const ids = [["Request", requestId], ["Trace", trace], ["Connection", grant], ["From", address]] as const;
+  const facts = [...told, ["At", exactly(time)] as const, ...ids];
   const shown = facts.filter(([, value]) => value !== null)
     .map(([name, value]) => html`<span class="fact">${name} <code>${value}</code></span>`);
-  return html`<details id="${id}"><summary>${when}</summary>${shown}</details>`;
+  const effect = line.change !== null && html`<a href="${changeOf(line, visit)}">Difference and undo</a>`;
+  return html`<details id="${id}"><summary>${when}</summary>${shown}${effect}</details>`;
+}
+
+function changeOf({ change, person }: FoundLine, visit: Visit): string {
+  return visit.href("change", { id: change ?? "", person: person ?? "" });
 }
 
 /** What was touched; a change of files leads to its difference, and to undoing it. */
-function targetCell({ target, change, person }: FoundLine, visit: Visit): Html | string | null {
+function targetCell(line: FoundLine, visit: Visit): Html | string | null {
+  const { target, change } = line;
   if (change === null) return target === "." ? null : target;
-  return html`<a href="${visit.href("change", { id: change, person: person ?? "" })}">${target ?? "the change"}</a>`;
+  return html`<a href="${changeOf(line, visit)}">${target ?? "the change"}</a>`;
 }
 
 function filterLink(
