@@ -142,7 +142,10 @@ export async function buildApp(config: Config, given: AppParts) {
     },
     nameOfClient,
     toolCalls: limits.toolCalls,
-    recordRequest: records.recordRequest,
+    recordRequest(entry, params) {
+      if (!isAnnounced && entry.clientId !== null) announce(clientNames.get(entry.clientId) ?? "A client");
+      records.recordRequest(entry, params);
+    },
     callWatch: records.live.callWatch,
     watchToken: verifier.watch,
     watchPerson: verifier.watchPerson,
