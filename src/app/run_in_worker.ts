@@ -13,7 +13,7 @@ import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./sandboxed_server.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
-import { setProgramName } from "../lib/program_name.ts";
+import { setProgramName, setUpWords } from "../lib/program_name.ts";
 
 /** The used part of a worker's global scope: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -75,8 +75,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         log = stderrLog(config.server, writeLog);
         const takeOutDirectory = (name: string): void => scope.postMessage({ kind: "take_out", name });
         // beside the log, which holds no secret
-        const onNewSetUpLink = (url: string) =>
-          void writeLog(new TextEncoder().encode(`To set it up, open this link within 10 minutes:\n  ${url}\n`));
+        const onNewSetUpLink = (url: string) => void writeLog(new TextEncoder().encode(setUpWords(url)));
         const own = { log, extraTools, bounds, preferredPort };
         const options = { ...own, fetchDocument, providerFetch, takeOutDirectory, onNewSetUpLink };
         running = start(config, options, (message) => scope.postMessage(message));

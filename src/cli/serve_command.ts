@@ -10,12 +10,13 @@ import {
   startSandboxedServer,
 } from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
+import { setUpWords } from "../lib/program_name.ts";
 import { isReadOnly } from "../lib/system_path.ts";
 import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
-/** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
+/** Prints one line on standard output when it is ready, unless that is a terminal: `portcullis listening on URL`. */
 export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,
@@ -60,7 +61,7 @@ export async function serve(
   const { serverUrl, port, isWaiting, setUpLink } = started;
   const welcome = welcomeText(config, { ...started, readOnly: readOnly.map(({ path }) => path) });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
-  if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
+  if (!isWaiting && !Deno.stdout.isTerminal()) print(`portcullis listening on ${serverUrl}\n`); // for programs
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
   const patience = () =>
     pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => ({ kind: "too late" } as const));
@@ -82,7 +83,7 @@ export async function serve(
     const again = await Promise.race([server.started, insisted.then(() => null)]);
     if (again === null) return 1;
     if (again.kind === "refused") return endWith(say, again.text);
-    if (again.kind === "ready" && again.setUpLink !== null) say(`To set it up, open: ${again.setUpLink}\n`);
+    if (again.kind === "ready" && again.setUpLink !== null) say(setUpWords(again.setUpLink));
     if (isAsked) server.stop();
     ended = await Promise.race([outcome(), changeOf(next, say)]);
   }

@@ -15,7 +15,7 @@ export async function serveOnDeploy(
 ): Promise<ExitStatus> {
   // Before the start: from then on the signal may come.
   const { asked, insisted } = stopRequested(() => performance.now());
-  const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
+  const log = createJsonLog({ write: say, level: config.server.logLevel ?? "info", clock: systemClock });
   const { startDeployServer } = await loadDeployServer();
   const server = await startDeployServer(config, { log, clock: systemClock, extraTools });
   await Promise.race([say(welcomeText(config, server)), asked]);

@@ -1,7 +1,7 @@
 /** The text on the console when the server starts. */
 import { type Config, formatDirectory, type RunningServer, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
-import { waitingWords } from "../lib/program_name.ts";
+import { setUpWords, waitingWords } from "../lib/program_name.ts";
 import type { Clock } from "../lib/time.ts";
 
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
@@ -13,18 +13,18 @@ export function welcomeText(
   },
 ): string {
   const { serverUrl: _published, ...http } = config.http;
+  const { publicDomain } = http;
   const local = serverUrlFor(http, port);
   const { access, missing } = config.servicenow;
-  const servicenow = missing.length === 0 ? "ServiceNow" : `ServiceNow: ${missing.join(" and ")} are missing`;
   const without = [
     ...readOnly.map((path) => `changing files: this user cannot write to ${path}`),
-    ...models.problem === null ? [] : [`local models: ${models.problem}`],
-    ...access === undefined ? [servicenow] : [],
+    ...models.problem === null ? [] : [withoutModels(config.ollama, models.problem)],
+    ...missing.length === 0 ? [] : [`ServiceNow: ${missing.join(" and ")} are missing`],
   ];
   const lines = [
     "",
     `Portcullis ${version}`,
-    ...(local === serverUrl ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
+    ...(local === serverUrl || publicDomain !== undefined ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
     `  workspace   ${placeOfWorkspace(config.workspace)}`,
     `  data        ${dataPlace(config.storage)}`,
     ...(models.names.length === 0 ? [] : [`  models      ${models.names.join(", ")}`]),
@@ -38,7 +38,7 @@ export function welcomeText(
     "",
   ];
   if (setUpLink !== null) {
-    lines.push("To set it up, open this link within 10 minutes:", `  ${setUpLink}`, "", waitingWords, "");
+    lines.push(setUpWords(setUpLink), waitingWords, "");
   } else {
     lines.push(
       "Connect a client, for example Claude Code:",
@@ -49,6 +49,14 @@ export function welcomeText(
   }
   return lines.join("\n") + "\n";
 }
+
+/** Where no Ollama was set up either, that none runs is no fault: `doctor` says how to have one. */
+function withoutModels({ host, models }: Config["ollama"], problem: string): string {
+  const isUnset = models === undefined && host.origin === usualOllama;
+  return isUnset && problem.includes(" is not running at ") ? "local models (no Ollama)" : `local models: ${problem}`;
+}
+
+const usualOllama = "http://127.0.0.1:11434";
 
 /** Names no address, which could hold a password. */
 function dataPlace({ database, dataDir }: Config["storage"]): string {

@@ -131,13 +131,20 @@ export function createJsonLog(options: {
   };
 }
 
-/** The log on standard error: lines for people at a terminal, JSON elsewhere, unless the settings say which. */
+/**
+ * The log on standard error: JSON, and at a terminal, unless the settings say which, lines for people. A person there
+ * who asked for no level sees warnings and errors alone: pages show the rest, and the audit is stored.
+ */
 export function stderrLog(
-  { logLevel, logFormat }: { readonly logLevel: Exclude<LogLevel, "audit">; readonly logFormat?: LogFormat },
+  { logLevel, logFormat }: { readonly logLevel?: Exclude<LogLevel, "audit">; readonly logFormat?: LogFormat },
   write: WriteLines,
 ): JsonLog {
-  const format = logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json");
-  return createJsonLog({ write, level: logLevel, format, clock: systemClock });
+  const isTerminal = Deno.stderr.isTerminal();
+  const isQuiet = isTerminal && logLevel === undefined && logFormat === undefined;
+  const level = logLevel ?? (isQuiet ? "warn" : "info");
+  const log = createJsonLog({ write, level, format: logFormat ?? (isTerminal ? "text" : "json"), clock: systemClock });
+  if (!isQuiet) return log;
+  return { ...log, write: (lineLevel, ...line) => lineLevel === "audit" ? undefined : log.write(lineLevel, ...line) };
 }
 
 function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {

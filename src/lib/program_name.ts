@@ -123,3 +123,8 @@ function isFile(directory: string, name: string): boolean {
 
 /** What pages and the terminal say until a client has connected. */
 export const waitingWords = "Waiting for your first connection…";
+
+/** How the terminal shows the link that makes the owner. */
+export function setUpWords(link: string): string {
+  return `Open this link within 10 minutes:\n  ${link}\n`;
+}

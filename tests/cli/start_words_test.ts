@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
-import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
+import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
+import { makeServerPlace, runCommand, serverFlags, spawnServer, startServer } from "../fixtures/running_server.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
+import { openTerminal } from "../fixtures/terminal.ts";
+import { until } from "../fixtures/until.ts";
 
 const inOneProcess = needing("one process");
 
@@ -22,6 +26,32 @@ inOneProcess.test("the start says on one line that Ollama and ServiceNow's other
     "ServiceNow: SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing",
   ]);
 });
+
+for (
+  const [asked, level] of [[{}, "warn"], [{ LOG_LEVEL: "info" }, "info"], [{ LOG_FORMAT: "json" }, "info"]] as const
+) {
+  Deno.test({
+    ...needsPrograms(["script"], `on a terminal the log begins at ${level} with ${JSON.stringify(asked)}`),
+    fn: async () => {
+      await using place = await makeServerPlace();
+      const env = {
+        ...{ ...cleanEnvironment(), ...asked, DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, PORT: "0" },
+        ...{ SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" },
+      };
+      const words = [
+        Deno.execPath(),
+        "run",
+        ...serverFlags,
+        new URL("../../main.ts", import.meta.url).pathname,
+        "serve",
+      ];
+      await using terminal = openTerminal(words, env);
+      await until("the welcome", () => terminal.text().includes("Waiting for your first connection"));
+      await until("the warning", () => terminal.text().includes("proxy_not_trusted"));
+      assert.equal(terminal.text().includes("workspace_confinement"), level === "info", terminal.text());
+    },
+  });
+}
 
 /** Has this list of models, or where it is none answers every request with it; `null`: accepts, and says nothing. */
 function startAnswering(
@@ -69,7 +99,7 @@ for (const [what, answer, words] of unusable) {
     assert.doesNotMatch(server.stderr(), /^ {2}models/m);
     assert.ok(
       server.stderr().includes(
-        `  without     local models: ${words.replace("ORIGIN", origin)};`,
+        `  without     local models: ${words.replace("ORIGIN", origin)}\n`,
       ),
       server.stderr(),
     );
@@ -176,6 +206,6 @@ inOneProcess.test("standard output says that the server listens after the welcom
   await Promise.all([server.status, server.stderr.cancel()]);
   assert.match(
     text,
-    /To set it up[^]*\n\nportcullis listening on http:.*\n$/,
+    /Open this link[^]*\n\nportcullis listening on http:.*\n$/,
   );
 });

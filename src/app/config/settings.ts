@@ -30,11 +30,11 @@ const serverSettings = {
     parse: parseSeconds(0, 3_600),
     help: "seconds to wait for requests in flight when the server stops",
   }),
-  logLevel: required({
+  logLevel: optional({
     env: "LOG_LEVEL",
-    default: "info",
     parse: parseChoice(["debug", "info", "warn", "error"]),
-    help: "lowest level that is logged; audit lines always are",
+    help:
+      "lowest level that is logged; audit lines always are. Default: info, and on a terminal only warnings and errors",
   }),
   logFormat: optional({
     env: "LOG_FORMAT",
