@@ -50,3 +50,18 @@ Deno.test("wording: names of tests say behaviour, and carry no codes of lists el
   );
   assert.deepEqual(found, []);
 });
+
+Deno.test("wording: what connects is a client on every page and in the terminal; an agent is the model behind it", () => {
+  // a provider registers this server as an application, and a native application has a scheme of its own (RFC 8252 §7.1)
+  const other =
+    /(?<!groups of )\b(?:an?|the|this|your|which|no|how to connect an?) (?:applications?|agents?)\b(?!'s own)/gi;
+  const where = /^src\/(?:oauth\/|http\/home|cli\/(?:connect|welcome|client_file)|lib\/(?:connect_card|client_conf))/;
+  const texts = [...sourceFiles("src")].filter(([file]) => where.test(file));
+  assert.ok(texts.length > 40);
+  const found = texts.flatMap(([file, text]) =>
+    text.split("\n").filter((line) => !/^\s*(?:\/\/|\/?\*)/.test(line) && line.search(other) >= 0).map((line) =>
+      `${file}: ${line.trim()}`
+    )
+  );
+  assert.deepEqual(found, []);
+});

@@ -5,7 +5,7 @@ import type { Icon } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 
 interface HomeOptions {
-  /** The address that agents are given, by the name that the page was opened by. */
+  /** The address that clients are given, by the name that the page was opened by. */
   readonly resourceOf: (request: Request) => string;
   /** The path below which the pages are, as `basePathOf` gives it. */
   readonly base: string;
@@ -21,19 +21,19 @@ const loadCard = loadOnce(() => import("../lib/connect_card.ts")); // a start do
 
 function ownPage({ base, hasConsole }: Pick<HomeOptions, "base" | "hasConsole">): Html {
   return hasConsole
-    ? html`The <a href="${base}/console">console</a> shows what your agents do, and lets you stop them.`
+    ? html`The <a href="${base}/console">console</a> shows what your clients do, and lets you stop them.`
     : html`Your <a href="${base}/oauth/grants">Access page</a> lists what you have allowed, and revokes it.`;
 }
 
 const setUpNote = html`
   <p class="note warn">This server has not been set up. Open the set-up link that it printed when it started, and
-    choose a passphrase. Agents can connect after that.</p>
+    choose a passphrase. Clients can connect after that.</p>
 `;
 
 /** Says what this is and how to connect to it: at `/`, and to a person who opens `/mcp`. */
 export function createHomeEndpoint(options: HomeOptions): Endpoint {
   const { resourceOf, base, isSetUp, hasServicenow } = options;
-  const title = "Connect an agent";
+  const title = "Connect a client";
   return async (request) => {
     const resource = resourceOf(request);
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -63,7 +63,7 @@ export function notFoundPage(base: string): Response {
     <h1>${title}</h1>
     <p>Check the address.</p>
     <p
-      class="hint"><a href="${base}/">How to connect an agent</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
+      class="hint"><a href="${base}/">How to connect a client</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
   `;
   return pageResponse({ title, status: 404, body });
 }

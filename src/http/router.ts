@@ -265,7 +265,7 @@ function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Respons
   }
   if (unavailable === null) {
     if (reader === "program") return Response.json({ error: "server_error" }, { status: 500 });
-    const words = "The fault is on this server, and its log has the details. Start again from the application.";
+    const words = "The fault is on this server, and its log has the details. Start again from the client.";
     return failurePage(500, "Something went wrong", html`<p>${words}</p>`);
   }
   const { cause, text, retryAfterSeconds } = unavailable;

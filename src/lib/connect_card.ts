@@ -55,7 +55,7 @@ export function connectCard(resource: string): Html {
   };
   return html`
     <fieldset class="clients">
-      <legend>Connect your client</legend>
+      <legend>Connect your AI client</legend>
       ${[...known, other].map(({ name, title, place, text, notes }, index) =>
         html`
           <label><input type="radio" name="client" value="${name}" autocomplete="off" ${index === 0 &&
@@ -66,7 +66,7 @@ export function connectCard(resource: string): Html {
                 <a class="button" href="${href}">${words}</a>
               `
             )}
-            <p class="hint">${place.replace(/^run /, "Run ")}:</p>
+            <p class="hint">${place.replace(/^in /, "In ")}:</p>
             <pre data-copy>${text}</pre>
             ${notes.map((note) => html`<p class="hint">${inCode(note)}</p>`)}
           </div>

@@ -96,7 +96,6 @@ legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
 }
 .scope:hover { background: var(--soft); }
 .scope input { width: 1.2rem; height: 1.2rem; margin: .18rem 0 0; accent-color: var(--accent); }
-.scope.included:has(input:not(:checked)):has(+ .scope :checked) small { color: var(--ink); font-weight: 600; }
 .scope small { grid-column: 2; color: var(--quiet); font-size: .85rem; }
 code, .mono { font: .9em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 pre {

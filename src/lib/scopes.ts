@@ -12,12 +12,12 @@ export interface ScopeDefinition {
 /** Every scope that this server knows, in the order in which people are shown them. */
 export const scopeCatalogue: readonly ScopeDefinition[] = [
   { name: "files:read", words: "Read your files", implies: [] },
-  { name: "files:write", words: "Create, change, move and delete your files", implies: ["files:read"] },
-  { name: "llm:generate", words: "Send prompts to your local model", implies: [] },
+  { name: "files:write", words: "Read, create, change and delete your files", implies: ["files:read"] },
+  { name: "llm:generate", words: "Use your local model", implies: [] },
   { name: "servicenow:read", words: "Read the ServiceNow records that you may see", implies: [] },
   {
     name: "servicenow:write",
-    words: "Create, change, comment, order and approve in ServiceNow in your name",
+    words: "Read, create, change, comment, order and approve in ServiceNow in your name",
     implies: ["servicenow:read"],
   },
 ];

@@ -243,15 +243,15 @@ function clientDocumentPage(reason: ClientDocumentProblem | DocumentProblem): Re
     publicFaults.has(reason)
       ? {
         status: 400,
-        title: "This application's metadata cannot be used",
+        title: "This client's metadata cannot be used",
         advice:
-          `Its client ID is a URL, and the metadata published there breaks a rule: ${reason}. Only the publisher of the application can correct this. Send them this message.`,
+          `Its client ID is a URL, and the metadata published there breaks a rule: ${reason}. Only the publisher of the client can correct this. Send them this message.`,
       }
       : {
         status: 400,
-        title: "This application could not be looked up",
+        title: "This client could not be looked up",
         advice:
-          "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let applications register instead.",
+          "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let clients register instead.",
       },
   );
 }

@@ -162,7 +162,7 @@ function cleanClientName(name: string | undefined): string {
     .replace(/[\p{C}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/gu, "")
     .trim();
   const short = [...visible].slice(0, maxNameCharacters).join("").trim();
-  return short === "" ? "An application without a name" : short;
+  return short === "" ? "A client without a name" : short;
 }
 
 // Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-00): the client_id is where they are.

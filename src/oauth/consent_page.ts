@@ -8,7 +8,7 @@ import { nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { type Html, html, pageResponse } from "../lib/page.ts";
-import { scopeCatalogue, type ScopeDefinition, usesServicenow } from "../lib/scopes.ts";
+import { scopeCatalogue, usesServicenow } from "../lib/scopes.ts";
 import { durationWords } from "../lib/time.ts";
 
 /** The consent page of a waiting request. */
@@ -40,7 +40,9 @@ export async function showConsent(
     ${noDefaultButton}
     <fieldset>
       <legend>This lets it</legend>
-      ${choices.map((scope) => scopeChoice(scope, scopes, ticked ?? scopes))}
+      ${choices.map(({ name, words }) =>
+        choice({ field: "scope", value: name, words, isTicked: (ticked ?? scopes).includes(name) })
+      )}
       ${beyond.length > 0 &&
         html`<p class="hint">Your groups do not let you allow this: ${
           beyond.map(({ words }) => words).join("; ")
@@ -66,7 +68,7 @@ export async function showConsent(
       ${problem !== undefined && html`<p class="note bad" role="alert">${problem}</p>`}
       ${caution}
       ${factList([
-        ["Application", `“${client.name}”`, html`<span class="quiet">${identityFact(client)}</span>`],
+        ["Client", `“${client.name}”`, html`<span class="quiet">${identityFact(client)}</span>`],
         ["Redirects to", mono(name)],
         ["Workspace", workspace === undefined ? null : mono(workspace)],
         [
@@ -79,7 +81,7 @@ export async function showConsent(
       ${consentForm(options, waiting, account, form)}
       ${servicenowAccount !== null && servicenowAccount.state !== "linked" &&
         consentForm(options, waiting, account, linkFirst(servicenow?.instance.origin ?? ""))}
-      <p class="hint"><a href="${paths.grants}">You can end this anytime</a></p>
+      <p class="hint"><a href="${paths.grants}">Revoke anytime</a></p>
       <details>
         <summary>Details</summary>
         ${factList([
@@ -95,7 +97,7 @@ export async function showConsent(
 /** The offer to link an account before the decision: the application acts at the instance as the person. */
 function linkFirst(origin: string): Html {
   return html`
-    <p class="note plain">To use ServiceNow, the application needs your account at
+    <p class="note plain">To use ServiceNow, the client needs your account at
       <strong class="mono">${new URL(origin).host}</strong>. You sign in there and come back here.</p>
     <div class="actions">
       <button type="submit" name="decision" value="link" class="plain">Link your ServiceNow account first</button>
@@ -124,24 +126,16 @@ export function grantableScopes(requested: readonly string[], { mayGrant }: Acco
 // the form is in, and it is in none.
 const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
 
-function scopeChoice(scope: ScopeDefinition, scopes: readonly string[], ticked: readonly string[]): Html {
-  const isIncluded = scopeCatalogue.some(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
-  const note = isIncluded ? "Included in the next one" : null;
-  return choice({ field: "scope", value: scope.name, words: scope.words, isTicked: ticked.includes(scope.name), note });
-}
-
-function choice({ field, value, words, isTicked = true, note = null }: {
+function choice({ field, value, words, isTicked = true }: {
   readonly field: "scope" | "directory";
   readonly value: string;
   readonly words: string;
   readonly isTicked?: boolean;
-  readonly note?: string | null;
 }): Html {
   return html`
-    <label class="${note === null ? "scope" : "scope included"}">
+    <label class="scope">
       <input type="checkbox" name="${field}" value="${value}" ${isTicked && html`checked`}>
       <span>${words}</span>
-      ${note !== null && html`<small>${note}</small>`}
     </label>
   `;
 }
@@ -152,7 +146,7 @@ function identityFact({ origin, id }: Client): Html | string {
     case "registered":
       return "Name not verified";
     case "operator":
-      return "Added by the operator of this server";
+      return "Added by the operator";
     case "metadata_document":
       return html`Published by <strong>${new URL(id).host}</strong>`;
   }

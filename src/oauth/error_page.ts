@@ -20,7 +20,7 @@ export function deadEndPage({ status, title, advice }: ReturnType<typeof deadEnd
   return pageResponse({ title, status, body });
 }
 
-export const startAgain = "Start again from the application.";
+export const startAgain = "Start again from the client.";
 
 /** Why someone who was sent to sign in elsewhere does not come back in; `place` begins sentences. */
 export function wayBackProblems(place: string) {
@@ -36,7 +36,7 @@ export function wayBackProblems(place: string) {
     ),
     denied: deadEnd(
       `${place} did not let you in`,
-      "You declined, or your account may not use this application there. Nothing was changed.",
+      "You declined, or your account may not use this server there. Nothing was changed.",
     ),
     unavailable: deadEnd(
       `${place} cannot be reached`,
@@ -50,27 +50,27 @@ export function wayBackProblems(place: string) {
 const dead = {
   malformed_request: deadEnd(
     "This request cannot be read",
-    "The application sent an incomplete or malformed request. Start again from the application.",
+    "The client sent an incomplete or malformed request. Start again from the client.",
     400,
   ),
   nothing_asked: deadEnd(
-    "Your agent opens this page",
+    "Your client opens this page",
     "It opens this address with its request when you connect it. To connect one, enter the address of this server in it.",
     400,
   ),
   request_too_long: deadEnd(
     "This request is too long",
-    "The application sent more than this server accepts. Start again from the application.",
+    "The client sent more than this server accepts. Start again from the client.",
     414,
   ),
   unknown_client: deadEnd(
-    "This application is not registered here",
-    "It was removed, or it was connected to a different server at this address. Remove the connection in the application and add it again.",
+    "This client is not registered here",
+    "It was removed, or it was connected to a different server at this address. Remove the connection in the client and add it again.",
     400,
   ),
   redirect_uri_not_registered: deadEnd(
     "The return address does not match",
-    "The application asked to return you to an address that is not registered for it, so you were not redirected. Remove the connection in the application and add it again.",
+    "The client asked to return you to an address that is not registered for it, so you were not redirected. Remove the connection in the client and add it again.",
     400,
   ),
   not_set_up: deadEnd(
@@ -80,16 +80,16 @@ const dead = {
   ),
   request_gone: deadEnd(
     "This request is no longer open",
-    "It was already answered, has expired, or was started in another browser. Start again from the application.",
+    "It was already answered, has expired, or was started in another browser. Start again from the client.",
   ),
   cookie_missing: deadEnd(
     "This page needs a cookie",
-    "Your browser did not send the cookie that this server set: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the application.",
+    "Your browser did not send the cookie that this server set: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the client.",
   ),
-  foreign_form: deadEnd("This form came from somewhere else", "Nothing was changed. Start again from the application."),
+  foreign_form: deadEnd("This form came from somewhere else", "Nothing was changed. Start again from the client."),
   sign_in_elsewhere: deadEnd(
     "Sign-in happens elsewhere",
-    "You sign in at your organisation, and have no passphrase here. Start again from the application.",
+    "You sign in at your organisation, and have no passphrase here. Start again from the client.",
   ),
   set_up_link_invalid: deadEnd(
     "This set-up link does not work",
@@ -109,9 +109,9 @@ const dead = {
   ),
   already_set_up: deadEnd(
     "This server is already set up",
-    "Connect an application and sign in with the passphrase chosen at set-up. The user name is owner.",
+    "Connect a client and sign in with the passphrase chosen at set-up. The user name is owner.",
   ),
-  method_not_allowed: deadEnd("This page cannot be used that way", "Start again from the application.", 405),
+  method_not_allowed: deadEnd("This page cannot be used that way", "Start again from the client.", 405),
 };
 
 /** Why a user sees an error page. */
@@ -121,7 +121,7 @@ export function errorPage(issuer: string, reason: DeadEnd): Response {
   const base = basePathOf(issuer);
   const more = html`
     <p
-      class="hint"><a href="${base}/">How to connect an application</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
+      class="hint"><a href="${base}/">How to connect a client</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
   `;
   return deadEndPage(dead[reason], more);
 }
@@ -133,12 +133,12 @@ export function methodNotAllowedPage(issuer: string, ...allowed: readonly string
   return response;
 }
 
-// The page for an invalid request by an application that no user has approved here: the user decides whether to go
+// The page for an invalid request by a client that no user has approved here: the user decides whether to go
 // back.
 
 /**
  * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
- * would be an open redirector. `domain`: where the application's metadata is published; `null` for one that registered
+ * would be an open redirector. `domain`: where the client's metadata is published; `null` for one that registered
  * itself.
  */
 export function refusedRequestPage(
@@ -156,7 +156,7 @@ export function refusedRequestPage(
     body: html`
       <h1>${title}</h1>
       <p><strong>${clientName}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
-      <p>No user has approved this application here. If you did not just come from it, close this page.</p>
+      <p>No user has approved this client here. If you did not just come from it, close this page.</p>
       <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? clientName)}</a></p>
     `,
   });

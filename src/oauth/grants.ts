@@ -173,14 +173,14 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
       <h1>Access</h1>
       <p class="quiet">Signed in as <strong>${account.displayName}</strong>. Revoking takes effect at once.</p>
       ${shown.length === 0
-        ? html`<p>No application has access.</p>`
+        ? html`<p>No client has access.</p>`
         : html`<ul class="plain">${
           shown.map((grant) => item("grant", grant, grant.clientName, grantFacts(grant)))
         }</ul>`}
       ${isCut && html`<p>There are more: revoke some to see them.</p>`}
       ${shown.length > 0 &&
         html`<p class="hint">An access token lasts ${durationWords(options.lifetimes.accessTokenLifetimeSeconds)}:
-        an application in use requests one at least that often.</p>`}
+        a client in use requests one at least that often.</p>`}
       ${options.company && html`<p>Your account at <span class="mono">${new URL(options.company.issuer).host}</span>:
         ${
         account.company === null
@@ -199,7 +199,7 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
         [["csrf", csrf]],
         html`<div class="actions"><button type="submit" class="plain">Sign out</button></div>`,
       )}
-      <p class="hint"><a href="${paths.home}">How to connect an application</a></p>
+      <p class="hint"><a href="${paths.home}">How to connect a client</a></p>
     `,
   });
 }
@@ -210,7 +210,7 @@ function signedOutPage(signInPath: string, cookie: string): Response {
     cookies: [cookie],
     body: html`
       <h1>You are signed out</h1>
-      <p>Applications keep the access you allowed. <a href="${signInPath}">Sign in</a> to revoke it.</p>
+      <p>Clients keep the access you allowed. <a href="${signInPath}">Sign in</a> to revoke it.</p>
     `,
   });
 }

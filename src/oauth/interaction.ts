@@ -219,8 +219,8 @@ export async function showSignIn(
 }
 
 const signInWords: Readonly<Record<OwnPage | "console" | "act", { readonly title: string; readonly words: string }>> = {
-  grants: { title: "Sign in", words: "Sign in to see which applications have access, and to revoke it." },
-  console: { title: "Sign in", words: "Sign in to see what your agents do, and to decide what they may do." },
+  grants: { title: "Sign in", words: "Sign in to see which clients have access, and to revoke it." },
+  console: { title: "Sign in", words: "Sign in to see what your clients do, and to decide what they may do." },
   act: { title: "Sign in", words: "You were signed out. Sign in, and what you asked for is done." },
   companyLink: {
     title: "Link your company account",

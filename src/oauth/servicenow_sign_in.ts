@@ -157,7 +157,7 @@ function linkPage(
     body: html`
       <h1>${title}</h1>
       <p class="quiet">Signed in here as <strong>${account
-        .displayName}</strong>. Applications that you allow to use ServiceNow
+        .displayName}</strong>. Clients that you allow to use ServiceNow
         act there as you, with your own rights only.</p>
       ${factList([
         ["Instance", mono(new URL(instance.origin).host)],
@@ -167,7 +167,7 @@ function linkPage(
         ["Problem", problem],
         ["Refused", health?.refusedAt ? dateAndTime(health.refusedAt) : null],
       ])}
-      ${isLinked && html`<p class="note good">You can go back to your application.</p>`}
+      ${isLinked && html`<p class="note good">You can go back to your client.</p>`}
       ${postForm(
         paths.servicenowLink,
         [["csrf", csrfToken(secrets, browser)]],

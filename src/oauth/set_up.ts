@@ -221,7 +221,7 @@ function choicePage(
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
-      <p>Choose the passphrase with which <strong>${userName}</strong> signs in and approves applications.</p>
+      <p><strong>${userName}</strong> signs in and approves clients with this passphrase.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       ${postForm(
         path,
@@ -231,7 +231,7 @@ function choicePage(
           <label class="field" for="passphrase">Passphrase</label>
           <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
             minlength="${minPassphraseCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
-          <p class="hint" id="rule">At least ${minPassphraseCharacters} characters; several unrelated words are easy to remember.</p>
+          <p class="hint" id="rule">At least ${minPassphraseCharacters} characters, such as four unrelated words.</p>
           <label class="field" for="confirmation">Repeat the passphrase</label>
           <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
             minlength="${minPassphraseCharacters}" maxlength="1024">
@@ -259,7 +259,10 @@ async function readyPage(options: SetUpOptions, request: Request, account: Accou
     isLive: true,
     body: html`
       <h1>This server is ready</h1>
-      <p>${account ? "Signed in as" : "Your user name is"} <strong>${account?.displayName ?? ownerId}</strong>.</p>
+      ${account?.id !== ownerId &&
+        html`<p>${account ? "Signed in as" : "Your user name is"} <strong>${
+          account?.displayName ?? ownerId
+        }</strong>.</p>`}
       ${connectCard(opened)}
       ${account &&
         connectionLine(
@@ -269,7 +272,7 @@ async function readyPage(options: SetUpOptions, request: Request, account: Accou
       ${servicenow !== undefined &&
         html`<p>To use ServiceNow through it, <a href="${servicenowLink}">link your ServiceNow account</a>.</p>`}
       <p class="quiet"><a href="${hasConsole ? `${home}console` : grants}">${hasConsole
-        ? "Open the console"
+        ? "Console"
         : "Access page"}</a></p>
     `,
   });

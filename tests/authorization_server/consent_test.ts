@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { addUser } from "../../src/oauth/manage_users.ts";
+import { scopeCatalogue } from "../../src/lib/scopes.ts";
 import {
   authorizePath,
   decide,
@@ -174,17 +175,17 @@ Deno.test("the page shows client, redirect host, resource, scopes in plain words
       "client.test",
       "https://mcp.test/mcp",
       "Read your files",
-      "Create, change, move and delete your files",
+      "Read, create, change and delete your files",
       "Not you?",
       "Up to 30 days, or 14 days without use",
-      "Send prompts to your local model",
+      "Use your local model",
       'lang="en"',
       "<title>",
     ]
   ) assert.ok(page.includes(text), text);
 });
 
-Deno.test("who vouches for the application's name is shown before the decision, wherever it is redirected to", async () => {
+Deno.test("who vouches for the client's name is shown before the decision, wherever it is redirected to", async () => {
   await using harness = await startHarness();
   for (const redirect_uri of ["http://127.0.0.1:4711/callback", "https://client.test/callback"]) {
     const { client_id } = await register(harness, { redirect_uris: [redirect_uri] });
@@ -222,11 +223,14 @@ Deno.test("what a person unticked stays so when the page comes back for another 
   assert.deepEqual([...again.matchAll(/value="([^"]+)" checked/g)].map(([, name]) => name), ["llm:generate"]);
 });
 
-Deno.test("the page says that writing includes reading, only where both are asked for", async () => {
+Deno.test("what a scope includes is in its words, also where the client asks for that scope alone", async () => {
   await using harness = await startHarness();
-  const { page } = await openConsent(harness);
-  assert.match(page, /Included in the next one/);
-  assert.doesNotMatch((await openConsent(harness, { scope: "files:read" })).page, /Included in the next one/);
+  const { page } = await openConsent(harness, { scope: "files:write" });
+  assert.match(page, /<span>Read, create, change and delete your files<\/span>/);
+  const verb = (name: string): string => scopeCatalogue.find((scope) => scope.name === name)?.words.split(" ")[0] ?? "";
+  for (const { words, implies } of scopeCatalogue) {
+    for (const name of implies) assert.ok(words.startsWith(`${verb(name)},`), words);
+  }
 });
 
 Deno.test("the yellow warning is shown for an unverified web application, and on no other", async () => {

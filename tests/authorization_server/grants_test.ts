@@ -126,7 +126,7 @@ Deno.test("nobody revokes another person's grants, and nobody without a session 
   }) as unknown as { value: { id: string } }[];
   assert.match(grant, /^[0-9a-f]{32}$/);
   const eve = await openGrants(harness, { username: "eve" });
-  assert.match(eve.page, /No application has access/);
+  assert.match(eve.page, /No client has access/);
   const attempts = [
     await eve.browser.post("/oauth/grants", { csrf: hiddenField(eve.page, "csrf"), grant }),
     await eve.browser.post("/oauth/grants", { grant }),

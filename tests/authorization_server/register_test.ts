@@ -277,7 +277,7 @@ Deno.test("a client's name is stripped to one clean line and shown escaped, as n
     ["<script>alert(1)</script>", "“&lt;script&gt;alert(1)&lt;/script&gt;”"],
     ["Cla\u202eude\u200b\u0000\u2066", "“Claude”"],
     ["one\ntwo\r\nthree\u2028four", "“one two three four”"],
-    ["\u200b\u3164", "“An application without a name”"],
+    ["\u200b\u3164", "“A client without a name”"],
     ["x".repeat(500), `“${"x".repeat(60)}”`],
   ];
   for (const [name, expected] of names) {

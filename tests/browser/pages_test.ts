@@ -189,7 +189,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
       await check("ready");
     }
     await page.goto(server.issuer);
-    await page.getByRole("heading", { name: "Connect an agent" }).waitFor();
+    await page.getByRole("heading", { name: "Connect a client" }).waitFor();
     assert.equal(await page.locator("link[rel=icon]").count(), 1);
     await check("home");
     await assertFits(page);
@@ -232,7 +232,7 @@ browserTest("axe-core finds nothing on any page, in light and dark", async (brow
     await check("grants");
     await picture(page, `grants-${colorScheme}`);
     await page.getByRole("button", { name: "Revoke" }).first().click();
-    await page.getByText("No application has access.").waitFor();
+    await page.getByText("No client has access.").waitFor();
     await check("grants after revoking");
     await picture(page, `grants-revoked-${colorScheme}`);
     await page.setViewportSize({ width: 320, height: 800 });
@@ -250,12 +250,12 @@ browserTest("a person takes access back and signs out, by keyboard, without Java
   await setUp(page, server);
   await page.goto(`${server.issuer}/oauth/grants`);
   await typePassphrase(page);
-  await page.getByText("No application has access.").waitFor();
+  await page.getByText("No client has access.").waitFor();
   await approveAndRedeem(page, server);
   await openGrants(page, server);
   await page.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText("No application has access.").waitFor();
+  await page.getByText("No client has access.").waitFor();
   await page.getByRole("button", { name: "Sign out" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "You are signed out" }).waitFor();

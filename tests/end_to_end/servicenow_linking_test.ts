@@ -53,7 +53,7 @@ async function startDesk(): Promise<Desk> {
       const sent = await owner.submit(page, { action: "link" }, 'value="link"');
       const url = sent.headers.get("refresh")?.split("url=")[1] ?? "";
       const linked = await owner.open(await instance.approve(url, userName));
-      assert.match(linked.html, /You can go back to your application/);
+      assert.match(linked.html, /You can go back to your client/);
     },
     async [Symbol.asyncDispose]() {
       await server.stop();
