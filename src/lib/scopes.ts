@@ -1,7 +1,7 @@
 /** The scope catalogue: each scope's name, what it implies, and its words on the consent page. */
 
 /** One scope as this server offers it. */
-export interface ScopeDefinition {
+interface ScopeDefinition {
   readonly name: string;
   /** What the consent page says, continuing "… wants to". */
   readonly words: string;

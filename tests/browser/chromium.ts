@@ -11,8 +11,8 @@ export const missingBrowser: string | null = existsSync(executablePath)
   ? null
   : `no Chromium at ${executablePath}; set CHROMIUM_PATH`;
 
-/** A headless Chromium that talks to nobody by itself. */
-export function launchChromium(): Promise<Browser> {
+/** A headless Chromium that talks to nobody by itself; `more` arguments are Chromium's own. */
+export function launchChromium(...more: readonly string[]): Promise<Browser> {
   return chromium.launch({
     executablePath,
     headless: true,
@@ -24,6 +24,7 @@ export function launchChromium(): Promise<Browser> {
       "--disable-component-update",
       "--disable-sync",
       "--no-first-run",
+      ...more,
     ],
   });
 }

@@ -60,10 +60,19 @@ export async function authorizeUrl(
     }),
   });
   const { client_id } = await response.json();
+  return authorizeUrlOf(issuer, client_id, client);
+}
+
+/** The same for a client that is registered. */
+export function authorizeUrlOf(
+  issuer: string,
+  clientId: string,
+  { redirectUri }: Pick<WaitingClient, "redirectUri">,
+): string {
   const query = new URLSearchParams({
     response_type: "code",
-    client_id,
-    redirect_uri: client.redirectUri,
+    client_id: clientId,
+    redirect_uri: redirectUri,
     state: "s",
     code_challenge: challenge,
     code_challenge_method: "S256",

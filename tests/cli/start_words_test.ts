@@ -1,5 +1,6 @@
 /** What the console says about parts that the server does without. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
@@ -42,7 +43,7 @@ for (
         Deno.execPath(),
         "run",
         ...serverFlags,
-        new URL("../../main.ts", import.meta.url).pathname,
+        fileURLToPath(new URL("../../main.ts", import.meta.url)),
         "serve",
       ];
       await using terminal = openTerminal(words, env);

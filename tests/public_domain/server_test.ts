@@ -1,9 +1,6 @@
 /** A server with PUBLIC_DOMAIN as `serve` starts it, behind its wall: first start, renewal under load, faults told. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { type RequestOptions } from "node:https";
-import https from "node:https";
 import { serverFlags } from "../fixtures/forms/server_process.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
@@ -11,6 +8,7 @@ import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
 import { hasProgram, skippedUnless, succeeds } from "../fixtures/skipped_unless.ts";
 import { inTime, until } from "../fixtures/until.ts";
+import { asking } from "./asking.ts";
 import { startPebble, withPebbleHere } from "./pebble.ts";
 
 const name = "mcp.portcullis.test";
@@ -48,45 +46,6 @@ async function makeParts(directory: string, validitySeconds: number) {
   return { pebble, place, env, port, httpPort, doctor: () => runCommand(["doctor"], { env }) };
 }
 
-/**
- * Asks the server by its name, on a new connection each time; rejects where its certificate is not valid at this moment
- * (Deno says "unable to verify the first certificate" of an expired one too), unless the person goes on all the same.
- */
-function asking(ca: string, port: number, visit: { readonly goesOnAnyway: boolean }) {
-  return (url: URL, init: RequestInit): Promise<Response> =>
-    new Promise((resolve, reject) => {
-      const options: RequestOptions = {
-        ...{ host: "127.0.0.1", port, servername: name, ca, agent: false, path: `${url.pathname}${url.search}` },
-        rejectUnauthorized: !visit.goesOnAnyway,
-        method: init.method ?? "GET",
-        headers: { ...Object.fromEntries(new Headers(init.headers)), host: name },
-      };
-      const request = https.request(options, (response) => {
-        const chunks: Uint8Array[] = [];
-        response.on("data", (chunk) => chunks.push(chunk));
-        response.on("error", reject);
-        response.on("end", () => {
-          const headers = new Headers();
-          for (let at = 0; at < response.rawHeaders.length; at += 2) {
-            headers.append(response.rawHeaders[at] ?? "", response.rawHeaders[at + 1] ?? "");
-          }
-          const { statusCode: status = 0 } = response;
-          const hasBody = status !== 204 && status !== 304;
-          resolve(new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers }));
-        });
-      });
-      request.on("error", reject);
-      if (init.body instanceof ReadableStream) {
-        void (async () => {
-          for await (const chunk of init.body as unknown as AsyncIterable<Uint8Array>) request.write(chunk);
-          request.end();
-        })();
-      } else {
-        request.end(init.body === undefined || init.body === null ? undefined : String(init.body));
-      }
-    });
-}
-
 const issued = (text: string): number => text.split('"certificate_issued"').length - 1;
 
 Deno.test(
@@ -99,7 +58,7 @@ Deno.test(
       try {
         assert.equal(server.url, `https://${name}`);
         const visit = { goesOnAnyway: false };
-        const ask = asking(await pebble.root(), port, visit);
+        const ask = asking(name, await pebble.root(), port, visit);
         const person = createPerson(server.url, ask);
         await setUpOwner(person, server);
         const created = await runCommand(["token", "create", "--scope", "files:read"], { env });
