@@ -93,6 +93,10 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
       return Object.fromEntries(all);
     },
     read: (path, ...rest) => at(placeOf(path, "read"), (own) => own.workspace.read(own.path, ...rest)),
+    isStill(path, known) {
+      const place = placeOf(path, "read");
+      return place.ok && place.value.workspace.isStill?.(place.value.path, known) === true;
+    },
     readInto: (path, ...rest) => at(placeOf(path, "read"), (own) => own.workspace.readInto(own.path, ...rest)),
     stat: (path) =>
       path.segments.length === 0
