@@ -13,7 +13,7 @@ Deno.test("DocumentBudget refuses what is more than is left, before it is alloca
     return Promise.resolve({ kind: "pdf", summary: "", remarks: [], parts: [] });
   };
   const budget = new DocumentBudget(10);
-  await read(new Uint8Array(4), budget);
-  assert.throws(() => read(new Uint8Array(7), budget), DocumentRefusal);
+  await read(new Uint8Array(4), budget, 1);
+  assert.throws(() => read(new Uint8Array(7), budget, 1), DocumentRefusal);
   assert.equal(budget.left, 6);
 });

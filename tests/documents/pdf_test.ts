@@ -1,12 +1,23 @@
 /** The text of PDF: headings, lists, and tables whose cells have several lines. */
 import assert from "node:assert/strict";
+import { DocumentBudget } from "../../src/files/documents/document.ts";
 import { readPdf } from "../../src/files/documents/pdf.ts";
 import { makePdf } from "../fixtures/pdf.ts";
 
+const budget = new DocumentBudget(1_000_000);
+
 async function textOf(lines: readonly string[]): Promise<string> {
-  const { parts } = await readPdf(makePdf([lines]));
+  const { parts } = await readPdf(makePdf([lines]), budget, 1);
   return parts[0]?.text ?? "";
 }
+
+Deno.test("readPdf() reads from any page on, and says which are read", async () => {
+  const bytes = makePdf([["one"], ["two"], ["three"]]);
+  const { parts, summary, isCut } = await readPdf(bytes.slice(), budget, 2);
+  assert.deepEqual(parts, [{ name: "p2", text: "two" }, { name: "p3", text: "three" }]);
+  assert.deepEqual([summary, isCut], ["3 pages, of which p2-3 are read", true]);
+  assert.deepEqual((await readPdf(bytes.slice(), budget, 9)).parts.map(({ name }) => name), ["p3"]);
+});
 
 Deno.test("readPdf() makes a table of cells that lie in columns, each with as many lines as it has", async () => {
   const text = await textOf([

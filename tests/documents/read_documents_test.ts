@@ -1,6 +1,7 @@
 /** Documents by `file_read`: as text that pages like any file, by parts, and never the end of the server. */
 import assert from "node:assert/strict";
-import { createDocuments } from "../../src/files/documents/reading.ts";
+import { createDocuments, type Documents } from "../../src/files/documents/reading.ts";
+import { success } from "../../src/lib/result.ts";
 import { openDocuments } from "../../src/files/documents/view.ts";
 import { parseFilePath } from "../../src/files/workspace/path.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
@@ -332,6 +333,34 @@ Deno.test("cells are given by columns, rows and without the name of a single she
     }
     const { message } = await failureOf(read, { filename: "two.xlsx:B2:C4" });
     assert.match(message, /it has Orders, Other; cells are named Orders!B2:F40 or Orders!D:F/);
+  }));
+
+Deno.test("pages that one reading does not reach are read where they are asked for, and kept", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeFileSync(`${root}/long.pdf`, makePdf([["x"]]));
+    const asked: number[] = [];
+    const inner = createDocuments();
+    const [pages, reach] = [1_000, 30];
+    const documents: Documents = { // reads few pages at a time, as of a document of very dense ones
+      ...inner,
+      read: (_, { firstPage = 1 }) => {
+        asked.push(firstPage);
+        const parts = Array.from({ length: Math.min(reach, pages - firstPage + 1) }, (_, at) => ({
+          name: `p${firstPage + at}`,
+          text: `text ${firstPage + at}`,
+        }));
+        const document = { kind: "pdf", summary: "1,000 pages", remarks: [], isCut: true, parts };
+        return Promise.resolve(success({ document, sha256: "" }));
+      },
+    };
+    const read = fileReadTool(workspace, null, documents);
+    const contentOf = async (part: string) =>
+      (await answerOf(read, { filename: `long.pdf:${part}` })).structured["content"];
+    assert.equal(await contentOf("p12"), "--- p12 ---\ntext 12\n");
+    assert.equal(await contentOf("p402-403"), "--- p402 ---\ntext 402\n--- p403 ---\ntext 403\n");
+    assert.equal(await contentOf("pages 960"), "--- p960 ---\ntext 960\n");
+    assert.match((await failureOf(read, { filename: "long.pdf:p1001" })).message, /no part "p1001"/);
+    assert.deepEqual(asked, [1, 1, 401, 1, 901, 960, 1, 1001, 1001]);
   }));
 
 Deno.test("hits in a document without pages are given without a name of its part", () =>

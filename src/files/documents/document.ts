@@ -43,8 +43,12 @@ export class DocumentBudget {
   }
 }
 
-/** Reads one kind. Throws a {@link DocumentRefusal} for what cannot be read. */
-export type DocumentReader = (bytes: Uint8Array, budget: DocumentBudget) => DocumentText | Promise<DocumentText>;
+/** Reads one kind, a PDF from `firstPage` on. Throws a {@link DocumentRefusal} for what cannot be read. */
+export type DocumentReader = (
+  bytes: Uint8Array,
+  budget: DocumentBudget,
+  firstPage: number,
+) => DocumentText | Promise<DocumentText>;
 
 /** What a document says of itself, where it does. */
 export function titleOf(said: string): string | undefined {

@@ -1,12 +1,19 @@
 /** PDF by pdf.js: the text of each page in the order in which it was written, with headings, simple tables and links. */
 import { getDocument } from "unpdf/pdfjs";
-import { type DocumentPart, DocumentRefusal, type DocumentText, maxDocumentCharacters, titleOf } from "./document.ts";
+import {
+  type DocumentBudget,
+  type DocumentPart,
+  DocumentRefusal,
+  type DocumentText,
+  maxDocumentCharacters,
+  titleOf,
+} from "./document.ts";
 import { countOf, oneLine, toTable } from "./flow.ts";
 
-/** Further pages are left out, and the summary says so. */
+/** Further pages are read where one of them is asked for. */
 const maxPages = 10_000;
-/** As long as pages are read; what is read until then is given. */
-const maxPagesMs = 10_000;
+/** As long as it is read; the pages that are read until then are given. */
+const maxReadMs = 10_000;
 /** Of one table: from each line of a page on, one is looked for. */
 const maxTableLines = 1_000;
 /** Links and comments of one page. */
@@ -36,8 +43,9 @@ interface Line {
   readonly cells: Cell[];
 }
 
-export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
+export async function readPdf(bytes: Uint8Array, _: DocumentBudget, firstPage: number): Promise<DocumentText> {
   const options = { data: bytes, isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
+  const end = performance.now() + maxReadMs;
   const task = getDocument({ ...options, stopAtErrors: false, enableXfa: false, maxImageSize: 1 });
   const document = await task.promise.catch((error: unknown) => {
     const isLocked = error instanceof Error && error.name === "PasswordException";
@@ -48,10 +56,10 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
   const parts: DocumentPart[] = [];
   const without: number[] = [];
   let characters = 0;
-  const count = Math.min(document.numPages, maxPages);
-  const end = performance.now() + maxPagesMs;
-  for (let number = 1; number <= count && characters < maxDocumentCharacters; number++) {
-    if (number > 1 && performance.now() > end) break;
+  const first = Math.min(firstPage, document.numPages);
+  const last = Math.min(document.numPages, first + maxPages - 1);
+  for (let number = first; number <= last && characters < maxDocumentCharacters; number++) {
+    if (number > first && performance.now() > end) break;
     const text = await textOfPage(await document.getPage(number)).catch(() => null);
     if (text === "") without.push(number);
     const shown = text === null
@@ -63,7 +71,9 @@ export async function readPdf(bytes: Uint8Array): Promise<DocumentText> {
     characters += shown.length;
   }
   const isCut = parts.length < document.numPages;
-  const cut = isCut ? `, of which the first ${parts.length} are read` : "";
+  const next = first + parts.length;
+  const further = next <= document.numPages ? `: p${next}- gives the next ones` : "";
+  const cut = isCut ? `, of which ${rangesOf([first, next - 1])} are read${further}` : "";
   return {
     kind: "pdf",
     title: titleOf(typeof title === "string" ? title : ""),

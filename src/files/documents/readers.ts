@@ -18,11 +18,16 @@ const readers: Readonly<Record<string, DocumentReader>> = {
 const pdfHeadBytes = 1_024;
 
 /** Reads a document of any kind. What its reader cannot make sense of is refused as damaged. */
-export async function readDocument(bytes: Uint8Array, name: string, budget: DocumentBudget): Promise<DocumentText> {
+export async function readDocument(
+  bytes: Uint8Array,
+  name: string,
+  budget: DocumentBudget,
+  firstPage = 1,
+): Promise<DocumentText> {
   try {
     const read = readers[kindOf(bytes, name, budget)];
     if (read === undefined) throw new DocumentRefusal("it is no document of a known kind");
-    return await read(bytes, budget);
+    return await read(bytes, budget, firstPage);
   } catch (error) {
     if (error instanceof DocumentRefusal) throw error;
     throw new DocumentRefusal("it is damaged: its content is not what its kind prescribes");

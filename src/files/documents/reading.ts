@@ -35,6 +35,7 @@ const maxKeptCharacters = 16 * 1024 * 1024;
 interface Task {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly firstPage?: number;
   readonly isPicture: boolean;
 }
 
@@ -150,12 +151,17 @@ export function createDocuments(
     /** Whether its text is known, and costs nothing. */
     isKept: (version: string): boolean => kept.has(version),
     /**
-     * The document's text, which is kept under `version`: another one for each caller, path and content. It takes a place
-     * of `caller`'s in the queue, and the bytes that `load` gives.
+     * The document's text, of a PDF from `firstPage` on, which is kept under `version`: another one for each caller, path,
+     * content and first page. It takes a place of `caller`'s in the queue, and the bytes that `load` gives.
      */
     async read(
       name: string,
-      { version, caller, load }: { readonly version: string; readonly caller: string; readonly load: Load },
+      { version, caller, firstPage = 1, load }: {
+        readonly version: string;
+        readonly caller: string;
+        readonly firstPage?: number;
+        readonly load: Load;
+      },
     ): Promise<Result<ReadDocument, string>> {
       const known = kept.get(version);
       if (known !== undefined) return success(known);
@@ -165,7 +171,7 @@ export function createDocuments(
         if (again !== undefined) return success(again);
         const loaded = await load();
         if (!loaded.ok) return loaded;
-        const read = await readInThread<DocumentText>({ name, bytes: loaded.value.bytes, isPicture: false });
+        const read = await readInThread<DocumentText>({ name, bytes: loaded.value.bytes, firstPage, isPicture: false });
         if (!read.ok && read.error === tooMuch) refused.set(version, performance.now() + refusedMs);
         if (!read.ok) return read;
         const document = { document: read.value, sha256: loaded.value.sha256 };

@@ -29,21 +29,22 @@ for (const name of ["log", "info", "debug", "warn", "error"]) Reflect.set(global
 interface Task {
   readonly bytes: ArrayBuffer;
   readonly name: string;
+  readonly firstPage: number;
   /** To be scaled. */
   readonly isPicture: boolean;
 }
 
-parentPort?.on("message", async ({ bytes, name, isPicture }: Task) => {
+parentPort?.on("message", async ({ bytes, name, firstPage, isPicture }: Task) => {
   try {
     const file = new Uint8Array(bytes);
-    parentPort?.postMessage({ document: isPicture ? scalePicture(file) : await readText(file, name) });
+    parentPort?.postMessage({ document: isPicture ? scalePicture(file) : await readText(file, name, firstPage) });
   } catch (error) {
     parentPort?.postMessage({ refused: error instanceof DocumentRefusal ? error.message : "it is damaged" });
   }
 });
 
-async function readText(bytes: Uint8Array, name: string): Promise<DocumentText> {
-  const document = await readDocument(bytes, name, new DocumentBudget(maxUnpackedBytes));
+async function readText(bytes: Uint8Array, name: string, firstPage: number): Promise<DocumentText> {
+  const document = await readDocument(bytes, name, new DocumentBudget(maxUnpackedBytes), firstPage);
   let left = maxDocumentCharacters;
   const parts = document.parts.map(({ name, text }) => {
     const kept = text.slice(0, left).toWellFormed();

@@ -48,11 +48,18 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     if (!isDocument(path.text, head.value.bytes)) return null;
     const { version, modifiedAt, sizeBytes } = head.value;
     if (last?.path === path.text && last.content.version === version) return success(last);
-    const key = [caller, path.text, version].join("\0"); // versions of two file systems may be equal
-    if (!documents.isKept(key)) opened++;
-    const read = sizeBytes > maxDocumentBytes
+    const readFrom = async (firstPage: number) => {
+      const key = [caller, path.text, version, firstPage].join("\0"); // versions of two file systems may be equal
+      if (!documents.isKept(key)) opened++;
+      return await documents.read(path.text, { version: key, caller, firstPage, load: () => load(path) });
+    };
+    let read = sizeBytes > maxDocumentBytes
       ? failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`)
-      : await documents.read(path.text, { version: key, caller, load: () => load(path) });
+      : await readFrom(1);
+    const page = firstPageOf(part);
+    for (const firstPage of [page - (page - 1) % pagesApart, page]) {
+      if (read.ok && isPageMissing(read.value.document, page)) read = await readFrom(firstPage);
+    }
     if (!read.ok && part === undefined && isTextDocument(path.text)) return null; // its source can be read
     if (!read.ok) return failure({ reason: "document", words: read.error });
     const { document, sha256 } = read.value;
@@ -177,6 +184,18 @@ function sizeOf({ kind, summary }: DocumentText): string {
 }
 
 const maxWords = 1_000;
+
+/** Where pages behind those that one reading gave are asked for, it begins at one of a few: they are kept, too. */
+const pagesApart = 100;
+
+/** The first page that is asked for; 1 where none is. */
+function firstPageOf(part = ""): number {
+  return Number(/^(?:p|pages?)?\s*([1-9]\d{0,5})(?!\d)/i.exec(part.trim())?.[1] ?? 1);
+}
+
+function isPageMissing({ kind, isCut, parts }: DocumentText, page: number): boolean {
+  return kind === "pdf" && isCut === true && !parts.some(({ name }) => name === `p${page}`);
+}
 
 /** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`, `Q3!D:F`; of a single sheet also `B2:F40`. */
 function selectParts({ kind, parts }: DocumentText, asked: string): Result<readonly DocumentPart[], string> {
