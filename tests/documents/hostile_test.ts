@@ -130,6 +130,12 @@ const makers: readonly (readonly [name: string, inside: string, make: (inside: s
     '<office:text><text:h text:outline-level="2">h</text:h><text:list text:style-name="L"><text:list-item><text:p>x</text:p></text:list-item></text:list><table:table><table:table-row table:number-rows-repeated="3"><table:table-cell table:number-columns-repeated="2"/></table:table-row></table:table></office:text>',
     (inside) => makeOpenDocument(inside),
   ],
+  [
+    "a.rtf",
+    String
+      .raw`{\rtf1\ansi{\fonttbl{\f1\fcharset204 A;}}{\info{\title T}}\pard\outlinelevel1\b x\u65?\'e9\par\trowd\pard\intbl a\cell\row{\field{\*\fldinst{HYPERLINK "http://a"}}{\fldrslt l}}{\footnote n}\bin2 zz\par}`,
+    toBytes,
+  ],
   ["a.html", "<table><tr><td colspan=2>x<ol start=3 type=a><li><a href=y>z</a></ol></table>", toBytes],
   ["a.eml", "From: a@b\r\nContent-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\nhi\r\n--x--", toBytes],
   ["a.ipynb", '{"cells":[{"cell_type":"code","source":["x"],"outputs":[{"text":"y"}]}]}', toBytes],

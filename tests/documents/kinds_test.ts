@@ -154,6 +154,40 @@ Deno.test("epub: chapters in the order of the spine", async () => {
   }]]);
 });
 
+Deno.test("rtf: headings, tables, lists, notes, links and tracked changes, in any encoding", async () => {
+  const rtf = String.raw`{\rtf1\ansi\ansicpg1252\uc1{\fonttbl{\f0\fcharset0 Arial;}{\f1\fcharset204 Arial Cyr;}}
+{\stylesheet{\s1 heading 1;}}{\*\generator Word;}{\info{\title The lease}{\author Nobody shown}}
+{\header\pard Page head\par}{\*\revtbl{Unknown;}{Ada;}}
+\pard\s1\outlinelevel0\b 1 Term\par
+\pard\plain The {\b buyer} & {\strike seller} pay 5 < 6 m{\super 2} caf\'e9 \f1\'d3\'f1\f0  \u8211- \u-10179?\u-8704?.\line Next {\v hidden}line.\par
+{\listtext 2.1\tab}\ls1 Notice is {\deleted\revauthdel1 one}{\revised\revauth1 three} months.{\footnote\pard In writing.\par}\par
+{\listtext\'b7\tab}See {\field{\*\fldinst{HYPERLINK "http://a.example/?b=1&c=2"}}{\fldrslt the {\b terms}}}{\*\atnauthor Ben}{\*\annotation Check.} \{x\}\par
+\trowd\cellx1\cellx2\pard\intbl Item\cell Price\cell\row\trowd\pard\intbl Pen | ink\cell 1\par 2\cell\row
+\pard{\pict\pngblip 89504e47}\bin3 }}}after\par}`;
+  const { title, parts, kind } = await read(rtf, "a.rtf");
+  assert.deepEqual([title, kind, parts.length], ["The lease", "rtf", 1]);
+  assert.equal(
+    parts[0]?.text,
+    [
+      "# 1 Term",
+      "The **buyer** & ~~seller~~ pay 5 < 6 m^2^ café Ус – 😀.\nNext line.",
+      "2.1 Notice is [deleted by Ada: one][inserted by Ada: three] months.[footnote: In writing.]",
+      "- See [the **terms**](http://a.example/?b=1&c=2)[comment by Ben: Check.] {x}",
+      "| Item | Price |\n| --- | --- |\n| Pen \\| ink | 1<br>2 |",
+      "[image]after",
+    ].join("\n\n"),
+  );
+});
+
+Deno.test("hostile: rtf without end, of very many groups, or that is none", async () => {
+  const one = (text: string) => textOf(text, "a.rtf");
+  assert.equal(await one("{\\rtf1 open {\\b bold"), "open **bold**");
+  assert.equal(await one("{\\rtf1 a}}}} b\\bin99999999999 c"), "a b");
+  assert.equal(await one("{\\rtf1\\constructor\\toString x\\uc9999999999 \\u65?y\\par}"), "xA");
+  await assert.rejects(one(`{\\rtf1${"{".repeat(5_000)}`), /nests more than 400 groups/);
+  await assert.rejects(one("no RTF"), /no RTF by its content/);
+});
+
 Deno.test("a document is told by what it holds, whatever its name says", async () => {
   const body = "<office:text><text:p>hi</text:p></office:text>";
   assert.equal(await textOf(makeOpenDocument(body), "hi.docx"), "hi");

@@ -239,20 +239,23 @@ testInEachMode(
     }),
 );
 
-testInEachMode("a file that was read is known to be the same, until it is changed or away", () =>
-  withScene(async ({ base, workspace }) => {
-    await fillFile(workspace, "notes/f", "first");
-    const known = value(await workspace.read(at("notes/f")));
-    const isStill = (name: string) => workspace.isStill?.(at(name), known);
-    assert.deepEqual(["notes/f", "notes/g", "code/f", "f", ""].map(isStill), [true, false, false, false, false]);
-    Deno.renameSync(`${base}/notes`, `${base}/aside`);
-    assert.equal(isStill("notes/f"), false);
-    Deno.renameSync(`${base}/aside`, `${base}/notes`);
-    await workspace.read(at("notes/f"));
-    assert.equal(isStill("notes/f"), true);
-    await fillFile(workspace, "notes/f", "other");
-    assert.equal(isStill("notes/f"), false);
-  }));
+testInEachMode(
+  "a file that was read is known to be the same, until it is changed or away",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      await fillFile(workspace, "notes/f", "first");
+      const known = value(await workspace.read(at("notes/f")));
+      const isStill = (name: string) => workspace.isStill?.(at(name), known);
+      assert.deepEqual(["notes/f", "notes/g", "code/f", "f", ""].map(isStill), [true, false, false, false, false]);
+      Deno.renameSync(`${base}/notes`, `${base}/aside`);
+      assert.equal(isStill("notes/f"), false);
+      Deno.renameSync(`${base}/aside`, `${base}/notes`);
+      await workspace.read(at("notes/f"));
+      assert.equal(isStill("notes/f"), true);
+      await fillFile(workspace, "notes/f", "other");
+      assert.equal(isStill("notes/f"), false);
+    }),
+);
 
 testInEachMode(
   "a directory that was away at the start works once it is there",

@@ -1,7 +1,7 @@
 /** Which files are looked at as documents. */
 
-const names = /\.(?:pdf|do[ct][xm]?|xls[xmb]?|xlt[xm]|pp[ts][xm]?|pot[xm]|msg|od[tsp]|ot[tsp]|epub|eml|ipynb)$/i;
-const textNames = /\.(?:eml|ipynb|x?html?)$/i;
+const names = /\.(?:pdf|do[ct][xm]?|xls[xmb]?|xlt[xm]|pp[ts][xm]?|pot[xm]|msg|od[tsp]|ot[tsp]|epub|eml|ipynb|rtf)$/i;
+const textNames = /\.(?:eml|ipynb|rtf|x?html?)$/i;
 /** What tells that. */
 export const headBytes = 1_024;
 

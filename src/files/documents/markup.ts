@@ -80,7 +80,7 @@ function* decodedPieces(bytes: Uint8Array): Generator<string> {
   yield decoder.decode();
 }
 
-function decoderOf(label: string): TextDecoder {
+export function decoderOf(label: string): TextDecoder {
   try {
     return new TextDecoder(label);
   } catch {

@@ -8,11 +8,12 @@ import { readNotebook } from "./notebook.ts";
 import { readOpenDocument } from "./open_document.ts";
 import { readPdf } from "./pdf.ts";
 import { readPowerPoint } from "./powerpoint.ts";
+import { readRichText } from "./rich_text.ts";
 import { readWord } from "./word.ts";
 
 const readers: Readonly<Record<string, DocumentReader>> = {
   ...{ pdf: readPdf, docx: readWord, xlsx: readExcel, pptx: readPowerPoint, odf: readOpenDocument },
-  ...{ epub: readEpub, html: readHtml, eml: readMail, ipynb: readNotebook },
+  ...{ epub: readEpub, html: readHtml, eml: readMail, ipynb: readNotebook, rtf: readRichText },
 };
 /** Some writers of PDF put a line before its own first one. */
 const pdfHeadBytes = 1_024;

@@ -127,9 +127,13 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
   };
 }
 
-/** A whole file to be compared: the text of a document that is no text itself. */
+/** A whole file to be compared: the text of a document that is no text itself, and of RTF. */
 export function readToCompare(workspace: Workspace, path: WorkspacePath, access: DocumentAccess) {
-  return openDocuments(workspace, access, isTextDocument(path.text) ? "source" : undefined).view.read(path);
+  return openDocuments(
+    workspace,
+    access,
+    isTextDocument(path.text) && !/\.rtf$/i.test(path.text) ? "source" : undefined,
+  ).view.read(path);
 }
 
 /** The workspace in which any path holds what the trash has kept, of so many bytes. */
