@@ -4,13 +4,15 @@
  */
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
+import { type GatheredText, gatherText } from "../lib/gathered_text.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 
-/** Some 2,000 lines. A character takes three bytes at most, and a line some thousand characters: see `storageLimits`. */
-const maxBatchCharacters = 160_000;
+/** Some 1,000 lines. The last 4,096 characters are not counted as bytes yet, of which each takes three at most. */
+const maxBatchBytes = 160_000;
+const decoder = new TextDecoder();
 
-interface OpenBatch extends NewBatch {
-  lines: string;
+interface OpenBatch extends Omit<NewBatch, "lines"> {
+  readonly lines: GatheredText;
   count: number;
   readonly calls: Record<string, number>;
 }
@@ -48,14 +50,14 @@ export function createAuditRecorder(options: RecorderOptions) {
   let writing: Promise<void> | null = null;
 
   /** Whether a batch is full: it does not wait for the time to pass. */
-  const isFull = (): boolean => waiting.length > 1 || (waiting[0]?.lines.length ?? 0) >= maxBatchCharacters;
+  const isFull = (): boolean => waiting.length > 1 || (waiting[0]?.lines.size ?? 0) >= maxBatchBytes;
   const add = (line: AuditLine): void => {
     let open = waiting.at(-1);
-    if (open === undefined || open.lines.length >= maxBatchCharacters) {
-      open = { from: line.time, lines: "", count: 0, calls: {} };
+    if (open === undefined || open.lines.size >= maxBatchBytes) {
+      open = { from: line.time, lines: gatherText(), count: 0, calls: {} };
       waiting.push(open);
     }
-    open.lines += encodeLine(line);
+    open.lines.add(encodeLine(line));
     open.count += 1;
     count += 1;
     if (line.event !== callEvent) return;
@@ -103,7 +105,7 @@ export function createAuditRecorder(options: RecorderOptions) {
     do {
       const batch = waiting.shift(); // no line is added to it from here on
       if (batch === undefined) return;
-      if (!await store(batch)) {
+      if (!await store({ ...batch, lines: decoder.decode(batch.lines.bytes()) })) {
         waiting.unshift(batch);
         return;
       }
