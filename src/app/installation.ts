@@ -53,7 +53,7 @@ interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
   readonly log?: Log;
   readonly bounds?: StorageBounds;
-  readonly watchPlace?: OpenStorageOptions["watchPlace"];
+  readonly kernel?: OpenStorageOptions["kernel"];
 }
 
 /**
@@ -107,7 +107,7 @@ export async function examineInstallation(
 async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
-  { log, watchPlace, bounds = {} }: StorageOptions = {},
+  { log, kernel, bounds = {} }: StorageOptions = {},
 ): Promise<Storage> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
@@ -115,7 +115,7 @@ async function openStorageOf(
     clock,
     log,
     bounds,
-    watchPlace,
+    kernel,
   });
 }
 

@@ -55,7 +55,7 @@ export async function startServer(config: Config, options: StartServerOptions): 
   const installation = await openInstallation(config.storage, clock, {
     log,
     bounds: bounds.storage ?? {},
-    ...(kernel?.available ? { watchPlace: kernel.watchPlace } : {}),
+    ...(kernel?.available ? { kernel } : {}),
   });
   options.onInstallationOpen();
   const opened: OpenedParts = { app: null, server: null, metricsServer: null };

@@ -3,6 +3,7 @@ import { atMost, type Clock, createPause, systemTimers, type Timers } from "../l
 import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
 import { nodeFs } from "../lib/program.ts";
+import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
@@ -20,8 +21,10 @@ export interface OpenStorageOptions {
   /** Notified when the database is lost and when it is back. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
-  /** Says whether a database's file is the one that was there: `WatchPlace` of lib/kernel/kernel.ts. */
-  readonly watchPlace?: ((path: string) => () => boolean) | undefined;
+  /** What the kernel says of a database's files, where it is there. */
+  readonly kernel?:
+    | Pick<Extract<KernelAccess, { readonly available: true }>, "watchPlace" | "watchCommits">
+    | undefined;
 }
 
 /** Bounds of the drivers, each with a default. */
@@ -44,7 +47,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
 
 /** With a log the caller is a server: the database is checked for damage, and its files are watched where that can be. */
 async function openGuardedSqlite(
-  { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
+  { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, kernel }: OpenStorageOptions,
 ): Promise<Storage> {
   const [{ openSqliteStorage }, { describeSqliteFailure, maxCheckedBytes, restoreRemedy }] = await Promise.all([
     import("./sqlite_storage.ts"),
@@ -56,12 +59,13 @@ async function openGuardedSqlite(
     clock,
     busyTimeoutMs,
     checkedBytes: log === undefined ? 0 : maxCheckedBytes,
+    watchCommits: kernel?.watchCommits,
   });
   if (log === undefined) return guardStorage(storage, { describe });
   // SQLite writes on into files that have been deleted or replaced, and all of it is gone at the stop. To open and close
   // them for a look would drop SQLite's locks in this process (fcntl(2)).
   const handles: number[] = [];
-  const watch = watchPlace ?? ((file) => watchByHandle(file, handles));
+  const watch = kernel?.watchPlace ?? ((file) => watchByHandle(file, handles));
   const files = databaseFiles(Deno.realPathSync(path)).map((file) => ({ file, isSame: watch(file) }));
   const findLoss = (): Problem | null => {
     const gone = files.find(({ isSame }) => !isSame());

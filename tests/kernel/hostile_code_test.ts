@@ -147,6 +147,17 @@ test(
   },
 );
 
+test("the watch of commits learns of a file only that its first bytes changed, and of no other file", (_root, path) => {
+  assert.ok(kernel.available);
+  Deno.writeTextFileSync(`${path}/secret`, "x");
+  assert.throws(() => kernel.watchCommits(`${path}/secret`), { code: "ENOENT" });
+  Deno.writeTextFileSync(`${path}/database-shm`, "x".repeat(100));
+  const look = kernel.watchCommits(`${path}/database`);
+  assert.deepEqual([look(), look()], [true, false]);
+  Deno.writeTextFileSync(`${path}/database-shm`, "y".repeat(100));
+  assert.deepEqual([look(), look()], [true, false]);
+});
+
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
     ...skippedUnless(...whereKernelConfines, name),

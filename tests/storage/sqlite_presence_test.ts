@@ -20,11 +20,11 @@ const takings: readonly [string, (directory: string, database: string) => Promis
   ["its index is deleted", (_directory, database) => Deno.remove(`${database}-shm`)],
 ];
 
-const kernel = loadKernel();
-const watchPlace = kernel.available ? kernel.watchPlace : undefined;
+const loaded = loadKernel();
+const kernel = loaded.available ? loaded : undefined;
 
 function watched(name: string, fn: () => Promise<void>): void {
-  Deno.test({ name: `sqlite storage: ${name}`, ignore: watchPlace === undefined, fn });
+  Deno.test({ name: `sqlite storage: ${name}`, ignore: kernel === undefined, fn });
 }
 
 for (const [what, take] of takings) {
@@ -38,7 +38,7 @@ for (const [what, take] of takings) {
         void (event === "storage_unavailable" && lines.push(fields)),
       flush() {},
     };
-    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, watchPlace });
+    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, kernel });
     const storage = opened;
     try {
       await put(storage, ["k"], 1);
@@ -82,7 +82,7 @@ watched("the log says that the database is gone though nobody writes", async () 
   const sqlitePath = `${directory}/portcullis.db`;
   const events: string[] = [];
   const log = { write: (_level: string, event: string) => void events.push(event), flush() {} };
-  const opened = await openStorage({ sqlitePath, clock: Date.now, log, watchPlace });
+  const opened = await openStorage({ sqlitePath, clock: Date.now, log, kernel });
   await Deno.remove(sqlitePath);
   await until("the log", () => events.includes("storage_unavailable"));
   await opened.close();
@@ -93,7 +93,7 @@ watched("other files in the data directory, and other processes that open the da
   const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
   const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
   const sqlitePath = `${directory}/portcullis.db`;
-  const opened = await openStorage({ sqlitePath, clock: Date.now, log, watchPlace });
+  const opened = await openStorage({ sqlitePath, clock: Date.now, log, kernel });
   for (let count = 0; count < 5; count += 1) {
     const other = await openStorage({ sqlitePath, clock: Date.now });
     await put(other, ["k"], count);

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { UnusableError } from "../../src/lib/result.ts";
 import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
 import type { Storage } from "../../src/storage/port.ts";
@@ -16,23 +18,35 @@ interface SqlitePlace extends SharedStoragePlace {
   readonly open: (busyTimeoutMs?: number) => Promise<Storage>;
 }
 
-async function sqlitePlace(): Promise<SqlitePlace> {
+const kernel = loadKernel();
+const watchCommits = kernel.available ? kernel.watchCommits : undefined;
+/** Without the kernel's watch, and with it where there is one. */
+const ways = watchCommits === undefined ? [{}] : [{}, { watchCommits }];
+
+async function sqlitePlace(options: { readonly watchCommits?: typeof watchCommits } = {}): Promise<SqlitePlace> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-sqlite-" });
   const path = `${directory}/portcullis.db`;
   let now = 1_700_000_000_000;
   return {
     path,
     location: ["sqlite", path],
-    open: async (busyTimeoutMs = 5_000) => await openSqliteStorage({ path, clock: () => now, busyTimeoutMs }),
+    open: async (busyTimeoutMs = 5_000) =>
+      await openSqliteStorage({ path, clock: () => now, busyTimeoutMs, ...options }),
     advance: (milliseconds) => void (now += milliseconds),
     now: () => now,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
   };
 }
 
-testStorageContract("sqlite", () => sqlitePlace());
-Deno.test("sqlite storage: what was read may be trusted until another process commits", async () => {
-  await using place = await sqlitePlace();
+for (const way of ways) testStorageContract(["sqlite", ...Object.keys(way)].join(", "), () => sqlitePlace(way));
+for (const way of ways) {
+  const name = ["sqlite storage", ...Object.keys(way)].join(", ");
+  Deno.test(`${name}: what was read may be trusted until another process commits`, () => trustUntilCommit(way));
+  Deno.test(`${name}: the change count sees each commit of another process that has returned`, () => seeEach(way));
+}
+
+async function trustUntilCommit(way: (typeof ways)[number]): Promise<void> {
+  await using place = await sqlitePlace(way);
   const storage = await place.open();
   const value = async () => (await storage.get(["counter"]))?.value;
   let isOver = false;
@@ -51,7 +65,32 @@ Deno.test("sqlite storage: what was read may be trusted until another process co
   assert.equal(trusted, 75);
   assert.ok(moved > 1);
   await storage.close();
-});
+}
+
+/** Also those that begin a new write-ahead log, and those after a commit of our own. */
+async function seeEach(way: (typeof ways)[number]): Promise<void> {
+  await using place = await sqlitePlace(way);
+  const storage = await place.open();
+  const program = fileURLToPath(new URL("./storage_process.ts", import.meta.url));
+  const args = ["run", "--allow-all", "--no-check", program, ...place.location, "commit"];
+  const child = new Deno.Command(Deno.execPath(), { args, stdin: "piped", stdout: "piped" }).spawn();
+  const [input, output] = [child.stdin.getWriter(), child.stdout.getReader()];
+  for (let commit = 1; commit <= 300; commit++) {
+    if (commit % 7 === 0) await put(storage, ["own"], commit);
+    const before = await storage.changeCount();
+    await input.write(new Uint8Array(1));
+    await output.read(); // says that it has returned
+    assert.notEqual(await storage.changeCount(), before, `commit ${commit}`);
+    if (commit % 50 !== 0) continue;
+    const third = new DatabaseSync(place.path);
+    third.prepare("PRAGMA wal_checkpoint(RESTART)").get();
+    third.close();
+  }
+  await input.close();
+  await output.cancel();
+  await child.status;
+  await storage.close();
+}
 
 testStorageContract("guarded sqlite", async () => {
   const place = await sqlitePlace();

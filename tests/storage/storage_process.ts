@@ -36,6 +36,13 @@ const tasks: Readonly<Record<string, (storage: Storage, word: string) => Promise
     }
     say("done");
   },
+  /** Commits once for each piece of its input, and says so. */
+  async commit(storage) {
+    for await (const _piece of Deno.stdin.readable) {
+      await storage.commit({ puts: [{ key: ["other"], value: crypto.randomUUID() }] });
+      say("committed");
+    }
+  },
   /** Writes pairs until it is killed, and says each number once it is committed. */
   async acknowledge(storage, round) {
     for (let at = 0;; at++) {
