@@ -13,12 +13,10 @@ import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
-import { isLoopbackHost } from "../lib/settings.ts";
-import { basePathOf } from "../lib/page.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Parts } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
-import { serverUrlSpellings } from "./server_url.ts";
+import { isAnsweredHere, serverUrlSpellings } from "./server_url.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
 
 /**
@@ -48,8 +46,7 @@ export async function openCallRecords(
     isOpen: config.authorizationServer.registration === "open",
     isDiskFull: () => isDiskFull(parts.storage),
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
-    isDirect: serverUrl !== undefined && basePathOf(serverUrl) === "" && isLoopbackHost(new URL(serverUrl).hostname) &&
-      config.http.trustedProxies === undefined,
+    isDirect: serverUrl !== undefined && isAnsweredHere(config.http, serverUrl),
     isClockSteady: () => parts.steadyNow() !== null,
     elapsed: () => parts.timers.elapsed(),
   });

@@ -38,6 +38,18 @@ const upToPage: readonly Short[] = [
 ];
 const upToConsent: readonly Short[] = [...upToPage, [20 * second, signedIn], [25 * second, allowed]];
 
+function recorderOf(steps: Step[], given: { readonly issuer: string; readonly isDirect: boolean }) {
+  return createAttemptRecorder({
+    note: (step) => steps.push(makeStep(start, step)),
+    isOwnHost: () => true,
+    isOpen: true,
+    isDiskFull: () => Promise.resolve(false),
+    isClockSteady: () => true,
+    elapsed: () => 0,
+    ...given,
+  });
+}
+
 async function causeOf(
   steps: readonly Step[],
   afterMs: number,
@@ -148,6 +160,12 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
     ],
     minute,
     "client_document_unusable",
+  ],
+  [
+    "the client uses the return address of a former registration",
+    [[0, { ...asked, outcome: "refused", reason: "redirect_uri_not_registered" }]],
+    minute,
+    "redirect_not_registered",
   ],
   [
     "the server has a bug",
@@ -334,19 +352,29 @@ Deno.test("every reason for which something is refused has a cause", async () =>
   }
 });
 
+Deno.test("a proxy that no setting names is known by what it adds, and named beside the client", async () => {
+  for (
+    const [added, isNamed] of [["via", true], ["x-forwarded-for", true], ["forwarded", true], ["dnt", false]] as const
+  ) {
+    const steps: Step[] = [];
+    const recorder = recorderOf(steps, { issuer: "http://127.0.0.1:3000", isDirect: true });
+    const headers = { accept: "text/event-stream", [added]: "1.1 proxy" };
+    const request = new Request("http://127.0.0.1:3000/", { method: "POST", headers });
+    await recorder.around(request, { address: "127.0.0.1" }, () => new Response(null, { status: 405 }));
+    const [found] = await attemptsOf(steps);
+    assert.ok(found);
+    assert.equal(
+      /a proxy changes the path/.test(diagnose(found, start + minute).causes[0]?.words ?? ""),
+      isNamed,
+      added,
+    );
+  }
+});
+
 Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_URL, added twice, without the documents", async () => {
   const attempt = async (issuer: string, asked: string, status: number): Promise<[string, string]> => {
     const steps: Step[] = [];
-    const recorder = createAttemptRecorder({
-      note: (step) => steps.push(makeStep(start, step)),
-      isOwnHost: () => true,
-      isOpen: true,
-      isDiskFull: () => Promise.resolve(false),
-      isDirect: false,
-      isClockSteady: () => true,
-      elapsed: () => 0,
-      issuer,
-    });
+    const recorder = recorderOf(steps, { issuer, isDirect: false });
     const request = new Request(`https://host.example${asked}`, {
       method: status === 401 ? "POST" : "GET",
       headers: { accept: "text/event-stream" },

@@ -2,6 +2,8 @@
 export const culprits: Readonly<Record<string, readonly [culprit: RegExp, remedy: RegExp]>> = {
   wrong_path: [/asks for a path that is not the server's|old HTTP\+SSE transport/, /address that ends in \/mcp/],
   unknown_origin: [/web page of another origin/, /ALLOWED_ORIGINS/],
+  redirected: [/POST to \/mcp arrived as a GET/, /exactly as `portcullis connect` prints it/],
+  redirect_of_its_own: [/then asked to be sent back to another/, /make both the same/],
   old_transport: [/old HTTP\+SSE transport/, /Streamable HTTP/],
   documents_not_reached: [/waits until you ask it/, /Claude Code: \/mcp/],
   waits_for_person: [/waits until you ask it/, /Claude Code: \/mcp/],
@@ -14,7 +16,7 @@ export const culprits: Readonly<Record<string, readonly [culprit: RegExp, remedy
   token_in_url: [/in the address, where logs keep it/, /Remove it from the address/],
   header_mangled: [/placeholder was not filled in/, /Enter a token again, whole/],
   query_missing: [/opened without the client's request/, /Open the page from the client/],
-  request_changed: [/without its body, its Content-Type or its method/, /the client/],
+  request_changed: [/another method than POST, or without its body or Content-Type/, /the client/],
   credentials_added: [/Authorization header that is not the client's own/, /Remove it from/],
   body_refused: [/could not read the client's request/, /Update the client/],
   token_revoked: [/access was removed/, /Connect again/],

@@ -9,6 +9,8 @@ export interface Fault {
   readonly isNoFault?: true;
   /** The same, where no proxy is in front of the server. */
   readonly direct?: { readonly cause: string; readonly isNoFault?: true };
+  /** It is a proxy's, by its headers. */
+  readonly isOfProxy?: true;
   /** What its steps say. */
   readonly step?: RegExp;
   readonly agent?: string;
@@ -63,6 +65,7 @@ export const arrivalFaults: readonly Fault[] = [
   {
     name: "other-name",
     cause: "other_address",
+    isOfProxy: true,
     async run(client) {
       client.headers.set("x-forwarded-host", "mcp.example.com");
       await client.post("tools/list");
@@ -72,6 +75,7 @@ export const arrivalFaults: readonly Fault[] = [
   {
     name: "other-scheme",
     cause: "other_scheme",
+    isOfProxy: true,
     async run(client) {
       client.headers.set("x-forwarded-proto", "https");
       await client.post("tools/list");
@@ -238,7 +242,7 @@ export const browserFaults: readonly Fault[] = [
   },
   {
     name: "wrong-redirect",
-    cause: "redirect_not_registered",
+    cause: "redirect_of_its_own",
     async run(client) {
       await client.discover();
       await client.register();
@@ -698,6 +702,18 @@ export const clientFaults: readonly Fault[] = [
       await client.connect();
       await refused(client.post("tools/list"), 200);
       await client.post("tools/call", {}, { name: "no_such_tool", arguments: {} });
+    },
+  },
+  {
+    name: "stream-wanted-as-a-call-and-well",
+    agent: "wants-both",
+    cause: "no_call_yet",
+    isNoFault: true,
+    async run(client) {
+      await client.connect();
+      await client.post("tools/list");
+      const headers = { accept: "application/json, text/event-stream", authorization: `Bearer ${client.token}` };
+      await refused(client.send("/mcp", { headers }), 405);
     },
   },
   {

@@ -338,6 +338,44 @@ export const heldOutFaults: readonly HeldOutFault[] = [
     says: /could not read the client's request/,
     run: posting({ body: `Content-Length: ${list.length}\r\n\r\n${list}` }, 400),
   },
+  ...["apiKey", "bearer", "authorization", "X-Auth-Token", "client_secret"].map((parameter) => ({
+    name: `address-with-${parameter.toLowerCase().replace("_", "-")}`,
+    says: /a token or a key in the address/,
+    run: toPath(`/mcp?${parameter}=abc`, { headers: { accept: "text/event-stream" } }),
+  })),
+  {
+    name: "post-redirected",
+    says: /POST to \/mcp arrived as a GET/,
+    run: toPath("/mcp/", { headers: { accept: "application/json, text/event-stream" } }),
+  },
+  {
+    name: "call-redirected",
+    says: /POST to \/mcp arrived as a GET/,
+    run: posting({ method: "GET" }, 405),
+  },
+  {
+    name: "localhost-for-127",
+    says: /then asked to be sent back to another.*`localhost` and 127\.0\.0\.1 are two/,
+    run: authorizing({ redirect_uri: "http://localhost:8976/callback" }),
+  },
+  {
+    name: "other-port-of-this-machine",
+    says: /has called a tool/,
+    isNoFault: true,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      const redirect_uri = "http://127.0.0.1:9123/callback";
+      await client.redeem(await client.allow({ redirect_uri }), { redirect_uri });
+      assert.equal((await client.callTool()).status, 200);
+    },
+  },
+  { name: "challenge-without-method", says: /PKCE with S256/, run: authorizing({ code_challenge_method: null }) },
+  {
+    name: "token-of-a-script",
+    says: /none of this server's.*placeholder/,
+    run: (client) => client.post("tools/list", { authorization: "Bearer undefined" }),
+  },
   {
     name: "scheme-of-another-api",
     says: /credentials that are no Bearer token/,

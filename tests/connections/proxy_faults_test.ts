@@ -109,6 +109,17 @@ const nginxFaults: FaultsOf = (upstream) => {
         }`,
       cause: "request_changed",
     },
+    {
+      name: "slash-by-a-redirect",
+      directives: `location = /mcp { return 301 /mcp/; } ${all("")}`,
+      cause: "redirected",
+    },
+    {
+      name: "calls-redirected",
+      directives: `set $is_call no; if ($http_authorization) { set $is_call $request_uri; }\n` +
+        `if ($is_call = /mcp) { return 302 /mcp/; } ${all("")}`,
+      cause: "redirected",
+    },
     { name: "agent-removed", directives: all('proxy_set_header User-Agent "";'), cause: "went_well", isNoFault: true },
     {
       name: "buffering",
@@ -138,6 +149,7 @@ const caddyFaults: FaultsOf = (upstream) => {
     },
     { name: "host-of-upstream", directives: passTo("header_up Host internal.example"), cause: "unknown_host" },
     { name: "mcp-alone", directives: `handle /mcp* {\n${passTo()}\n}`, cause: "documents_not_reached" },
+    { name: "slash-by-a-redirect", directives: `redir /mcp /mcp/ 301\n${passTo()}`, cause: "redirected" },
     { name: "prefix-removed", directives: `uri strip_prefix /oauth\n${passTo()}`, cause: "wrong_path" },
     {
       name: "body-limit",
@@ -150,6 +162,8 @@ const caddyFaults: FaultsOf = (upstream) => {
 /** As far as it comes. A person sees an error page, a client gets a status or no JSON: neither does more. */
 async function tryToConnect(client: ConnectingClient): Promise<string> {
   const client_name = client.name;
+  const { send } = client;
+  client.send = (path, init) => send(path, { redirect: "follow", ...init }); // fetch makes a GET of a POST
   try {
     if ((await client.post("tools/list")).status !== 401) return "reached";
     for (const path of ["oauth-protected-resource/mcp", "oauth-authorization-server"]) {
@@ -159,7 +173,6 @@ async function tryToConnect(client: ConnectingClient): Promise<string> {
     }
     const registered = await client.send("/oauth/register", {
       method: "POST",
-      redirect: "follow", // fetch makes a GET of it
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ redirect_uris: [client.redirectUri], token_endpoint_auth_method: "none", client_name }),
     });

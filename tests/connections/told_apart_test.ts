@@ -180,9 +180,8 @@ Deno.test("connections: answers that were cut off several times are a fault, and
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
       };
-      const hangUp = AbortSignal.timeout(700);
-      const cut = client.send("/mcp", { method: "POST", headers, body: JSON.stringify(body), signal: hangUp });
-      await assert.rejects(cut.then((response) => response.text()), { name: "TimeoutError" });
+      const begun = await client.send("/mcp", { method: "POST", headers, body: JSON.stringify(body) });
+      await begun.body?.cancel(); // its answer has begun, and has no end yet
     }
   };
   const [cut] = await attemptsAfter(callSlowly(3), env);

@@ -1,5 +1,5 @@
 /** Why clients fail to connect: a table of causes, each with the step where it shows, the culprit, and the remedy. */
-import { type Step, type StepKind, stepKinds } from "./step.ts";
+import { postBecameGet, type Step, type StepKind, stepKinds } from "./step.ts";
 
 /** What a cause is judged by. */
 export interface Facts {
@@ -23,6 +23,8 @@ const pageOpenMs = 600_000;
 /** A token that is refused this soon after it was issued has not simply expired. */
 const freshTokenMs = 10_000;
 
+const reachedAlways = (way: string) => ({ steps }: Facts): boolean =>
+  steps.every(({ kind, path }) => kind !== "reached" || path === way);
 const cameBy = (sign: string) => ({ steps }: Facts): boolean => steps.some((step) => step.sign === sign);
 /** There was a step of this kind and outcome, with one of the reasons. */
 const had = (kind: StepKind, outcome: Step["outcome"], ...reasons: readonly (string | null)[]) => ({ steps }: Facts) =>
@@ -48,13 +50,15 @@ const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   host_is_shared: ({ base }) => base !== null,
   issuer_is_named: ({ step }) => step.host !== null,
   no_proxy: ({ isDirect }) => isDirect,
-  only_streams_were_asked_for: ({ steps }) => steps.every(({ kind, path }) => kind !== "reached" || path === "GET"),
+  only_redirected_posts: reachedAlways(postBecameGet),
+  only_streams_were_asked_for: reachedAlways("GET"),
   page_is_closed: ({ silentMs }) => silentMs >= pageOpenMs,
   path_of_old_transport: ({ step }) => /\/(sse|messages?)\/?$/.test(step.path ?? ""),
   prefix_is_twice: ({ base, prefix }) => prefix !== null && prefix === base,
   query_is_missing: ({ step }) => step.sign === "no_query",
   redirect_is_loopback: ({ redirectHost }) => /^(localhost|127\.|\[::1\])/.test(redirectHost ?? ""),
   refresh_was_replayed: had("refresh", "refused", "reused_refresh_token"),
+  registered_itself: had("registration", "ok", null),
   registration_is_closed: cameBy("registration_closed"),
   token_was_issued: ({ steps }) => steps.some(({ kind, outcome }) => kind === "token" && outcome === "ok"),
   tool_was_called: had("call", "ok", "tools/call", "answered"),
@@ -169,7 +173,8 @@ The client's request for a token was refused: it asked in a way (grant type) tha
 Update the client, or choose Authorization Code in it.
 
 token_refused: token refresh; refused *
-The client's request for a token was refused: it lacks a parameter or has one twice; the last step says which.
+The client's request for a token was refused: it lacks a parameter or has one twice[, or a proxy removes its
+  body]; the last step says which.
 Update the client, or remove the connection in it and add it again.
 
 path_not_passed: token
@@ -270,6 +275,13 @@ body_slow: call; refused status_408
 The client's request did not arrive whole in time: its connection is slow[, or a proxy holds it back].
 Try again over a better connection.[ Let the proxy pass bodies as they come.]
 
+redirected: reached; if only_redirected_posts
+redirected: stream; refused post_became_get
+The client's POST to /mcp arrived as a GET: it was sent to another address, which redirects to this one[, or a proxy
+  redirects it to add a slash or https].
+Enter the address exactly as \`portcullis connect\` prints it.[ Let the proxy pass /mcp without a redirect.] If nothing
+  redirects, update the client: it has to use POST.
+
 wrong_method: call; refused wrong_method
 The client calls /mcp by another HTTP method than POST, by which calls are sent.
 Update the client, or choose HTTP (Streamable HTTP) in it.
@@ -297,8 +309,9 @@ The client is connected and has not read the list of tools yet.
 Ask the agent for something. If it sees no tools, restart the client.
 
 unknown_host: stray; refused unknown_host
-The client called the server by a name that the server does not know.
-Set SERVER_URL to the address that clients type. Further names go into ALLOWED_HOSTS.
+The client called the server by a name that the server does not know[, or a proxy changes the Host header].
+If the name is yours, set SERVER_URL to the address that clients type; further names go into ALLOWED_HOSTS. A name that
+  you do not know may be a web page's attempt to reach the server (DNS rebinding).[ Let the proxy pass Host unchanged.]
 
 malformed_address: stray; refused malformed_address
 The Host header and the request's target do not name one address: the client sends them so[, or a proxy rewrites one
@@ -336,8 +349,8 @@ Remove it from the address, so that the client signs in, or configure it as the 
 
 request_changed: registration authorization sign_in consent token refresh; refused wrong_content_type encoded_body
   malformed_body status_405 status_415
-The request came without its body, its Content-Type or its method: the client sends it so[, or a proxy or a redirect
-  changed it].
+The request came by another method than POST, or without its body or Content-Type: the client sends it so[, or a
+  proxy or a redirect changed it].
 [Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy,
   update]{Update} the client.
 
@@ -357,12 +370,16 @@ The client's first request was answered without a token, and the client took tha
 Set COMPATIBILITY=spec, then remove the connection in the client and add it again.
 
 other_address: reached resource_metadata server_metadata; if came_by_other_host
-The client came by another name than SERVER_URL. The documents name SERVER_URL, so the client refuses them.
-Set SERVER_URL to the address that clients type, and start the server again.
+The client came by another name than SERVER_URL. The documents name SERVER_URL, so the client refuses them[; or a
+  proxy sends another name in Host or X-Forwarded-Host].
+Set SERVER_URL to the address that clients type, and start the server again.[ If it is that already, correct the
+  headers in the proxy.]
 
 other_scheme: reached resource_metadata server_metadata; if came_by_other_scheme
-The client came by https and SERVER_URL says http, or the other way round, so the client refuses the documents.
-Set SERVER_URL to the address that clients type, https included, and start the server again.
+The client came by https and SERVER_URL says http, or the other way round, so the client refuses the documents[; or a
+  proxy sends the wrong X-Forwarded-Proto].
+Set SERVER_URL to the address that clients type, https included, and start the server again.[ If it is that already,
+  correct X-Forwarded-Proto in the proxy.]
 
 wrong_path: stray; refused status_404 status_405; if path_of_old_transport
 old_transport: reached; if only_streams_were_asked_for
@@ -484,6 +501,11 @@ Remove the connection in the client, with its stored data, and add it again.
 wrong_resource: authorization token refresh; refused foreign_resource resource_mismatch
 The client asked for another resource than this server.
 Enter the address that ends in /mcp in the client, as \`portcullis connect\` prints it, and check SERVER_URL.
+
+redirect_of_its_own: authorization; refused redirect_uri_not_registered; if registered_itself
+The client registered its return addresses, and then asked to be sent back to another or named no return address.
+Update the client. If you can set its return address, make both the same: \`localhost\` and 127.0.0.1 are two
+  addresses, while the port may differ on the client's own machine.
 
 redirect_not_registered: authorization; refused redirect_uri_not_registered
 The client asked to be sent back to an address that it has not registered.

@@ -5,7 +5,7 @@
 import { isObject, parseJson } from "../../lib/json.ts";
 import { requestHost } from "../../lib/network.ts";
 import { basePathOf } from "../../lib/page.ts";
-import { belowSign, browserAgent, type NewStep, type StepKind } from "./step.ts";
+import { belowSign, browserAgent, forwardedSign, type NewStep, postBecameGet, type StepKind } from "./step.ts";
 import type { AuditEntry } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
@@ -65,8 +65,9 @@ function cameBy(
   const base = issuer === undefined ? "" : basePathOf(issuer);
   const isOtherScheme = (proto === "http" || proto === "https") && issuer?.startsWith(`${proto}:`) === false;
   const isOtherHost = host !== null && !isRewritten && !isOwnHost(host);
-  const sign = isOtherHost ? "other_host" : isOtherScheme ? "other_scheme" : base === "" ? null : `${belowSign}${base}`;
-  return { host, sign };
+  if (isOtherHost) return { host, sign: "other_host" };
+  if (isOtherScheme) return { host, sign: "other_scheme" };
+  return { host, sign: base !== "" ? `${belowSign}${base}` : isForwarded ? forwardedSign : null };
 }
 
 /** Reasons for which a token is refused before its signature was found to be ours. */
@@ -102,8 +103,12 @@ function foreignToken(
 
 /** Ways of other servers to prove oneself, which are none here. */
 const keyHeaders = ["authorization", "x-api-key", "api-key", "x-auth-token", "x-access-token"];
-const keyParameters = ["access_token", "token", "api_key", "apikey", "key"];
+const keyParameter = /(token|key|auth|authorization|bearer|secret|password)$/i;
 
+/** A client that follows a redirect repeats its POST as a GET, whose `Accept` still wants a POST's answer. */
+function wasPost({ method, headers }: Pick<Request, "method" | "headers">): boolean {
+  return method === "GET" && headers.get("accept")?.includes("application/json") === true;
+}
 /** The first that fits; `other` are routes that no client needs to connect. */
 const kindsOfPath: readonly (readonly [path: RegExp, kind: StepKind | "other"])[] = [
   [/^\/mcp\/?$|^\/files\//, "other"],
@@ -276,16 +281,20 @@ export function createAttemptRecorder(
       if (status !== 401) return refuse("reached", `status_${status}`);
       const { headers, url, method } = request;
       const { searchParams } = new URL(url);
-      if (keyParameters.some((name) => searchParams.has(name))) return refuse("reached", "token_in_url", null);
+      if ([...searchParams.keys()].some((name) => keyParameter.test(name))) {
+        return refuse("reached", "token_in_url", null);
+      }
       if (keyHeaders.some((name) => headers.has(name))) return refuse("reached", "other_scheme");
-      const path = method === "GET" ? "GET" : null;
+      const path = wasPost(request) ? postBecameGet : method === "GET" ? "GET" : null;
       note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server), path });
     },
     /** A request with a good token that was refused as a whole. */
     noteRefused(caller: Caller, { method, headers }: Pick<Request, "method" | "headers">, status: number): void {
       if (method === "DELETE" || method === "HEAD" || method === "OPTIONS") return; // no call, and none that a client needs
       const isStream = method === "GET" && status === 405;
-      const reason = status === 405 && !isStream
+      const reason = isStream && wasPost({ method, headers })
+        ? postBecameGet
+        : status === 405 && !isStream
         ? "wrong_method"
         : status === 415 && headers.has("content-encoding")
         ? "encoded_body"

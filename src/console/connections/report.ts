@@ -1,6 +1,6 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
-import { belowSign, browserAgent, networkOf, type Step, type StepKind, stepKinds } from "./step.ts";
+import { belowSign, browserAgent, forwardedSign, networkOf, type Step, type StepKind, stepKinds } from "./step.ts";
 import { allCauses, type Facts } from "./causes.ts";
 
 // Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
@@ -232,7 +232,7 @@ export function diagnose(attempt: Attempt, now: number) {
   const step = decisiveStep(steps);
   let state: DiagnosisState = "going_on";
   if (step === undefined || silentMs < settledMs) return { state, causes: [] };
-  const isDirect = steps.some(({ sign }) => sign === "direct");
+  const isDirect = steps.some(({ sign }) => sign === "direct") && !steps.some(({ sign }) => sign === forwardedSign);
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
   const facts: Facts = { base, prefix, step, steps, silentMs, isDirect, redirectHost: redirectHostOf(steps) };
@@ -390,6 +390,7 @@ const reasonWords: Readonly<Record<string, string>> = {
   token_of_other_kind: "it is no token of this server",
   wrong_claims: "it is not valid at this time",
   other_scheme: "its credentials are no token of this server",
+  post_became_get: "its POST arrived as a GET",
   held: "it waits for the owner's approval",
   client_held: "it waits for the owner's approval",
   key_from_a_page: "a web page sent it",

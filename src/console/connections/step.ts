@@ -64,8 +64,8 @@ const stepSchema = z.lazy(() =>
     host: optionalText(),
     /**
      * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` where no
-     * proxy is in front, `below /path` where the server shares its host by that path, `registration_closed`; of what
-     * has expired, `clock_jumped` or `clock_steady`.
+     * proxy is known, `forwarded` of a request with a proxy's headers, `below /path` where the server shares its host
+     * by that path, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
      */
     sign: optionalText(),
   })
@@ -95,6 +95,12 @@ export function networkOf({ address }: Step): string | null {
 
 /** Before the path below which clients know the server. */
 export const belowSign = "below ";
+
+/** Of a request that a proxy passed on. */
+export const forwardedSign = "forwarded";
+
+/** Instead of `GET`, of a request that a redirect made of a POST. */
+export const postBecameGet = "post_became_get";
 
 /** What every browser counts as. */
 export const browserAgent = "browser";
