@@ -64,20 +64,34 @@ Deno.test("programs that a test does not ask for are found, however it starts th
 
 Deno.test("a program that is missing, no program or not to be reached is told without an exception", async () => {
   const directory = await Deno.makeTempDir();
+  const path = Deno.env.get("PATH") ?? "";
   try {
     await Deno.writeTextFile(`${directory}/no-program`, "", { mode: 0o600 });
     await Deno.mkdir(`${directory}/a-directory`);
-    for (const name of ["there-is-no-such-program", `../${directory}/no-program`, "a-directory"]) {
+    Deno.env.set("PATH", `${directory}:${path}`);
+    for (const name of ["there-is-no-such-program", "no-program", "a-directory"]) {
       assert.equal(hasProgram(name), false);
       assert.equal(succeeds(name, []), false);
     }
-    for (const path of [`${directory}/no-program`, `${directory}/a-directory`]) assert.equal(succeeds(path, []), false);
+    const scripts = {
+      "of-no-shell": "#!/no/such/shell -e",
+      "of-no-name": "#!/usr/bin/env no-such-program",
+      well: "#!/bin/sh",
+    };
+    for (const [name, text] of Object.entries(scripts)) {
+      await Deno.writeTextFile(`${directory}/${name}`, `${text}\n`, { mode: 0o700 });
+      assert.equal(hasProgram(name), name === "well", name);
+    }
+    await Deno.symlink("gone", `${directory}/dangling`);
+    assert.equal(hasProgram("dangling"), false);
+    for (const name of [`${directory}/no-program`, `${directory}/a-directory`]) assert.equal(succeeds(name, []), false);
     assert.equal(succeeds(Deno.execPath(), ["--version"]), true);
     assert.deepEqual(needsPrograms(["no-such-a", "no-such-b"], "a test"), {
       name: "SKIPPED a test: there is no no-such-a, no no-such-b",
       ignore: true,
     });
   } finally {
+    Deno.env.set("PATH", path);
     await Deno.remove(directory, { recursive: true });
   }
 });

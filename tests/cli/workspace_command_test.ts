@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { call, createToken } from "../sandbox/call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
 
 Deno.test("workspace: directories are added and removed beside a running server, which takes them in", async () => {
   await using place = await makeServerPlace();
@@ -13,21 +14,18 @@ Deno.test("workspace: directories are added and removed beside a running server,
   const command = (...args: string[]) => runCommand(["workspace", ...args], { env });
   const token = await createToken(place.dataDir, "files:read files:write");
   await using server = await startServer(place, { env });
-  const until = async (name: string, input: Record<string, unknown>, expected: RegExp): Promise<void> => {
-    for (let text = "";;) {
-      text = await call(server, token, name, input).catch(String); // it listens anew
-      if (expected.test(text)) return;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  };
+  const reads = (name: string, input: Record<string, unknown>, expected: RegExp) =>
+    until(`${name} to say ${expected}`, async () => {
+      return expected.test(await call(server, token, name, input).catch(String)); // it listens anew
+    });
   try {
-    await until("file_read", { filename: "code/f" }, /no such file/);
+    await reads("file_read", { filename: "code/f" }, /no such file/);
     const added = await command("add", `code=${base}/code:ro`);
     assert.equal(added.code, 0, added.stderr);
     assert.match(added.stderr, /code is added[^]*takes it in/);
-    await until("file_read", { filename: "code/f" }, /in code/);
-    await until("file_write", { filename: "code/f", content: "x" }, /read-only/);
-    await until("file_write", { filename: "notes/f", content: "x" }, /notes\/f/);
+    await reads("file_read", { filename: "code/f" }, /in code/);
+    await reads("file_write", { filename: "code/f", content: "x" }, /read-only/);
+    await reads("file_write", { filename: "notes/f", content: "x" }, /notes\/f/);
     const listed = (await command("list")).stdout.split("\n").map((line) => line.split(/ {2,}/));
     assert.deepEqual(listed.slice(0, 3).map(([name, access, from]) => [name, access, from]), [
       ["notes", "read and write", "WORKSPACE_DIR"],
@@ -35,11 +33,11 @@ Deno.test("workspace: directories are added and removed beside a running server,
       ["", undefined, undefined],
     ]);
     await Deno.writeTextFile(`${place.dataDir}/directories`, `code=${base}/code:ro\nbad=${place.dataDir}\n`);
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    await until("file_read", { filename: "code/f" }, /in code/); // as before
+    await until("the refusal", () => server.stderr().includes("the directories stay as they are"));
+    await reads("file_read", { filename: "code/f" }, /in code/); // as before
     await Deno.writeTextFile(`${place.dataDir}/directories`, `code=${base}/code:ro\n`);
     assert.equal((await command("remove", "code")).code, 0);
-    await until("file_read", { filename: "code/f" }, /no such file/);
+    await reads("file_read", { filename: "code/f" }, /no such file/);
     assert.equal(await Deno.readTextFile(`${base}/code/f`), "in code");
     for (const word of ["notes", "code"]) assert.match((await command("remove", word)).stderr, /was added/);
   } finally {

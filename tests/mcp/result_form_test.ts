@@ -5,6 +5,7 @@ import type { StructuredResults } from "../../src/mcp/runtime.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
+import { until } from "../fixtures/until.ts";
 import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
 
 const eventStream = "application/json, text/event-stream";
@@ -144,12 +145,10 @@ Deno.test("the result of a task has the form of the call that began it", async (
     const ask = async (method: string, params: Record<string, unknown>) =>
       (await (await harness.modern(method, params, { capabilities })).json()).result;
     const { taskId } = await ask("tools/call", { name: "slow", arguments: {} });
-    for (let attempt = 0; attempt < 500; attempt++) {
+    return await until("the task's end", async () => {
       const task = await ask("tasks/get", { taskId });
-      if (task.status === "completed") return [task.result.content, task.result.structuredContent];
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    return assert.fail("the task did not end");
+      return task.status === "completed" && [task.result.content, task.result.structuredContent];
+    });
   };
   const content = [{ type: "text", text: "Later" }];
   assert.deepEqual(await resultFor({}), [content, undefined]);
