@@ -79,8 +79,9 @@ export async function pinDownloads(
   return pinned;
 }
 
-/** What is not pinned, a line each, with how to pin it. */
-export async function findUnpinned(): Promise<string[]> {
+/** What is not pinned of what a release for these targets takes, a line each, with how to pin it. */
+export async function findUnpinned(targets: readonly string[]): Promise<string[]> {
+  const isTaken = (name: string): boolean => targets.some((target) => name === `denort-${target}.zip`);
   const read = (path: string): Promise<string> => Deno.readTextFile(join(root, path));
   const workflows = await Promise.all(["ci.yml", "release.yml"].map((name) => read(`.github/workflows/${name}`)));
   const images = await Promise.all(
@@ -93,7 +94,7 @@ export async function findUnpinned(): Promise<string[]> {
     ...images.flatMap(unpinnedImages).map((image) =>
       `image ${image}: docker buildx imagetools inspect IMAGE, and write IMAGE@sha256:...`
     ),
-    ...Object.entries((await readPins()).downloads).filter(([, { sha256 }]) => sha256 === null)
+    ...Object.entries((await readPins()).downloads).filter(([name, { sha256 }]) => sha256 === null && isTaken(name))
       .map(([name]) => `download ${name}: deno task release --pin`),
   ];
 }
@@ -140,16 +141,27 @@ async function secondChecksum(name: string, { checksumUrl }: Pin): Promise<strin
 }
 
 async function download(url: string, limit: number): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await fetch(url, { signal }).catch((error) => failDownload(url, "cannot be reached", error));
   if (!response.ok || response.body === null) throw new Error(`${url} answers ${response.status}`);
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength;
-    if (bytes > limit) throw new Error(`${url} is larger than ${limit} bytes`);
-    chunks.push(chunk);
-  }
+  const readAll = async (body: AsyncIterable<Uint8Array<ArrayBuffer>>): Promise<void> => {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      if (bytes > limit) return;
+      chunks.push(chunk);
+    }
+  };
+  await readAll(response.body).catch((error) => failDownload(url, `broke off after ${bytes} bytes`, error));
+  if (bytes > limit) throw new Error(`${url} is larger than ${limit} bytes`);
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}
+
+/** What `fetch` throws says nothing by itself; its cause does. */
+function failDownload(url: string, what: string, error: unknown): never {
+  const cause = error instanceof Error ? error.cause ?? error : error;
+  throw new Error(`${url} ${what} (${cause instanceof Error ? cause.message : String(cause)}): run it again`);
 }
 
 function requireSame(name: string, found: string, expected: string, source: string): void {

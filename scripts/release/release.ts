@@ -65,8 +65,8 @@ async function prepare({ version, repository }: Release): Promise<void> {
   say(`committed ${changed.join(", ")} as "release: ${version}"`);
 }
 
-async function requirePins(): Promise<void> {
-  const missing = await findUnpinned();
+async function requirePins({ targets }: Release): Promise<void> {
+  const missing = await findUnpinned(targets);
   if (missing.length > 0) throw new Refusal(["not everything is pinned:", ...missing].join("\n  "));
 }
 

@@ -6,6 +6,7 @@ import { root } from "../../scripts/bundle.ts";
 import { targets } from "../../scripts/compile.ts";
 import {
   downloadChecked,
+  findUnpinned,
   pinDownloads,
   readPins,
   unpinnedActions,
@@ -13,6 +14,7 @@ import {
 } from "../../scripts/release/pins.ts";
 import { steps } from "../../scripts/release/release.ts";
 import { settings } from "../../src/app/config/settings.ts";
+import { freePort } from "../fixtures/free_port.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
 
@@ -201,6 +203,58 @@ Deno.test("release --pin writes the digest that both sources have, keeps those t
 
 const contents = "as it was published";
 
+Deno.test("release --pin says which of the two sources failed, and how, and pins nothing", async () => {
+  await using place = await downloadPlace();
+  const { directory, address } = place;
+  const file = `${directory}/pins.json`;
+  const unreachable = `http://127.0.0.1:${freePort()}/file`;
+  const cases: readonly (readonly [file: string, second: string, RegExp])[] = [
+    [
+      unreachable,
+      `${address}/file.sha256sum`,
+      /^http:\/\/127\S+\/file cannot be reached \(.*refused.*\): run it again$/i,
+    ],
+    [`${address}/file`, unreachable, /^http:\/\/127\S+\/file cannot be reached \(.*refused.*\): run it again$/i],
+    [`${address}/cut`, `${address}/file.sha256sum`, /\/cut broke off after 5 bytes \(.*\): run it again$/],
+    [`${address}/file`, `${address}/cut`, /\/cut broke off after 5 bytes/],
+    [`${address}/short`, `${address}/file.sha256sum`, /^file has the SHA-256 \w+, not the one that .*sha256sum says/],
+    [`${address}/gone`, `${address}/file.sha256sum`, /\/gone answers 404$/],
+    [`${address}/file`, `${address}/gone`, /\/gone answers 404$/],
+    [`${address}/file`, `${address}/file`, /does not say one SHA-256$/],
+  ];
+  for (const [url, checksumUrl, message] of cases) {
+    const before = JSON.stringify({ esbuild: {}, downloads: { file: { url, checksumUrl, sha256: null } } });
+    await Deno.writeTextFile(file, before);
+    await assert.rejects(pinDownloads(file), { message });
+    assert.equal(await Deno.readTextFile(file), before);
+  }
+  assert.deepEqual(Array.from(Deno.readDirSync(directory), ({ name }) => name), ["pins.json"]);
+});
+
+Deno.test("a download without a digest stops a release for its own target alone, with the line to type", async () => {
+  const { downloads } = await readPins();
+  const [missing] = Object.entries(downloads).filter(([, { sha256 }]) => sha256 === null).map(([name]) => name);
+  for (const target of targets) {
+    const name = `denort-${target}.zip`;
+    const expected = downloads[name]?.sha256 === null ? [`download ${name}: deno task release --pin`] : [];
+    assert.deepEqual(await findUnpinned([target]), expected);
+  }
+  assert.equal((await findUnpinned(targets)).length > 0, missing !== undefined);
+  assert.deepEqual(await findUnpinned([]), []);
+});
+
+/** A body that ends before its end, as where a connection breaks. */
+function cutOff(): Response {
+  const body = new ReadableStream({
+    async pull(controller) {
+      controller.enqueue(new TextEncoder().encode(contents.slice(0, 5)));
+      await new Promise((resolve) => setTimeout(resolve, 100)); // which the reader takes before the connection is gone
+      controller.error(new Error("cut off"));
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body);
+}
+
 /** A host that publishes a file and its checksum: `windows.sha256sum` as PowerShell prints one. */
 async function downloadPlace() {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-downloads-" });
@@ -209,13 +263,16 @@ async function downloadPlace() {
     "/file": contents,
     "/windows": contents,
     "/other": "something else",
+    "/short": contents.slice(0, 5),
     "/file.sha256sum": `${sha256}  file\n`,
     "/windows.sha256sum":
       `\r\nAlgorithm : SHA256\r\nHash      : ${sha256.toUpperCase()}\r\nPath      : D:\\a\\windows\r\n`,
     "/two.sha256sum": `${sha256}  file\n${"0".repeat(64)}  other\n`,
   };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
-    const answer = answers[new URL(url).pathname];
+    const { pathname } = new URL(url);
+    if (pathname === "/cut") return cutOff();
+    const answer = answers[pathname];
     return answer === undefined ? new Response("", { status: 404 }) : new Response(answer);
   });
   return {
