@@ -29,10 +29,17 @@ function installLinksOf(client: string, url: string): readonly InstallLink[] {
       return [
         { words: "Install in VS Code", href: `vscode:mcp/install?${query}` },
         { words: "VS Code Insiders", href: `vscode-insiders:mcp/install?${query}` },
+        { words: "VSCodium", href: `vscodium:mcp/install?${query}` },
       ];
     }
     case "other":
-      return [{ words: "Add to LM Studio", href: `lmstudio://add_mcp?name=${name}&config=${encoded({ url })}` }];
+      return [
+        { words: "Add to LM Studio", href: `lmstudio://add_mcp?name=${name}&config=${encoded({ url })}` },
+        {
+          words: "Add to Kiro",
+          href: `https://kiro.dev/launch/mcp/add?name=${name}&config=${encodeURIComponent(JSON.stringify({ url }))}`,
+        },
+      ];
     default:
       return [];
   }

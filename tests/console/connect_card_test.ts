@@ -30,18 +30,21 @@ Deno.test("the connect card is on three pages, waits, and names the first client
     const links = [...html.matchAll(/<a class="button" href="([^"]*)"/g)].map(([, href = ""]) =>
       new URL(decodeEntities(href))
     );
-    const [cursor, code, insiders, studio] = links;
+    const [cursor, code, insiders, codium, studio, kiro] = links;
+    assert.equal(links.length, 6);
     const url = `${server.url}/mcp`;
     assert.equal(cursor?.href.split("?")[0], "cursor://anysphere.cursor-deeplink/mcp/install");
     assert.deepEqual(JSON.parse(atob(cursor?.searchParams.get("config") ?? "")), { url });
-    for (const link of [code, insiders]) {
-      assert.match(link?.href ?? "", /^vscode(-insiders)?:mcp\/install\?/);
+    for (const link of [code, insiders, codium]) {
+      assert.match(link?.href ?? "", /^vsc(ode|ode-insiders|odium):mcp\/install\?/);
       assert.deepEqual(JSON.parse(decodeURIComponent(link?.search.slice(1) ?? "")), {
         name: "portcullis",
         type: "http",
         url,
       });
     }
+    assert.equal(kiro?.href.split("?")[0], "https://kiro.dev/launch/mcp/add");
+    assert.deepEqual(JSON.parse(kiro?.searchParams.get("config") ?? ""), { url });
     assert.deepEqual(JSON.parse(atob(studio?.searchParams.get("config") ?? "")), { url });
   }
   for (const page of pages) assert.match(page.html, /data-connection="[^"]+">Waiting for your first connection…</);
