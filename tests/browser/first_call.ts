@@ -1,18 +1,20 @@
 /** From a typed line to a signed-in tool call, as a newcomer goes: what they read on the way, and how long it takes. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import process from "node:process";
 import type { Page } from "playwright-core";
 import { verifier } from "../authorization_server/harness.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { openTerminal } from "../fixtures/terminal.ts";
 import { until } from "../fixtures/until.ts";
+import { launchChromium } from "./chromium.ts";
 import { startClient } from "./servers.ts";
 import { authorizeUrl, authorizeUrlOf, passphrase } from "./steps.ts";
 
-/** The aim of issue 27, terminal and pages together. */
-export const maxWordsToRead = 150;
+/** Terminal and pages together. */
+const maxWordsToRead = 150;
 
-export interface Step {
+interface Step {
   readonly name: string;
   /** Since the line was typed. */
   readonly seconds: number;
@@ -21,30 +23,61 @@ export interface Step {
 
 type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 
-/** What a newcomer types, where, and with which browser. */
-export interface FirstCall {
+/** What a newcomer types, and what is about their machine. */
+interface FirstCall {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  /** A new page of a browser that runs already. */
-  readonly page: Page;
   /** Called once the link is printed, for a server whose certificate the machine does not trust. */
   readonly fetching?: () => Promise<Fetch>;
   /** Gives a client's id, where none registers by itself. */
   readonly register?: (redirectUri: string) => Promise<string>;
   /** A directory for a picture and the text of each step. */
-  readonly pictures?: string;
+  readonly pictures?: string | undefined;
+}
+
+/**
+ * Goes the whole way in an empty home, with a browser that runs already. Prints the seconds and words of each step;
+ * throws where there are more words than {@link maxWordsToRead}. Gives the terminal's text.
+ */
+export async function tryFirstCall(
+  name: string,
+  { env, chromium = [], pictures = picturesOf(name), ...call }: FirstCall & { readonly chromium?: readonly string[] },
+): Promise<string> {
+  const home = await Deno.makeTempDir({ prefix: "portcullis-newcomer-" });
+  const browser = await launchChromium(...chromium);
+  try {
+    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+    if (pictures !== undefined) await Deno.mkdir(pictures, { recursive: true });
+    const steps = await walk({ ...call, env: { HOME: home, ...env }, pictures, page });
+    const lines = steps.map((step) =>
+      `  ${step.seconds.toFixed(1).padStart(6)} s  ${step.name}: ${wordsOf(step.text)} words`
+    );
+    const total = steps.reduce((sum, { text }) => sum + wordsOf(text), 0);
+    const report = [name, ...lines, `  ${total} words in all`].join("\n");
+    if (pictures !== undefined) process.stdout.write(`${report}\n`);
+    assert.ok(total <= maxWordsToRead, report);
+    return steps.at(-1)?.text ?? "";
+  } finally {
+    await browser.close();
+    await Deno.remove(home, { recursive: true });
+  }
+}
+
+/** SCREENSHOTS names a directory for those of tests. */
+function picturesOf(name: string): string | undefined {
+  const directory = process.env["SCREENSHOTS"];
+  return directory === undefined ? undefined : join(directory, name);
 }
 
 /** Words that a person reads: the launcher's own lines are about its downloads, and a number by itself is no word. */
-export function wordsOf(text: string): number {
+function wordsOf(text: string): number {
   return text.split(/\s+/).filter((word) => /[a-z]/i.test(word)).length;
 }
 
-/** Goes the whole way, ends the server with Ctrl-C and gives the steps; the last is the terminal's whole text. */
-export async function walkToFirstCall(
-  { command, args, env, cwd, page, fetching, register, pictures }: FirstCall,
+/** The steps; the last has the terminal's whole text. Ends the server with Ctrl-C. */
+async function walk(
+  { command, args, env, page, fetching, register, pictures }: FirstCall & { readonly page: Page },
 ): Promise<readonly Step[]> {
   const began = performance.now();
   const steps: Step[] = [];
@@ -58,7 +91,7 @@ export async function walkToFirstCall(
     }
     await step(name, await page.locator("body").innerText());
   };
-  await using terminal = openTerminal([command, ...args], env, cwd);
+  await using terminal = openTerminal([command, ...args], env);
   await until("the first lines", () => /connection…|listening on/.test(terminal.text()) || terminal.hasEnded());
   const link = /https?:\S+\/setup\?code=\S+/.exec(terminal.text())?.[0] ?? assert.fail(terminal.text());
   await step("the link is printed", "");

@@ -6,41 +6,24 @@ import { freePort } from "../fixtures/free_port.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 import { asking } from "../public_domain/asking.ts";
 import { startPebble, withPebbleHere } from "../public_domain/pebble.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
-import { type FirstCall, maxWordsToRead, type Step, walkToFirstCall, wordsOf } from "./first_call.ts";
+import { missingBrowser } from "./chromium.ts";
+import { tryFirstCall } from "./first_call.ts";
 
-/** Walks in an empty home, with the task's flags, and counts. */
-async function walk(
-  call: Pick<FirstCall, "env" | "fetching" | "register">,
-  chromiumArguments: readonly string[] = [],
-): Promise<readonly Step[]> {
-  const home = await Deno.makeTempDir({ prefix: "portcullis-newcomer-" });
-  const browser = await launchChromium(...chromiumArguments);
-  try {
-    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
-    const env = { PATH: Deno.env.get("PATH") ?? "", DENO_DIR: denoDirectory(), HOME: home, ...call.env };
-    const args = ["run", ...serverFlags, fileURLToPath(new URL("../../main.ts", import.meta.url)), "serve"];
-    const steps = await walkToFirstCall({ ...call, command: Deno.execPath(), args, env, page });
-    const counted = steps.map(({ name, text }) => `${name}: ${wordsOf(text)}`);
-    assert.ok(steps.reduce((sum, { text }) => sum + wordsOf(text), 0) <= maxWordsToRead, counted.join(", "));
-    return steps;
-  } finally {
-    await browser.close();
-    await Deno.remove(home, { recursive: true });
-  }
-}
-
+const fromSource = {
+  command: Deno.execPath(),
+  args: ["run", ...serverFlags, fileURLToPath(new URL("../../main.ts", import.meta.url)), "serve"],
+};
 /** The modules are there already, in whichever home. */
-function denoDirectory(): string {
-  return Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
-}
+const environment = {
+  PATH: Deno.env.get("PATH") ?? "",
+  DENO_DIR: Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`,
+};
 
 Deno.test({
   name: "from a typed line to a signed-in call there are at most 150 words to read, and no log",
   ignore: missingBrowser !== null,
   fn: async () => {
-    const steps = await walk({ env: { PORT: String(freePort()) } });
-    const terminal = steps.at(-1)?.text ?? "";
+    const terminal = await tryFirstCall("source", { ...fromSource, env: { ...environment, PORT: String(freePort()) } });
     assert.match(
       terminal,
       /^\s*Portcullis [^]*Open this link within 10 minutes:\n {2}http[^]*connection…\n[^]*is connected\.\s*$/,
@@ -74,8 +57,9 @@ Deno.test({
         const { stdout, stderr } = await runCommand(["clients", "create", ...named], { env });
         return /^client_id=(\S+)$/m.exec(stdout)?.[1] ?? assert.fail(stderr);
       };
-      const steps = await walk({ env, fetching, register }, [`--host-resolver-rules=MAP ${name} 127.0.0.1:${port}`]);
-      assert.match(steps.at(-1)?.text ?? "", /https:\/\/mcp\.portcullis\.test\/setup\?code=/);
+      const chromium = [`--host-resolver-rules=MAP ${name} 127.0.0.1:${port}`];
+      const call = { ...fromSource, env: { ...environment, ...env }, fetching, register, chromium };
+      assert.match(await tryFirstCall("public", call), /https:\/\/mcp\.portcullis\.test\/setup\?code=/);
     } finally {
       await pebble.close();
       await Deno.remove(directory, { recursive: true });

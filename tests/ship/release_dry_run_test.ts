@@ -13,6 +13,8 @@ import { root } from "../../scripts/bundle.ts";
 import { binaryName, targets } from "../../scripts/compile.ts";
 import { zip } from "../../scripts/release/zip.ts";
 import { npmPackageName } from "../../src/lib/program_name.ts";
+import { missingBrowser } from "../browser/chromium.ts";
+import { tryFirstCall } from "../browser/first_call.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { freePort } from "../fixtures/free_port.ts";
@@ -133,6 +135,11 @@ async function release(directory: string, atEnd: (stop: () => Promise<unknown>) 
     env: { HOME: home, PORTCULLIS_DOWNLOADS: `http://127.0.0.1:${files.addr.port}` },
   });
   const version = await run(join(home, ".local/bin/portcullis"), ["--version"], { cwd: home });
+  const newcomer = async (name: string, command: string, args: readonly string[], env: Record<string, string>) => {
+    if (missingBrowser !== null) return;
+    await tryFirstCall(name, { command, args, env: { ...env, PORT: String(freePort()) } });
+  };
+  await newcomer("binary", join(home, ".local/bin/portcullis"), [], { PATH: "/usr/bin:/bin" });
   assert.match(version, /^portcullis 0\.9\.0 \(program, [0-9a-f]{12}\)\n$/);
 
   const npm = await startRegistry(directory, atEnd);
@@ -151,6 +158,8 @@ async function release(directory: string, atEnd: (stop: () => Promise<unknown>) 
     npm_config_registry: npm.address,
     PORT: String(freePort()),
   };
+  const { HOME: _, ...elsewhere } = user;
+  await newcomer("npx", "npx", ["-y", npmPackageName], elsewhere);
   const help = await run("npx", ["-y", npmPackageName, "--help"], { cwd: home, env: user });
   assert.match(help, /npx -y portcullis-mcp [a-z]+/, "commands are printed as npx's user types them");
   const start = () => startProcess({ command: "npx", args: ["-y", `${npmPackageName}@latest`] }, place, user);
