@@ -105,24 +105,94 @@ Deno.test("each manifest names the archives of its systems with their digests, a
   }
 });
 
-async function parsed(command: string, args: readonly string[], path: string): Promise<void> {
-  const file = await Deno.makeTempFile({ prefix: "portcullis-manifest-" });
+/** What a program says of a manifest, whose path takes the place of FILE. */
+async function saidOf(path: string, command: string, ...args: readonly string[]): Promise<string> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-manifest-" });
   try {
+    const file = `${directory}/${path.replace(/^.*\//, "")}`;
     await Deno.writeTextFile(file, manifests[path] ?? "");
-    const { success, stderr } = await new Deno.Command(command, { args: [...args, file] }).output();
+    const words = args.map((each) => each.replaceAll("FILE", file));
+    const { success, stdout, stderr } = await new Deno.Command(command, { args: words }).output();
     assert.ok(success, new TextDecoder().decode(stderr));
+    return new TextDecoder().decode(stdout);
   } finally {
-    await Deno.remove(file);
+    await Deno.remove(directory, { recursive: true });
   }
 }
 
+/** What a system has to download: address and digest. */
+function downloadOf(target: string): string {
+  return `https://github.com/Someone/portcullis/releases/download/v1.2.3/portcullis-${target}.tar.gz ${
+    archives[target]
+  }`;
+}
+
+/** As much of Homebrew's language as the formula uses, for the system of its first two words. */
+const homebrew = `
+$system, $processor = ARGV
+class Formula
+  class << self
+    %w[desc homepage version license].each { |name| define_method(name) { |*words| words.first or "1.2.3" } }
+    %w[macos linux].each { |name| define_method("on_#{name}") { |&block| block.call if $system == name } }
+    %w[arm intel].each { |name| define_method("on_#{name}") { |&block| block.call if $processor == name } }
+    def url(address) = print(address, " ")
+    def sha256(digest) = puts(digest)
+    def service = nil
+    def test = nil
+  end
+  def bin = Class.new { def install(name) = puts(name) }.new
+end
+load ARGV[2]
+Portcullis.new.install
+`;
+
 Deno.test({
-  ...needsPrograms(["ruby"], "Ruby parses the Homebrew formula"),
-  fn: () => parsed("ruby", ["-c"], "homebrew/portcullis.rb"),
+  ...needsPrograms(["ruby"], "Ruby runs the Homebrew formula: each system gets its own archive, and one program"),
+  fn: async () => {
+    const systems = {
+      "macos arm": "aarch64-apple-darwin",
+      "macos intel": "x86_64-apple-darwin",
+      "linux arm": "aarch64-unknown-linux-gnu",
+      "linux intel": "x86_64-unknown-linux-gnu",
+    };
+    for (const [system, target] of Object.entries(systems)) {
+      const said = await saidOf("homebrew/portcullis.rb", "ruby", "-W2", "-e", homebrew, ...system.split(" "), "FILE");
+      assert.equal(said, `${downloadOf(target)}\nportcullis\n`);
+    }
+  },
 });
+
+/** As much of nixpkgs as the flake uses: a package says what it is made of. */
+const nixpkgs = `
+let
+  packagesOf = system: {
+    fetchurl = { url, sha256 }: "\${url} \${sha256}";
+    stdenvNoCC.mkDerivation = { pname, version, src, ... }: "\${pname}-\${version} of \${src}";
+    stdenv = { hostPlatform.isLinux = builtins.match ".*-linux" system != null; cc.cc.lib = "libraries"; };
+    buildFHSEnv = { pname, version, targetPkgs, runScript }:
+      "\${builtins.toString (targetPkgs (packagesOf system))} around \${runScript}";
+  };
+  nixpkgs.legacyPackages = builtins.listToAttrs (map (name: { inherit name; value = packagesOf name; })
+    [ "x86_64-linux" "aarch64-linux" "x86_64-darwin" "aarch64-darwin" ]);
+in builtins.mapAttrs (_: package: package.default) ((import FILE).outputs { self = { }; inherit nixpkgs; }).packages
+`;
+
 Deno.test({
-  ...needsPrograms(["nix-instantiate"], "Nix parses the flake"),
-  fn: () => parsed("nix-instantiate", ["--store", "dummy://", "--parse"], "nix/flake.nix"),
+  ...needsPrograms(
+    ["nix-instantiate"],
+    "Nix evaluates the flake: each system gets its own archive, Linux a loader for it",
+  ),
+  fn: async () => {
+    const asked = ["--store", "dummy://", "--eval", "--strict", "--json", "--expr", nixpkgs];
+    const packages = JSON.parse(await saidOf("nix/flake.nix", "nix-instantiate", ...asked));
+    const program = (target: string): string => `portcullis-program-1.2.3 of ${downloadOf(target)}`;
+    assert.deepEqual(packages, {
+      "aarch64-darwin": program("aarch64-apple-darwin"),
+      "aarch64-linux": `libraries around ${program("aarch64-unknown-linux-gnu")}/bin/portcullis`,
+      "x86_64-darwin": program("x86_64-apple-darwin"),
+      "x86_64-linux": `libraries around ${program("x86_64-unknown-linux-gnu")}/bin/portcullis`,
+    });
+  },
 });
 
 Deno.test("a release dates the changelog once, and its notes are that version's section", () => {
