@@ -16,7 +16,7 @@ import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
-/** Prints one line on standard output when it is ready, unless that is a terminal: `portcullis listening on URL`. */
+/** Prints one line on standard output when it is ready, unless the welcome is beside it on a terminal: `portcullis listening on URL`. */
 export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,
@@ -61,7 +61,8 @@ export async function serve(
   const { serverUrl, port, isWaiting, setUpLink } = started;
   const welcome = welcomeText(config, { ...started, readOnly: readOnly.map(({ path }) => path) });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
-  if (!isWaiting && !Deno.stdout.isTerminal()) print(`portcullis listening on ${serverUrl}\n`); // for programs
+  const isForPeople = Deno.stdout.isTerminal() && Deno.stderr.isTerminal(); // who have read the welcome
+  if (!isWaiting && !isForPeople) print(`portcullis listening on ${serverUrl}\n`);
   if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
   const patience = () =>
     pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => ({ kind: "too late" } as const));
