@@ -1,7 +1,7 @@
 /** docs/commands.md, from the list of commands and their own help. */
 import { commands } from "../src/cli/commands.ts";
 import { loadCommand } from "../src/cli/load_commands.ts";
-import { ownHelpText } from "../src/cli/command_help.ts";
+import { ownHelpText } from "../src/cli/run_command.ts";
 
 const introduction = `# Commands
 

@@ -1,9 +1,8 @@
 /** Whether clients reach the address that SERVER_URL names: its name, addresses, port, certificate, and the documents there. */
 import type { Check } from "../lib/result.ts";
 import { lookup } from "node:dns/promises";
-import { isPublicAddress } from "../lib/client_document_url.ts";
+import { isPublicAddress, portOf, withoutBrackets } from "../lib/network.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { portOf, withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { checksOf } from "./doctor_places.ts";
 import { randomId } from "../lib/secrets.ts";

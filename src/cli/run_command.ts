@@ -13,21 +13,20 @@ import {
   lookAtPath,
   readAdded,
   readConfigFile,
+  settings,
   variableNames,
   warnOfMistypedNames,
 } from "../app/mod.ts";
-import type { Setting } from "../lib/settings.ts";
+import { closestWord, didYouMean } from "../lib/closest_word.ts";
+import { acceptedText, type Setting } from "../lib/settings.ts";
+import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
+import { programName, withCommandLines } from "../lib/program_name.ts";
 import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
-import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
-import { didYouMean } from "../lib/closest_word.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { describeVersion, version } from "../lib/version.ts";
-import { parseArguments } from "./arguments.ts";
-import { commandHelpText, settingsHelpText } from "./command_help.ts";
 import { commands as listedCommands, helpText } from "./commands.ts";
 import { loadCommand } from "./load_commands.ts";
-import { programName, withCommandLines } from "../lib/program_name.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
 function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean): {
@@ -147,4 +146,138 @@ export async function runToEnd(command: Command, context: CommandContext): Promi
     context.say(`error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
     return 1;
   }
+}
+
+// Each command's own page of help.
+
+const flagWidth = 23;
+const lineWidth = 100;
+
+/** A server's own flags are the settings; for other commands one line says where those are. */
+function commandHelpText(command: Command): string {
+  const program = programName();
+  const own = ownHelpText(command, program);
+  if (command.isServer) return `${own}\n${settingsHelpText()}`;
+  return `${own}\nIt takes the flags of settings, too, such as --data-dir: \`${program} help settings\` lists them.\n`;
+}
+
+/** The settings that are flags. */
+function settingsHelpText(): string {
+  return [
+    "Settings as flags, for every command",
+    flagText("--config FILE", "settings as KEY=value lines (default ~/.portcullis.env, if it is there)"),
+    ...settings.flatMap(settingFlagText),
+    "",
+    `\`${programName()} config --all\` explains every setting.`,
+    "",
+  ].join("\n");
+}
+
+export function ownHelpText(
+  { name, summary, usage, remarks = [], flags, switches = {} }: Command,
+  program: string,
+): string {
+  const own = [
+    ...Object.entries(flags).map(([flag, { value, help }]) => flagText(`--${flag} ${value}`, help)),
+    ...Object.entries(switches).map(([flag, help]) => flagText(`--${flag}`, help)),
+  ];
+  return [
+    `${program} ${name}: ${summary}`,
+    "",
+    "Usage",
+    ...usage.map((line) => `  ${program} ${line}`),
+    ...remarks.length === 0 ? [] : ["", ...remarks],
+    ...own.length === 0 ? [] : ["", "Flags", ...own],
+    "",
+  ].join("\n");
+}
+
+function settingFlagText(setting: Setting<unknown>): readonly string[] {
+  if (setting.flag === undefined) return [];
+  const accepted = acceptedText(setting);
+  return [flagText(`--${setting.flag} VALUE`, accepted === "" ? setting.help : `${setting.help} (${accepted})`)];
+}
+
+function flagText(flag: string, help: string): string {
+  const lines = wrapped(help, lineWidth - flagWidth - 2);
+  return lines.map((line, at) => `  ${(at === 0 ? flag : "").padEnd(flagWidth)}${line}`).join("\n");
+}
+
+/** The words of a text in lines of at most `width` characters, but for a longer word. */
+function wrapped(text: string, width: number): readonly string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1) ?? "";
+    if (last !== "" && last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
+  }
+  return lines;
+}
+
+// Splits arguments into words and flags, and reports every mistake at once.
+
+const settingFlags: readonly string[] = settings
+  .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
+
+/** Flags that every command takes, because all read the settings. */
+export const commonFlags: readonly string[] = [...settingFlags, "config"];
+
+/**
+ * Takes `--flag value` and `--flag=value`, and switches without a value; after `--`, everything is a word. The problems
+ * are flags that are unknown or lack their value.
+ */
+export function parseArguments(
+  args: readonly string[],
+  commandFlags: readonly string[],
+  switches: readonly string[] = [],
+) {
+  const words: string[] = [];
+  const flags: Record<string, string | undefined> = {};
+  const problems: ConfigProblem[] = [];
+  const known = [...commonFlags, ...commandFlags];
+  let help = false;
+  let version = false;
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? "";
+    if (arg === "--") {
+      words.push(...args.slice(at + 1));
+      break;
+    }
+    if (arg === "--help" || arg === "-h") help = true;
+    else if (["--version", "-V", "-v"].includes(arg)) version = true;
+    else if (!arg.startsWith("-")) words.push(arg);
+    else {
+      const [name = "", inline] = splitOnce(arg.replace(/^--?/, ""), "=");
+      const next = args[at + 1];
+      const takesNext = inline === undefined && next !== undefined && !next.startsWith("--");
+      if (arg.startsWith("--") && switches.includes(name)) {
+        if (inline === undefined) flags[name] = "on";
+        else problems.push({ field: `--${name}`, hint: "takes no value" });
+      } else if (!arg.startsWith("--") || !known.includes(name)) {
+        // Not shown: its value may be a secret meant for another flag.
+        problems.push({ field: arg.split("=", 1)[0] ?? arg, hint: unknownFlag(name, [...known, ...switches]) });
+        if (takesNext && !next.startsWith("-")) at += 1;
+      } else if (inline === undefined && !takesNext) {
+        problems.push({ field: `--${name}`, hint: "needs a value" });
+      } else {
+        flags[name] = inline ?? next ?? "";
+        if (inline === undefined) at += 1;
+      }
+    }
+  }
+  return { words, flags, help, version, problems };
+}
+
+/** Beyond a few mistakes, a flag that begins alike is what was meant. */
+const prefixLength = 3;
+
+function unknownFlag(name: string, known: readonly string[]): string {
+  const closest = closestWord(name, known) ??
+    known.find((flag) => name.length > prefixLength && flag.startsWith(name.slice(0, prefixLength))) ?? null;
+  return closest === null ? "there is no such flag here" : `there is no such flag; did you mean --${closest}?`;
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }

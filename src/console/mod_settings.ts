@@ -2,8 +2,7 @@
  * The console's settings: whether its pages are served (stored rules hold either way), and where notices go. `app` reads
  * them before the rest of the console is loaded.
  */
-import { isPublicAddress, isPublicHostName } from "../lib/client_document_url.ts";
-import { parseIpAddress, withoutBrackets } from "../lib/network.ts";
+import { isPublicAddress, isPublicHostName, parseIpAddress, withoutBrackets } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { optional, parseChoice, parseText, required } from "../lib/settings.ts";
 

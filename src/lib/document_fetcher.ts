@@ -9,7 +9,7 @@ import type { RequestOptions } from "node:https";
 import { atMost, type Clock } from "./time.ts";
 import { boundedMap } from "./bounded_map.ts";
 import { failure, type Result, success } from "./result.ts";
-import { isClientDocumentUrl, isPublicAddress } from "./client_document_url.ts";
+import { isClientDocumentUrl, isPublicAddress } from "./network.ts";
 import { collectBytes } from "./request_text.ts";
 
 /** A document and what its headers say about keeping it. */

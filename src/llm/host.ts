@@ -2,8 +2,7 @@
  * Where the engine is. `OLLAMA_HOST` is read as Ollama's own programs read it (Go: `envconfig.Host`), so that a value
  * which works for `ollama` works here; `LLM_BASE_URL` as clients of OpenAI's API write it.
  */
-import { isPublicAddress, isPublicHostName } from "../lib/client_document_url.ts";
-import { parseIpAddress } from "../lib/network.ts";
+import { isPublicAddress, isPublicHostName, parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** How messages speak of an engine, and of the setting that says where it is. */

@@ -9,7 +9,7 @@
  * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
 export type { Exchange, McpAnswer, PublicExchange } from "./call.ts";
-export type { CallWatch, WatchedCall } from "./in_flight.ts";
+export type { AuditEntry, CallWatch, McpServerOptions, TakeAudit, WatchedCall } from "./runtime.ts";
 export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export type { McpLimits } from "./limits.ts";
@@ -17,10 +17,17 @@ export { createMcpServer, type McpServer } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { viewMediaType } from "./question.ts";
 export { createToolRegistry } from "./registry.ts";
-export { createPromptRegistry, createResourceRegistry } from "./resource.ts";
-export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
+export {
+  createPromptRegistry,
+  createResourceRegistry,
+  type Prompt,
+  type PromptMessage,
+  type Resource,
+  type ResourceFamily,
+  type ResourceOutcome,
+  type ResourcePage,
+} from "./resource.ts";
 export { methodNames, type ServerInfo } from "./revision.ts";
-export type { AuditEntry, McpServerOptions, TakeAudit } from "./runtime.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export type { Frame } from "./streams.ts";
 export {

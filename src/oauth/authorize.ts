@@ -11,8 +11,7 @@ import {
 import { classifyRedirectUri, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
 import { maxQueryCharacters, type Parameters, toParameters } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
-import { addressKey } from "../lib/network.ts";
-import { isClientDocumentUrl } from "../lib/client_document_url.ts";
+import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { hiddenText, logStep } from "./refusal.ts";

@@ -1,7 +1,7 @@
 /** Finds clients: in storage, or by the metadata document at the URL that is their id. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { isClientDocumentUrl } from "../lib/client_document_url.ts";
+import { isClientDocumentUrl } from "../lib/network.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import {

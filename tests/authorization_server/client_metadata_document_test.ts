@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isClientDocumentUrl } from "../../src/lib/client_document_url.ts";
+import { isClientDocumentUrl } from "../../src/lib/network.ts";
 import {
   authorizePath,
   decide,

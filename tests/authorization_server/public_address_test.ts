@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isPublicAddress } from "../../src/lib/client_document_url.ts";
+import { isPublicAddress } from "../../src/lib/network.ts";
 
 const forbidden = [
   "0.0.0.0",

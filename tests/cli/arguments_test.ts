@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseArguments } from "../../src/cli/arguments.ts";
+import { parseArguments } from "../../src/cli/run_command.ts";
 
 Deno.test("parseArguments() takes words, flags with a blank or an equals sign, and everything after --", () => {
   const parsed = parseArguments(["token", "create", "--scope", "files:read llm:generate", "--port=0", "--", "--x"], [

@@ -2,7 +2,7 @@
 import { hasProgram } from "../fixtures/skipped_unless.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { commonFlags } from "../../src/cli/arguments.ts";
+import { commonFlags } from "../../src/cli/run_command.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { describeVersion, version } from "../../src/lib/version.ts";
 import { loadCommand } from "../../src/cli/load_commands.ts";

@@ -1,6 +1,6 @@
 /** The main thread's way to the company's provider: to the hosts of its metadata, and nowhere else. */
 import assert from "node:assert/strict";
-import { createProviderGateway } from "../../src/app/provider_gateway.ts";
+import { createProviderGateway } from "../../src/app/sandboxed_server.ts";
 import { startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 
 /** A host of its own, which counts what comes. */
