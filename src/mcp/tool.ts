@@ -130,11 +130,14 @@ export type Meaning = string | {
   readonly to?: string;
   /** Values by their text in lower case; `undefined` for ignored ones. Without `to`, any other is refused. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** `lines`: a range such as `2-4`, for `start_line` and `end_line`; `largest`: of several names, the largest counts. */
-  readonly as?: "opposite" | "largest" | "lines";
-  /** Further parameters that it sets, unless they are given. */
+  /**
+   * `lines`: a range such as `2-4`, for `start_line` and `end_line`; `from_end`: below 0 it is the `tail`; `largest`: of
+   * several names, the largest counts.
+   */
+  readonly as?: "opposite" | "largest" | "lines" | "from_end";
+  /** Further parameters that it sets, unless they are given; with `first`: what entries have that do not say it themselves. */
   readonly sets?: Readonly<Record<string, unknown>>;
-  /** Means it only with one of these beside it, and without the parameter itself. */
+  /** Means it only with one of these beside it, in small letters without `_`, and without the parameter itself. */
   readonly beside?: readonly string[];
   /** Means it only in this form; `several`: a list of more than one. */
   readonly form?: "text" | "list" | "several";

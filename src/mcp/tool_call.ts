@@ -153,13 +153,25 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
     known.find(({ own, names }) =>
       names.some((each) => plain === fold(each)) || (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
     ) ?? known.find(({ names }) => words !== "" && names.some((each) => words === wordsIn(each)));
-  return found?.own ?? closestWord(name, offered.map(({ name: own }) => own));
+  // find_and_replace, copy_path: what is done comes last, and the rest says nothing
+  const verbs = allWordsIn(bare).filter((word) => !besideVerbs.test(word)).map((verb) =>
+    known.find(({ names }) => names.includes(verb))?.own
+  );
+  const byVerb = verbs.includes(undefined) ? undefined : verbs.at(-1);
+  return found?.own ?? byVerb ?? closestWord(name, offered.map(({ name: own }) => own));
 }
+
+const besideVerbs =
+  /^(?:files?|paths?|texts?|directory|contents?|lines?|names?|regex|range|keyword|code|in|by|and|multi|single|new|)$/;
 
 /** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
 function wordsIn(name: string): string {
+  return allWordsIn(name).filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
+}
+
+function allWordsIn(name: string): string[] {
   const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
-  return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
+  return words.map((word) => word.replace(/^(?:dirs?|folders?|directories)$/, "directory"));
 }
 
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */

@@ -121,6 +121,7 @@ const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
   ...{ toolSummary: [], toolAction: [], waitForPreviousTools: [] }, // Antigravity
   ...{ explanation: [] }, // Cursor
   ...{ task_progress: [], requires_approval: [] }, // Cline
+  ...{ projectPath: [], security_risk: [] }, // JetBrains; OpenHands
 };
 
 type Path = readonly (string | number)[];
@@ -161,6 +162,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
       if (sent === "" && isEmptyAbsent(property)) return;
+      if (isNone(sent) && isObject(property) && property["type"] === "string") return;
       const place = [...path, parameter];
       if (name !== parameter) names.set(place.join("."), name);
       const value = converted(property, sent, place);
@@ -196,6 +198,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       const key = String(sent).toLowerCase();
       const value = Object.hasOwn(values, key) ? values[key] : sent;
       if (value === undefined || meaning === saysNothing) return; // says what is so anyway
+      if (instead !== undefined && isNone(sent)) return;
       const [parameter, member] = to?.split(".") ?? [];
       if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name, instead);
       if (as === "lines") {
@@ -205,6 +208,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
       } else if (member !== undefined) later.push(() => putInside(name, parameter, member, value));
       else if (as === "opposite") put(name, parameter, opposite(value));
+      else if (as === "from_end" && Number(value) < 0) put(name, "tail", -Number(value));
       else put(name, parameter, value, as === "largest");
       later.push(() => {
         for (const [other, set] of Object.entries(sets)) if (!taken.has(other)) put(other, other, set);
@@ -228,7 +232,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       faults.push(`${subject} has no ${unknown.join(", ")}; it takes ${takes}`);
     }
     for (const [name, meaning] of Object.entries(meanings)) {
-      if (typeof meaning === "object" && meaning.first !== undefined) takeFirst(taken, name, meaning.first);
+      if (typeof meaning === "object" && meaning.first !== undefined) takeFirst(taken, name, meaning);
     }
     return Object.fromEntries(taken);
   }
@@ -271,9 +275,9 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const { type, items } = property;
     switch (type) {
       case "string":
-        return asText(property, value);
+        return property["written"] === "range" && isObject(value) ? rangeText(value, path) : asText(property, value);
       case "boolean":
-        return value === "true" ? true : value === "false" ? false : value;
+        return /^(?:true|false)$/i.test(String(value)) ? String(value).toLowerCase() === "true" : value; // Python's, too
       case "integer":
       case "number":
         return clamped(property, asNumber(value), path);
@@ -290,6 +294,16 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       default:
         return value;
     }
+  }
+
+  /** A file and lines of it, by the tool's own names for these, as the end of a path asks for them; else the value. */
+  function rangeText(value: Members, path: Path): unknown {
+    const known = faults.length;
+    const { filename, path: own, start_line: first, end_line: last, limit, ...others } = membersOf(schema, value, path);
+    const name = filename ?? own;
+    if (faults.length > known || typeof name !== "string" || Object.keys(others).length > 0) return value;
+    const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
+    return first === undefined && end === "" ? name : `${name}:${first ?? 1}-${end}`;
   }
 
   function clamped({ maximum, clamped }: Members, value: unknown, path: Path): unknown {
@@ -320,16 +334,15 @@ export function fold(name: string): string {
 function holds(meaning: Meaning, value: unknown, given: Members): boolean {
   if (typeof meaning === "string") return true;
   const { beside, form, to } = meaning;
-  if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !beside.some((name) => Object.hasOwn(given, name)))) {
-    return false;
-  }
+  const isBeside = (name: string): boolean => beside?.includes(name.startsWith("-") ? name : fold(name)) === true;
+  if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !Object.keys(given).some(isBeside))) return false;
   const list = listOf(value);
   if (form === "list" || form === "several") return list !== null && (form === "list" || list.length > 1);
   return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
 }
 
 /** The JSON text of a list of texts. */
-const listLike = /^\s*\[\s*"/;
+const listLike = /^\s*(?:\[\s*["{]|\{\s*")/;
 
 /** A list, also as such a text; `null` for what is none. */
 function listOf(value: unknown): readonly unknown[] | null {
@@ -343,16 +356,25 @@ function isNamed(meaning: Meaning, properties: Members): boolean {
   return meaning.instead !== undefined || Object.hasOwn(properties, meaning.to ?? "");
 }
 
-/** Where the one that comes first was left out, or has the list's form, the list holds it. */
-function takeFirst(taken: Map<string, unknown>, list: string, first: string): void {
+/** Where the one that comes first was left out, or has the list's form, the list holds it. What it says is not of the others. */
+function takeFirst(
+  taken: Map<string, unknown>,
+  list: string,
+  { first = "", sets = {} }: Exclude<Meaning, string>,
+): void {
   const lead = listOf(taken.get(first) ?? []);
   if (lead === null) return;
   const rest = taken.get(list) ?? [];
   const [head, ...others] = [...lead, ...Array.isArray(rest) ? rest : [rest]];
   if (head === undefined) return;
+  const wasTaken = new Set(taken.keys());
   if (!isObject(head)) taken.set(first, head);
   else for (const [name, value] of Object.entries(head)) if (!taken.has(name)) taken.set(name, value);
-  if (others.length > 0) taken.set(list, others);
+  const own = Object.entries(sets).filter(([name]) =>
+    isObject(head) && Object.hasOwn(head, name) && !wasTaken.has(name)
+  );
+  const plain = others.map((each) => isObject(each) ? { ...Object.fromEntries(own), ...each } : each);
+  if (others.length > 0) taken.set(list, plain);
   else taken.delete(list);
 }
 
@@ -360,6 +382,11 @@ function takesNull(property: unknown): boolean {
   if (!isObject(property)) return true;
   const branches = Array.isArray(property["anyOf"]) ? property["anyOf"] : [property];
   return branches.some((each) => !isObject(each) || each["type"] === undefined || each["type"] === "null");
+}
+
+/** An empty list. */
+function isNone(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 /** Whether an empty text can only mean that the parameter was left out. */
@@ -387,13 +414,18 @@ function opposite(value: unknown): unknown {
 /** A list that came as JSON text, or as its only item. */
 function asList(items: unknown, value: unknown): unknown {
   const parsed = typeof value === "string" && /^\s*[[{]/.test(value) ? parseJson(value) : undefined;
-  const isOfObjects = isObject(items) && items["type"] === "object";
+  const isOfObjects = isObject(items) && (items["type"] === "object" || items["written"] === "range");
   if (Array.isArray(parsed) || (isOfObjects && isObject(parsed))) return [parsed].flat();
-  return Array.isArray(value) || (isOfObjects ? !isObject(value) : typeof value !== "string") ? value : [value];
+  if (typeof value === "string" && isObject(items) && items["type"] === "string") return [value];
+  return !Array.isArray(value) && isOfObjects && isObject(value) ? [value] : value;
 }
 
 /** A text parsed as the form that the parameter declares, or as another case of one of its values. */
-function asText({ written, enum: values }: Members, value: unknown): unknown {
+function asText({ written, enum: values }: Members, sent: unknown): unknown {
+  const value = written === "lines" || written === "values" ? fieldsOf(sent, written) ?? sent : sent;
+  const mayBeList = /^(?:lines|values)$/.test(String(written)) && typeof value === "string" && listLike.test(value);
+  const parsed = mayBeList ? parseJson(value) : undefined;
+  if (Array.isArray(parsed) || (written === "lines" && isObject(parsed))) return asText({ written }, parsed);
   if (typeof value === "string") {
     if (!Array.isArray(values) || values.includes(value)) return value;
     return values.find((each) => fold(String(each)) === fold(value)) ?? value;
@@ -416,6 +448,21 @@ function asText({ written, enum: values }: Members, value: unknown): unknown {
   return lines.map(([name, wanted]) => `${name}=${wanted.join("|")}`.replace(/\s+/g, " ")).join("\n");
 }
 
+/** Fields as other servers take them, `[{"field": "state", "operator": "=", "value": "New"}]`; `null` for anything else. */
+function fieldsOf(value: unknown, written: "lines" | "values"): unknown {
+  if (!Array.isArray(value) || value.length === 0) return null;
+  const fields: [name: string, operator: string, wanted: unknown][] = [];
+  for (const each of value) {
+    const { field, name = field, operator = "=", value: wanted, ...others } = isObject(each) ? each : {};
+    const isField = typeof name === "string" && typeof operator === "string" && wanted !== undefined;
+    if (!isField || Object.keys(others).length > 0) return null;
+    fields.push([name, operator, wanted]);
+  }
+  if (written === "values") return Object.fromEntries(fields.map(([name, , wanted]) => [name, wanted]));
+  const isPlain = fields.every(([, , wanted]) => wanted !== null && typeof wanted !== "object");
+  return isPlain ? fields.map(([name, operator, wanted]) => `${name} ${operator} ${wanted}`) : null;
+}
+
 /** `undefined` where a value is nested too deeply to be written. */
 function jsonText(value: unknown, indent = 0): string | undefined {
   try {
@@ -428,6 +475,7 @@ function jsonText(value: unknown, indent = 0): string | undefined {
 
 /** First and last line; `null` for what is no range. */
 function linesOf(value: unknown): readonly [number, number] | null {
+  if (Array.isArray(value) && value.length === 1) return linesOf(value[0]);
   const parts = typeof value === "string"
     ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9}|(?=$))\s*\]?$/i.exec(value)?.slice(1)
     : Array.isArray(value)

@@ -337,7 +337,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     aliases: otherNames({ table: "table_name", field: "column" }),
     input: z.object({
       table: z.string().optional(),
-      field: z.string().optional().describe("This field alone, with all choices"),
+      field: z.string().optional().describe("This field alone, with all choices").meta({ written: "commas" }),
       item: z.string().optional().describe("Name, sys_id or link of a catalog item"),
     }),
     async run({ table, field, item }, context) {

@@ -103,7 +103,7 @@ const valuesForm =
 const valueNames = membersOf(
   "values",
   "short_description description urgency impact category subcategory state priority assigned_to assignment_group " +
-    "close_code close_notes caller_id cmdb_ci contact_type hold_reason work_notes",
+    "close_code close_notes caller caller_id cmdb_ci contact_type hold_reason work_notes",
 );
 
 const { annotations } = writing;
@@ -142,7 +142,8 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     input: z.object({
       ...recordParameters,
       values: z.string().describe("As in servicenow_create").meta({ written: "values" }),
-      if_version: z.string().optional().describe("Version that you read: refuses if it has changed since"),
+      if_version: z.string().optional().describe("Version that you read: refuses if it has changed since")
+        .meta({ written: "text" }),
       dry_run: dryRun,
     }),
   }, async (input, context, reader) => {

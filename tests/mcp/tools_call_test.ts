@@ -151,7 +151,8 @@ Deno.test("tools/call takes numbers and booleans that come as text in their cano
     ...["3.0", " 3", "+3", "1e1", "0x3", "three", "NaN", "Infinity"].map((
       count,
     ): [Record<string, unknown>, string] => [{ count }, "count must be a number"]),
-    ...["True", "yes", "1", "on"].map((on): [Record<string, unknown>, string] => [
+    [{ on: "True" }, { on: true }], // as Python writes it
+    ...["yes", "1", "on"].map((on): [Record<string, unknown>, string] => [
       { on },
       "on must be true or false",
     ]),

@@ -116,8 +116,8 @@ Deno.test("what hosts add to every call is passed over, a typing mistake is refu
   assertSame("file_read", { filename: "a", ...host }, { filename: "a" });
   assert.match(String(taken("file_read", { filename: "a", toolCalId: 1 })), /^file_read has no toolCalId; /);
   assert.match(
-    String(taken("file_edit", { edits: [{ path: "a", explanation: "b" }] })),
-    /edits\[0\] has no explanation; /,
+    String(taken("file_edit", { edits: [{ path: "a", toolCallId: "b" }] })),
+    /edits\[0\] has no toolCallId; /,
   );
 });
 
@@ -269,6 +269,141 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_move", { source: ["a"], to: "b" }, { paths: ["a"], destination: "b" }],
     ["file_delete", { filename: "a", recurse: true }, { path: "a", recursive: true }],
     ["file_undo", { change_id: "a" }, { change: "a" }],
+    // Desktop Commander
+    ["file_read", { path: "a", offset: -20, isUrl: false }, { filename: "a", tail: 20 }],
+    ["file_search", {
+      path: "a",
+      pattern: "x",
+      searchType: "content",
+      filePattern: "*.txt",
+      literalSearch: true,
+      contextLines: 1,
+      timeout_ms: 9,
+      earlyTermination: true,
+      includeHidden: false,
+    }, {
+      ...{ path: "a", query: "x", pattern: "*.txt", regex: false, context: 1 },
+    }],
+    ["file_edit", { file_path: "a", needle: "b", repl: "c", mode: "literal", allow_multiple_occurrences: false }, {
+      ...{ path: "a", old_text: "b", new_text: "c", replace_all: false },
+    }],
+    // Windsurf, Antigravity, VS Code, JetBrains, Roo, Gemini CLI, Cursor, Amp
+    ["file_search", {
+      SearchPath: "a",
+      Query: "x",
+      MatchPerLine: true,
+      Includes: [],
+      IsRegex: false,
+      CaseSensitive: false,
+    }, {
+      ...{ path: "a", query: "x", ignore_case: true, regex: false },
+    }],
+    ["file_search", { SearchPath: "a", Query: "x", MatchPerLine: false }, { path: "a", query: "x", show: "files" }],
+    ["file_list", {
+      SearchDirectory: "a",
+      Pattern: "*.py",
+      Excludes: [],
+      Type: "any",
+      MaxDepth: 3,
+      Extensions: [],
+      FullPath: false,
+    }, {
+      ...{ path: "a", pattern: "*.py", depth: 3, exclude: [] },
+    }],
+    ["file_edit", {
+      TargetFile: "a",
+      CodeMarkdownLanguage: "ts",
+      Instruction: "w",
+      ReplacementChunks: [{ TargetContent: "b", ReplacementContent: "c", AllowMultiple: false }],
+    }, {
+      ...{ path: "a", edits: [{ old_text: "b", new_text: "c", replace_all: false }] },
+    }],
+    ["file_write", {
+      TargetFile: "a",
+      CodeContent: "b",
+      EmptyFile: false,
+      Overwrite: true,
+      Description: "d",
+      Complexity: 1,
+    }, {
+      ...{ filename: "a", content: "b" },
+    }],
+    ["file_edit", {
+      explanation: "x",
+      replacements: [{ filePath: "a", oldString: "b", newString: "c", explanation: "y" }],
+    }, {
+      edits: [{ path: "a", old_text: "b", new_text: "c" }],
+    }],
+    ["file_read", { pathInProject: "a", maxLinesCount: 2, truncateMode: "START", projectPath: "/p" }, {
+      filename: "a",
+      limit: 2,
+    }],
+    ["file_list", {
+      globPattern: "*.py",
+      subDirectoryRelativePath: "a",
+      addExcluded: true,
+      fileCountLimit: 10,
+      timeout: 9,
+    }, {
+      ...{ path: "a", pattern: "*.py", include_ignored: true, limit: 10 },
+    }],
+    ["file_search", { regexPattern: "x", directoryToSearch: "a", fileMask: "*.py", maxUsageCount: 10 }, {
+      ...{ query: "x", regex: true, path: "a", pattern: "*.py", limit: 10 },
+    }],
+    ["file_read", { files: [{ path: "a", line_ranges: [[1, 2]] }, { path: "b" }] }, {
+      filename: "a:1-2",
+      files: ["b"],
+    }],
+    ["file_read", { files: [{ file_path: "a", offset: 5, limit: 3 }, { path: "b", start_line: 2 }, "c"] }, {
+      ...{ filename: "a:5-7", files: ["b:2-", "c"] },
+    }],
+    ["file_delete", { files: [{ path: "a" }] }, { paths: ["a"] }],
+    ["file_write", { file_path: "a", content: "b", modified_by_user: false, ai_proposed_content: "b" }, {
+      ...{ filename: "a", content: "b" },
+    }],
+    ["file_search", { query: "x", target_directories: [] }, { query: "x" }],
+    ["file_search", { query: "x", target_directories: ["a"] }, { query: "x", path: "a" }],
+    ["file_list", { target_directory: "a", ignore_globs: ["b"] }, { path: "a", exclude: ["b"] }],
+    ["file_read", { path: "a", read_range: [1, 2] }, { filename: "a", start_line: 1, end_line: 2 }],
+    ["file_search", { pattern: "x", path: "a", caseSensitive: true, literal: true }, {
+      query: "x",
+      path: "a",
+      regex: false,
+    }],
+    ["file_list", { relative_path: "a", recursive: false, skip_ignored_files: true, max_answer_chars: -1 }, {
+      path: "a",
+      depth: 1,
+    }],
+    // guards by the names that answers and other servers have for them
+    ...["version", "etag", "sha256", "expected_version", "ifVersion", "if_match"].flatMap((
+      name,
+    ): [string, Arguments, Arguments][] => [
+      ["file_write", { filename: "a", content: "b", [name]: "123456789012" }, {
+        filename: "a",
+        content: "b",
+        if_version: "123456789012",
+      }],
+      ["file_edit", { path: "a", old_text: "b", new_text: "c", [name]: "123456789012" }, {
+        ...{ path: "a", old_text: "b", new_text: "c", if_version: "123456789012" },
+      }],
+      ["file_move", { path: "a", destination: "b", [name]: "123456789012" }, {
+        path: "a",
+        destination: "b",
+        if_version: "123456789012",
+      }],
+      ["file_delete", { path: "a", [name]: "123456789012" }, { path: "a", if_version: "123456789012" }],
+    ]),
+    ["file_delete", { path: "a", if_version: 123456789012 }, { path: "a", if_version: "123456789012" }],
+    ["file_move", { path: "a", destination: "b", copy: "True", overwrite: "TRUE" }, {
+      path: "a",
+      destination: "b",
+      copy: true,
+      overwrite: true,
+    }],
+    ["file_move", { path: "a", destination: "b", copy: "False", overwrite: "FALSE" }, { path: "a", destination: "b" }],
+    ["file_edit", { path: "a", old_text: 42, new_text: 43 }, { path: "a", old_text: "42", new_text: "43" }],
+    ["file_edit", { path: "a", old_text: ["b", "c"], new_text: ["d"] }, { path: "a", old_text: "b\nc", new_text: "d" }],
+    ["file_search", { query: "x", pattern: [] }, { query: "x" }],
   ];
   for (const [name, sent, meant] of cases) assertSame(name, sent, meant);
 });
@@ -323,6 +458,27 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
       audience: "team",
     }],
     ["servicenow_approve", { id: "a", decision: "Approved" }, { id: "a", decision: "approve" }],
+    ...[
+      [{ field: "state", operator: "=", value: "New" }, { name: "urgency", value: 1 }],
+      '[{"field":"state","operator":"=","value":"New"},{"name":"urgency","value":1}]',
+    ].flatMap((list): [string, Arguments, Arguments][] => [
+      ["servicenow_search", { table: "incident", where: list }, {
+        table: "incident",
+        where: "state = New\nurgency = 1",
+      }],
+      ["servicenow_update", { id: "a", values: list }, { id: "a", values: '{"state":"New","urgency":1}' }],
+    ]),
+    ["servicenow_search", { table: "incident", where: '["state=New"]' }, { table: "incident", where: "state=New" }],
+    ["servicenow_search", { table: "incident", where: '{"state": ["New", "Open"]}' }, {
+      ...{ table: "incident", where: "state=New|Open" },
+    }],
+    ["servicenow_update", { id: "a", values: "b=c", if_version: 0 }, { id: "a", values: "b=c", if_version: "0" }],
+    ["servicenow_create", { table: "incident", short_description: "a", caller: "me" }, {
+      ...{ table: "incident", values: '{"short_description":"a","caller":"me"}' },
+    }],
+    ["servicenow_describe", { table: "incident", field: ["state", "priority"] }, {
+      ...{ table: "incident", field: "state,priority" },
+    }],
     ["servicenow_order", { item: "a", action: "sendMessage", answers: { size: "L" } }, {
       item: "a",
       answers: '{"size":"L"}',
@@ -394,12 +550,12 @@ Deno.test("two names for one parameter with different values are refused and nam
 
 Deno.test("a refusal names the caller's own argument", () => {
   const cases: readonly [string, Arguments, string][] = [
-    ["file_read", { path: "a", offset: -3 }, "offset must be at least 1"],
+    ["file_read", { path: "a", start_line: 1.5 }, "start_line must be an integer"],
     ["file_read", { path: "a", head: "many" }, "head must be a number"],
     ["file_read", { path: "a", view_range: [0, 3] }, "view_range must be at least 1"],
     ["file_read", { path: "a", lines: "top" }, "lines must be two line numbers, such as 2-4"],
     ["file_search", { q: [1] }, "q must be a string"],
-    ["file_edit", { changes: [{ path: "a", oldText: 1 }] }, "changes[0].oldText must be a string"],
+    ["file_edit", { changes: [{ path: "a", oldText: [1] }] }, "changes[0].oldText must be a string"],
     ["file_edit", { edits: [{ pth: "a" }] }, "edits[0] has no pth; did you mean path?"],
     ["file_list", { sort_by: "colour" }, "sort_by must be one of: name, size, modified"],
     ["file_search", { query: "a", output_mode: "all" }, "output_mode must be one of: lines, files, count, texts"],
@@ -467,6 +623,19 @@ Deno.test("a tool's name is found in another order of its words, and without tho
       ["mcp__fs__read_media_file", "file_read"],
       ["listDirectory", "file_list"],
       ["textSearch", "file_search"],
+      ...[["text_editor", "file_edit"], ["search_and_replace", "file_edit"], [
+        "replace_text_in_file",
+        "file_edit",
+      ]] as const,
+      ...[["read_file_range", "file_read"], ["get_file_text_by_path", "file_read"], ["get_file", "file_read"]] as const,
+      ...[["list_directory_tree", "file_list"], ["find_files_by_glob", "file_list"], [
+        "file_exists",
+        "file_list",
+      ]] as const,
+      ...[["search_in_files_by_regex", "file_search"], ["find_files_by_name_keyword", "file_search"]] as const,
+      ...[["copy_path", "file_move"], ["create_dir", "file_move"], ["remove_folder", "file_delete"]] as const,
+      ...[["delete_path", "file_delete"], ["restore_file", "file_undo"], ["insert_content", "file_edit"]] as const,
+      ...[["run_command", null], ["write_pdf", null], ["fetch", null], ["list_code_definition_names", null]] as const,
       ["file", null],
       ["rm_rf", null],
     ] as const

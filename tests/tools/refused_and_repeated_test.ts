@@ -175,7 +175,6 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
       ...{ path: "notes", pattern: "*.txt" },
     }),
   ],
-  ["file_read", { filename: "notes/a.txt", offset: -1 }, least, bounded],
   ["file_read", { filename: "notes/a.txt", head: 0 }, least, bounded],
   ["file_list", { depth: 0 }, least, bounded],
   ["file_search", { query: "one", "-C": -1 }, least, bounded],

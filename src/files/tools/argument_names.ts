@@ -8,7 +8,8 @@ type Meanings = Readonly<Record<string, Meaning>>;
 
 const file = "path file filename file_path filepath absolute_path target_file relative_path path_in_project";
 const directory = `${file} directory dir folder dir_path directory_path folder_path target_directory ` +
-  "relative_workspace_path search_directory search_path root base_path";
+  "relative_workspace_path search_directory search_path root base_path sub_directory_relative_path directory_to_search";
+const guard = "if_match version expected_version etag sha256 expected_hash";
 /** `file` without the parameter's own name. */
 const but = (own: string, names = file): string => names.split(" ").filter((name) => name !== own).join(" ");
 
@@ -17,55 +18,71 @@ const only = (...values: readonly unknown[]): Meaning => ({
   values: Object.fromEntries(values.map((value) => [String(value), undefined])),
 });
 
+/** The same, and the call that does what is asked for with any other value. */
+const unless = (words: string, ...values: readonly unknown[]): Meaning => ({
+  ...only(...values) as object,
+  instead: words,
+});
+
+/** What says how a call is made or why, and not what it does. */
+const beside = (names: string): Meanings => Object.fromEntries(names.split(" ").map((name) => [name, saysNothing]));
+
 /** Names of what no parameter does, and the call that does it. */
 const instead = (names: string, words: string): Meanings =>
   Object.fromEntries(names.split(" ").map((name) => [name, { instead: words }]));
 
-/** claude-code Read, Codex read_file, Gemini CLI, Cursor, the text editor tool, @modelcontextprotocol/server-filesystem. */
+/** claude-code Read, Codex read_file, Gemini CLI, Cursor, Roo, the text editor tool, Desktop Commander, @modelcontextprotocol/server-filesystem. */
 const readNames: Meanings = {
   ...otherNames({
     filename: but("filename"),
     files: "paths filenames file_paths",
     against: "compare compare_to compare_with diff diff_with other_file",
     end_line: "end to_line line_end end_line_one_indexed_inclusive",
-    limit: "head length num_lines max_lines line_count",
+    limit: "head length num_lines max_lines line_count max_lines_count",
     tail: "last tail_lines last_lines",
     numbered: "-n line_numbers show_line_numbers",
     start_line: "offset line start from_line line_start start_line_one_indexed",
-    view_range: "lines line_range range",
+    view_range: "lines line_range line_ranges range read_range",
   }),
-  start_line: { to: "start_line", values: { 0: 1 } }, // some count from 0
+  start_line: { to: "start_line", values: { 0: 1 }, as: "from_end" }, // some count from 0
   view_range: { to: "start_line", as: "lines" },
   files: { first: "filename" },
   ...instead("pages page page_number", "name pages behind the path: a.pdf:p3, or a.pdf:p3-5"),
   should_read_entire_file: only(true, false),
   command: only("view"),
   mode: only("slice"),
+  is_url: only(false),
+  ...{ truncate_mode: only("start"), ...beside("max_answer_chars") },
 };
 
 /** claude-code Write, Gemini CLI, Desktop Commander, the text editor tool. */
 const writeNames: Meanings = {
-  ...otherNames({ filename: but("filename"), content: "text contents file_text data body", if_version: "if_match" }),
+  ...otherNames({ filename: but("filename"), if_version: guard }),
+  ...otherNames({ content: "text contents file_text data body code_content file_content new_content" }),
   mode: {
     to: "mode",
     values: otherNames({ overwrite: "rewrite replace write w", append: "a", create: "x" }),
   },
   overwrite: { to: "mode", values: { true: "overwrite", false: "create" } },
   append: { to: "mode", values: { true: "append", false: undefined } },
-  files: { first: "filename" },
+  files: { first: "filename", sets: { mode: "overwrite" } },
+  ...{ empty_file: only(false), ...beside("description complexity instruction modified_by_user ai_proposed_content") },
   ...{ create_directories: only(true), create_parents: only(true), create_dirs: only(true), parents: only(true) },
   ...{ encoding: only("utf-8", "utf8"), command: only("create") },
 };
+
+const wholeFiles = "file_write writes a whole file, or with mode append at its end";
+const ownCase = "file_edit finds text in its case; file_search shows it";
 
 /** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */
 const editNames: Meanings = {
   ...otherNames({
     path: `${but("path")} paths files filenames file_paths`,
-    old_text: "old old_string old_str find search search_text",
-    new_text: "new new_string new_str replace replacement replace_text",
-    replace_all: "all global replace_all_occurrences allow_multiple",
-    if_version: "if_match",
-    edits: "changes replacements operations",
+    old_text: "old old_string old_str find search search_text needle target_content",
+    new_text: "new new_string new_str replace replacement replace_text repl replacement_content",
+    replace_all: "all global replace_all_occurrences allow_multiple allow_multiple_occurrences",
+    if_version: guard,
+    edits: "changes replacements operations replacement_chunks",
     dry_run: "preview",
     expected_replacements: "expected_occurrences expected_count",
     regex: "is_regex use_regex",
@@ -79,15 +96,18 @@ const editNames: Meanings = {
     "an edit finds its place by text: give the lines themselves as old_text, as file_read shows them",
   ),
   ...instead("patch diff code_edit input", "give each place as old_text and new_text, several of them in edits"),
-  ...instead("content file_text mode", "file_write writes a whole file, or with mode append at its end"),
+  ...instead("content file_text", wholeFiles),
+  mode: unless(wholeFiles, "literal", "edit"),
   path: { to: "edits", form: "list" }, // the same texts in each file
-  regex: { values: { false: undefined }, instead: "file_edit finds exact text; file_search with regex shows it" },
-  case_sensitive: { values: { true: undefined }, instead: "file_edit finds text in its case; file_search shows it" },
-  command: {
-    values: { str_replace: undefined },
-    instead: "file_read views, file_write creates, file_edit replaces and inserts: old_text and new_text say what",
-  },
-  instruction: saysNothing, // Gemini CLI
+  regex: unless("file_edit finds exact text; file_search with regex shows it", false),
+  case_sensitive: unless(ownCase, true),
+  ignore_case: unless(ownCase, false),
+  command: unless(
+    "file_read views, file_write creates, file_edit replaces and inserts: old_text and new_text say what",
+    "str_replace",
+  ),
+  ...beside("instruction instructions explanation description display_description complexity code_markdown_language"),
+  target_lint_error_ids: saysNothing,
 };
 
 const sorts = otherNames({
@@ -100,10 +120,14 @@ const walking: Meanings = {
   ...otherNames({
     pattern: "glob glob_pattern file_pattern file_mask file_glob name_pattern include includes include_pattern " +
       "paths_include_glob",
-    exclude: "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns",
-    include_ignored: "no_ignore",
-    path: `${but("path", directory)} paths files directories dirs folders`,
+    exclude:
+      "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns ignore_globs",
+    include_ignored: "no_ignore include_ignored_files add_excluded",
+    path: `${but("path", directory)} paths files directories dirs folders target_directories`,
   }),
+  skip_ignored_files: { to: "include_ignored", as: "opposite" },
+  ...instead("file_filtering_options", "give include_ignored: true for what .gitignore names"),
+  ...beside("timeout timeout_ms max_answer_chars full_path early_termination"),
   path: {
     form: "several",
     instead: "one a call; call once for each, or leave it out and give a pattern such as {a,a/**,b,b/**}",
@@ -112,13 +136,17 @@ const walking: Meanings = {
     "extension extensions file_extension file_extensions file_type file_types",
     "give pattern, such as *.ts or *.{ts,tsx}",
   ),
-  ...{ include_hidden: only(true), show_hidden: only(true), hidden: only(true) },
+  ...{ include_hidden: only(true, false), show_hidden: only(true), hidden: only(true) },
 };
 /** claude-code Grep has 0 for all. */
 const limits = (most: number): Meanings => ({
-  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size max_count top" }),
+  ...otherNames({
+    limit: "max_results max_matches max_entries max num_results page_size max_count top file_count_limit",
+  }),
   head_limit: { to: "limit", values: { 0: most } },
 });
+
+const furtherPages = "give the cursor of the answer before, or a larger limit";
 
 /** claude-code Glob, Codex and Gemini CLI list_directory, @modelcontextprotocol/server-filesystem. */
 const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
@@ -131,17 +159,24 @@ const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
   }),
   sort: { to: "sort", values: sorts },
   recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
-  ...instead("query search text name", "give pattern to find names, such as *part*; file_search finds text"),
-  ...instead("type kind only_dirs directories_only dirs_only", "give pattern */ for directories alone, else * for all"),
+  ...instead(
+    "query search text name name_keyword",
+    "give pattern to find names, such as *part*; file_search finds text",
+  ),
+  ...otherNames({ type: "kind only_dirs directories_only dirs_only" }),
+  type: unless("give pattern */ for directories alone, else * for all", "any", "all", false),
   details: { to: "show", values: { true: "details", false: undefined } },
-  ...{ detailed: "details", detail: "details", "-l": "details", offset: only(0, 1), case_sensitive: only(true) },
+  ...{ detailed: "details", detail: "details", "-l": "details", case_sensitive: only(true) },
+  offset: unless(furtherPages, 0, 1),
 });
 
 const modes = otherNames({ lines: "content matches", files: "files_with_matches files_only" });
 /** What no glob has beside it: then `pattern` is what a line is searched for. */
-const ofGrep = "glob include type output_mode head_limit multiline is_regex -i -n -A -B -C".split(" ");
+const ofGrep =
+  ("glob include includes type outputmode headlimit multiline isregex literal fixedstrings literalsearch " +
+    "filepattern filemask includepattern namesonly contextlines -i -n -o -w -A -B -C").split(" ");
 
-/** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, ripgrep's own options. */
+/** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, JetBrains, ripgrep's own options. */
 const searchNames = (mostHits: number): Meanings => ({
   ...walking,
   ...limits(mostHits),
@@ -150,12 +185,13 @@ const searchNames = (mostHits: number): Meanings => ({
     ignore_case: "-i case_insensitive",
     whole_word: "-w word whole_words match_whole_word word_regexp",
     regex: "-E is_regex is_regexp use_regex regexp",
-    expression: "substring_pattern",
+    expression: "substring_pattern regex_pattern",
+    limit: "total_max_matches max_usage_count",
     case_sensitive: "match_case",
     literal: "fixed_strings literal_search -F",
     "-C": "-A -B context_lines before_context after_context context_before context_after before after " +
       "context_lines_before context_lines_after lines_before lines_after",
-    "-l": "files_only",
+    "-l": "files_only names_only",
     "-n": "line_numbers show_line_numbers",
     show: "output_mode",
   }),
@@ -166,7 +202,10 @@ const searchNames = (mostHits: number): Meanings => ({
   ...{ "-C": { to: "context", as: "largest" }, show: { to: "show", values: modes } },
   "-l": { to: "show", values: { true: "files", false: undefined } },
   "-c": { to: "show", values: { true: "count", false: undefined } },
-  ...{ "-n": only(true, false), "-r": only(true) },
+  ...{ "-n": only(true, false), "-r": only(true), restrict_search_to_code_files: only(false) },
+  "-o": unless("show: texts counts what matched, without the rest of the lines", false),
+  match_per_line: { to: "show", values: { true: "lines", false: "files" } },
+  search_type: unless("give pattern without query to find files by name", "content", "text"),
   ...instead(
     "queries keywords terms patterns",
     'give query: "a|b" and regex: true for either, or all for lines with each',
@@ -174,15 +213,9 @@ const searchNames = (mostHits: number): Meanings => ({
   ...instead("sort sort_by order_by newest_first", "file_list with pattern and sort names the newest or largest files"),
   ...instead("-v invert_match", "give the text in without, for the lines that do not hold it"),
   ...instead("lines line_range start_line end_line", "name lines behind the path: a.ts:10-50"),
-  recursive: {
-    values: { true: undefined },
-    instead: "give pattern, such as src/*, for a directory without those in it",
-  },
-  multiline: {
-    values: { false: undefined },
-    instead: "each line is searched separately: search for one, with context",
-  },
-  offset: { values: { 0: undefined }, instead: "give the cursor of the answer before, or a larger limit" },
+  recursive: unless("give pattern, such as src/*, for a directory without those in it", true),
+  multiline: unless("each line is searched separately: search for one, with context", false),
+  offset: unless(furtherPages, 0),
   type: {
     to: "pattern",
     values: otherNames({
@@ -202,7 +235,7 @@ const moveNames: Meanings = {
     copy: "keep_original",
     overwrite: "force",
     paths: "files sources file_paths",
-    if_version: "if_match",
+    if_version: guard,
   }),
   path: { to: "paths", form: "list" },
   recursive: only(true),
@@ -213,7 +246,7 @@ const deleteNames: Meanings = {
     path: `${but("path", directory)} target`,
     paths: "files file_paths",
     recursive: "recurse -r -R -rf",
-    if_version: "if_match",
+    if_version: guard,
   }),
   ...{ force: only(true, false), confirm: only(true) },
   path: { to: "paths", form: "list" },
@@ -227,20 +260,20 @@ const undoNames: Meanings = {
 /** What other servers and agents call the tools. */
 const knownAs = {
   read:
-    "read_file cat view open open_file view_file view_image view_line_range get_file_contents read read_media_file " +
+    "read_file cat get view open open_file view_file view_image view_line_range get_file_contents read read_media_file " +
     "read_text_file read_multiple_files read_many_files notebook_read head tail compare_files diff_files diff",
   write: "write_file create_file create_new_file create_text_file create_or_update_file write_to_file append_file " +
-    "append_to_file save_file write create touch",
+    "append_to_file save_file write create touch append save",
   edit: "edit_file str_replace replace_in_file search_replace edit multi_edit replace apply_patch edit_block " +
     "replace_string_in_file multi_replace_string_in_file replace_file_content insert_edit_into_file replace_regex " +
-    "str_replace_editor str_replace_based_edit_tool insert notebook_edit",
+    "str_replace_editor str_replace_based_edit_tool insert notebook_edit text_editor apply_diff patch",
   list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes " +
-    "get_file_info file_info list_allowed_directories stat dir wc du",
+    "get_file_info file_info list_allowed_directories list stat dir wc du exists",
   search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files " +
     "find_file glob_file_search search_for_pattern text_search codebase_search start_search find_in_files",
-  move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move",
-  delete: "delete_file remove_file delete_directory rm unlink remove delete",
-  undo: "undo_edit undo revert",
+  move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move copy",
+  delete: "delete_file remove_file delete_directory rm unlink remove delete rmdir",
+  undo: "undo_edit undo_change undo revert restore",
 };
 
 const frame = (tool: keyof typeof knownAs, title: string, scope: "files:read" | "files:write", aliases: Meanings) => {

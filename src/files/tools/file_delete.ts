@@ -48,7 +48,9 @@ export function fileDeleteTool(
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to delete"),
-        paths: z.array(z.string()).max(maxPaths).optional().describe("Or several, all or none"),
+        paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
+          "Or several, all or none",
+        ),
         recursive: z.boolean().default(false).describe("A directory with all that is in it"),
         if_version: ifVersionInput().meta({ unlisted: true }),
       })

@@ -65,11 +65,12 @@ const maxEditedFiles = 50;
 const maxEditedBytes = 16 * 1024 * 1024;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
+const asLines = { written: "text" };
 const edit = z.lazy(() =>
   z.strictObject({
     path: z.string().optional().meta(emptyIsAbsent),
-    old_text: z.string().optional(),
-    new_text: z.string().optional(),
+    old_text: z.string().optional().meta(asLines),
+    new_text: z.string().optional().meta(asLines),
     replace_all: z.boolean().optional().meta(unlisted),
     expected_replacements: z.int().min(1).optional().meta(unlisted),
     whole_word: z.boolean().optional().meta(unlisted),
@@ -79,8 +80,8 @@ const edit = z.lazy(() =>
 const input = z.lazy(() =>
   z.object({
     path: z.string().optional().describe("File").meta(emptyIsAbsent),
-    old_text: z.string().optional().describe("Exact text, any line ends"),
-    new_text: z.string().optional().describe("Empty to delete"),
+    old_text: z.string().optional().describe("Exact text, any line ends").meta(asLines),
+    new_text: z.string().optional().describe("Empty to delete").meta(asLines),
     replace_all: z.boolean().optional().describe("Else old_text must be there once"),
     expected_replacements: z.int().min(1).optional().describe("Replace as many, or none").meta(unlisted),
     whole_word: z.boolean().optional().describe("Not in longer words"),

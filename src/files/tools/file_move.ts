@@ -34,7 +34,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
-        paths: z.array(z.string()).max(maxPaths).optional().describe(
+        paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
           "Or several, into the directory destination, all or none",
         ),
         destination: z.string().describe("New path, name included"),

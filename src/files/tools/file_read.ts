@@ -66,7 +66,7 @@ const plainInput = () =>
     filename: filenameInput().describe(
       "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column), a.pdf:p3, a.xlsx:Q3!A1:F9",
     ),
-    files: z.array(z.string()).max(maxFiles - 1).optional().describe("Further paths"),
+    files: z.array(z.string().meta({ written: "range" })).max(maxFiles - 1).optional().describe("Further paths"),
     start_line: lineNumber().describe("First line, from 1").meta(unlisted),
     end_line: lineNumber().describe("Last line").meta(unlisted),
     limit: lineNumber().describe("Lines from the first one on").meta(unlisted),
