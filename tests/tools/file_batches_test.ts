@@ -4,6 +4,8 @@ import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { previewDelete, previewMove } from "../../src/files/tools/preview.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
@@ -162,10 +164,63 @@ Deno.test("a version holds for one path that is moved or deleted, and is refused
     assert.equal((await failureOf(move, { path: "a", destination: "b", ...guard })).code, "conflict");
     assert.equal((await failureOf(remove, { path: "a", ...guard })).code, "conflict");
     assert.match((await failureOf(remove, { paths: ["a", "b"], ...guard })).message, /a version is that of one file/);
-    assert.match((await failureOf(move, { paths: ["a"], destination: "d", ...guard })).message, /that of one file/);
+    assert.equal((await failureOf(move, { paths: ["a"], destination: "d", ...guard })).code, "conflict");
+    assert.match((await failureOf(move, { destination: "new", ...guard })).message, /that of one file/);
+    assert.deepEqual(namesIn(root), ["a"]);
     Deno.writeTextFileSync(`${root}/a`, "1");
     await answerOf(move, { path: "a", destination: "b", ...guard });
     await answerOf(remove, { path: "b", ...guard });
+  }));
+
+Deno.test("what the first of several files says of itself is not said of the others", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const write = createToolRegistry([fileWriteTool(workspace)]).get("file_write") ?? assert.fail();
+    for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "old\n");
+    const files = [{ path: "a", content: "1\n", mode: "append" }, { path: "b", content: "2\n" }];
+    for (const sent of [{ files }, { files: JSON.stringify(files) }]) {
+      const parsed = parseToolInput(write, sent);
+      assert.ok(parsed.ok);
+      await answerOf(write.tool, parsed.value);
+      assert.equal(Deno.readTextFileSync(`${root}/b`), "2\n");
+    }
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "old\n1\n1\n");
+    const shared = parseToolInput(write, { mode: "append", files: files.map(({ mode: _, ...file }) => file) });
+    assert.ok(shared.ok);
+    await answerOf(write.tool, shared.value);
+    assert.equal(Deno.readTextFileSync(`${root}/b`), "2\n2\n");
+  }));
+
+Deno.test("each obstacle of a move is named, a directory into itself among them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const move = fileMoveTool(workspace);
+    for (const copy of [false, true]) {
+      const { message } = await failureOf(move, { paths: ["b", "d", "nope", "a"], destination: "d/e", copy });
+      assert.match(message, /into itself \(d to d\/e\/d\)\n.*\(nope\)\nnothing was changed$/);
+    }
+    assert.deepEqual(namesIn(root), ["a", "b", "d", "into", "link"]);
+  }));
+
+Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the one that works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d`);
+    for (const name of ["a b", "100%25"]) Deno.writeTextFileSync(`${root}/d/${name}`, "1");
+    const [write, move] = [fileWriteTool(workspace), fileMoveTool(workspace)];
+    for (
+      const [given, meant] of [["'d/n'", "d/n"], ['"d/a b"', "d/a b"], ["`n`", "n"], ["~/d/n", "d/n"], [
+        "d/a%20b",
+        "d/a b",
+      ]] as const
+    ) {
+      const remedy = `did you mean ${meant}?`;
+      assert.ok((await failureOf(write, { filename: given, content: "2" })).message.endsWith(remedy), given);
+      const others = [{ filename: given, content: "2" }];
+      assert.ok((await failureOf(write, { filename: "x", content: "2", files: others })).message.includes(remedy));
+      assert.ok((await failureOf(move, { path: "d/a b", destination: given })).message.endsWith(remedy), given);
+    }
+    for (const filename of ["d/100%25", "d/50%25", "d/it's", "a~/b", "~a"]) {
+      await answerOf(write, { filename, content: "2" });
+    }
   }));
 
 Deno.test("file_move of an empty path says what makes a directory", () =>

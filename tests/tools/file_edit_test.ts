@@ -35,6 +35,33 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
     assert.equal(Deno.readTextFileSync(`${root}/a`), "z y z");
   }));
 
+Deno.test("file_edit finds a text in either Unicode form, as file_search does", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    const text = "caf\u00e9 \uac00\nx\n";
+    for (const [stored, sent] of [["NFD", "NFC"], ["NFC", "NFD"], ["NFD", "NFD"], ["NFC", "NFC"]] as const) {
+      Deno.writeTextFileSync(`${root}/a`, text.normalize(stored).replaceAll("\n", "\r\n"));
+      await answerOf(edit, { path: "a", old_text: "caf\u00e9 \uac00\nx".normalize(sent), new_text: "tea\nx" });
+      assert.equal(Deno.readTextFileSync(`${root}/a`), "tea\r\nx\r\n", `${stored} ${sent}`);
+    }
+  }));
+
+Deno.test("file_edit says that a text is there without the line numbers or escapes that others put into it", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    Deno.writeTextFileSync(`${root}/a`, 'if (a < b && c) {\n  say("x")\n');
+    for (
+      const [sent, remedy] of [
+        ['     1\u2192if (a < b && c) {\n     2\u2192  say("x")', /line numbers it is at line 1; leave them out/],
+        ["1|if (a < b && c) {", /line numbers it is at line 1/],
+        ["if (a &lt; b &amp;&amp; c) {", /at line 1; send the characters/],
+        ["say(&quot;x&quot;)", /at line 2; send the characters/],
+      ] as const
+    ) {
+      assert.match((await failureOf(edit, { path: "a", old_text: sent, new_text: "1" })).message, remedy, sent);
+    }
+  }));
+
 Deno.test("the answer of a large edit stays short", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeTextFileSync(`${root}/a`, "a\n".repeat(400_000));

@@ -143,16 +143,28 @@ Deno.test("a search that finds nothing says where it almost is, and that a file 
     fill(root, { "d/a.md": "one\nIt’s the “Plan” – Foo.bar\n", "d/notes.txt": "", "e/notes.txt": "" });
     const search = fileSearchTool(workspace);
     for (
-      const input of [{ query: "it's" }, { query: 'the "plan"' }, { query: "foo.bar" }, { query: "Plan” -" }, {
-        query: "It's",
-        ignore_case: true,
-        path: "d/a.md",
-      }, { query: "Pla", whole_word: true }]
+      const input of [
+        { query: "it's" },
+        { query: 'the "plan"' },
+        { query: "foo.bar" },
+        { query: "Plan” -" },
+        {
+          query: "It's",
+          ignore_case: true,
+          path: "d/a.md",
+        },
+        { query: "Pla", whole_word: true },
+        ...["foo.  bar", "it's\tthe", "foo-.bar", "'Foo.bar'", " Foo.bar ", "foo .bar"].map((
+          query,
+        ) => ({ query })),
+        { query: "`Foo.bar`" },
+        { query: "plan\u201d_-_foo" },
+      ]
     ) {
       const { text } = await answerOf(search, input);
       assert.match(
         text,
-        /\(but for case, quotes, dashes or longer words it is at d\/a\.md:2\)$/,
+        /\(but for case, blanks, quotes, dashes or longer words it is at d\/a\.md:2\)$/,
         JSON.stringify(input),
       );
     }
@@ -161,6 +173,18 @@ Deno.test("a search that finds nothing says where it almost is, and that a file 
     }
     const { text } = await answerOf(search, { query: "notes.txt" });
     assert.match(text, /\n\(files of that name: d\/notes\.txt, e\/notes\.txt\)$/);
+    const path = await answerOf(search, { query: "e/notes.txt" });
+    assert.match(path.text, /\n\(files of that name: e\/notes\.txt\)$/);
+    for (
+      const [query, remedy] of [
+        ["/bar/", /without slashes: query bar, regex: true/],
+        ["fox OR hen", /give "a\|b" and regex: true/],
+        ["fox AND hen", /all for lines with each/],
+        ["*fox*", /\* is itself; leave it out/],
+      ] as const
+    ) {
+      assert.match((await answerOf(search, { query })).text, remedy);
+    }
     assert.doesNotMatch((await answerOf(search, { query: "one" })).text, /of that name|but for/);
   }));
 

@@ -64,7 +64,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   ["list", { path: ".." }, "Invalid path - path traversal not allowed"],
   ["read", { filename: "a\u0007" }, "Invalid filename - control characters and line separators are not allowed"],
   ["read", { filename: "\ud800" }, "Invalid filename - it is not valid Unicode (unpaired surrogate)"],
-  ["read", { filename: "text/" }, "Invalid filename - a file name does not end in a slash"],
+  ["read", { filename: "text/" }, "Invalid filename - a file name does not end in a slash; did you mean text?"],
   ["read", { filename: "none\u202e.txt" }, "Failed to read file: no such file or directory (none\\u{202E}.txt)"],
   ["read", { filename: "folder" }, "Failed to read file: it is a directory; file_list lists it (folder)"],
   [

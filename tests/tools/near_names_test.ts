@@ -53,6 +53,7 @@ const cases: readonly (readonly [given: string, suggested: string | null])[] = [
   ["plans/budget-2026.md", "archive/budget-2026.md or plans/budget-2025.md"],
   ["plans/notes-2025.txt", "plans/notes_2025.md"],
   ["nothing-like-it.xyz", null],
+  ["docs.md", null], // a directory is not read
   // as prose and addresses write them
   ['"docs/guide.md"', "docs/guide.md"],
   ["`docs/guide.md`", "docs/guide.md"],
@@ -77,6 +78,8 @@ const absolutePaths: readonly (readonly [given: string, remedy: string])[] = [
   ["C:\\Users\\ada\\shop\\docs\\guide.md", "docs/guide.md"],
   [`/home/ada/shop/notes/${composed}`, `notes/${composed.normalize("NFD")}`],
   ["/home/ada/none.md", "home/ada/none.md"],
+  ["../shop/docs/guide.md", "docs/guide.md"],
+  ["..\\docs\\guide.md", "docs/guide.md"],
   // what is denied is not there
   ["/home/ada/hidden/secret.txt", "home/ada/hidden/secret.txt"],
 ];
@@ -150,6 +153,17 @@ for (const [kind, open] of Object.entries(kinds)) {
         }
         assert.deepEqual({ code, message }, { code: "not_found", message: words });
       }
+      for (
+        const [filename, remedy] of [
+          ["docs/guide.md/", "did you mean docs/guide.md?"],
+          ["docs/", "docs is a directory: name a file in it"],
+          [".", ". is a directory: name a file in it"],
+          ["hidden/secret.txt/", "a file name does not end in a slash"],
+        ] as const
+      ) {
+        const { message } = await failureOf(fileReadTool(workspace), { filename });
+        assert.ok(message.endsWith(remedy), message);
+      }
       const { message } = await failureOf(fileReadTool(workspace), { filename: `Notes/${composed.toUpperCase()}` });
       assert.match(message, /did you mean notes\//);
     } finally {
@@ -164,6 +178,7 @@ for (const [kind, open] of Object.entries(kinds)) {
         const [given, several] of [
           ["docs/guide.md,README.md", "docs/guide.md and README.md"],
           ["docs/guide.md; README.md;docs", "docs/guide.md and README.md and docs"],
+          ["docs/guide.md README.md", "docs/guide.md and README.md"],
           ["docs/guide.md:1-2,README.md", "docs/guide.md:1-2 and README.md"],
           ["docs/guide.md:1-2,5-6", "docs/guide.md:1-2 and docs/guide.md:5-6"],
           ["docs/guide.md:1-2,5,L7-L8", "docs/guide.md:1-2 and docs/guide.md:5 and docs/guide.md:L7-L8"],

@@ -1,5 +1,5 @@
 /** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
-import { countLineEnds, createTextFinder, findOverlapping, wordClass } from "./finder.ts";
+import { countLineEnds, createTextFinder, findOverlapping, unicodeForms, wordClass } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
@@ -44,8 +44,13 @@ export function replaceText(
   const ends = text.includes("\n") || !text.includes("\r") ? [/\r\n/g, /\r\n?/g] : [/\r\n?/g];
   for (const lineEnd of ends) {
     const plain = text.replace(lineEnd, "\n");
-    const [wanted, replacement] = [oldText, newText].map((each) => each.replace(lineEnd, "\n")) as [string, string];
-    const starts = findAll(plain, wanted, wholeWord);
+    const replacement = newText.replace(lineEnd, "\n");
+    const forms = unicodeForms(oldText.replace(lineEnd, "\n")).map((wanted) => ({
+      wanted,
+      at: createTextFinder(wanted),
+    }));
+    const { wanted } = forms.find(({ at }) => at(plain, 0) !== -1) ?? { wanted: "" };
+    const starts = wanted === "" ? [] : findAll(plain, wanted, wholeWord);
     if (starts.length === 0) continue;
     if (starts.length > 1 && !all) {
       const lines = linesAt(plain, starts.slice(0, maxNamedLines));
@@ -290,17 +295,23 @@ function withoutNumbers(wanted: string): string | null {
   const lines = withLf(wanted).split("\n");
   const isEnded = lines.at(-1) === "";
   const passage = (isEnded ? lines.slice(0, -1) : lines).map((line) =>
-    /^ *\d+(?:\t|[:-] ?)([^]*)$/.exec(line)?.[1] ?? null
+    /^ *\d+(?:\t|→|[:|-] ?)([^]*)$/.exec(line)?.[1] ?? null
   );
   if (passage.includes(null) || passage.every((line) => line?.trim() === "")) return null;
   return passage.join("\n") + (isEnded ? "\n" : "");
 }
 
-const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "" };
+const escapes: Readonly<Record<string, string>> = {
+  ...{ n: "\n", t: "\t", r: "" },
+  ...{ lt: "<", gt: ">", amp: "&", quot: '"', apos: "'", "#39": "'" },
+};
 
-/** The passage of which a JSON text was made twice; `null` for one without escapes. */
+/** The passage of which a JSON text was made twice, or that was escaped for HTML; `null` for one without escapes. */
 function withoutEscapes(wanted: string): string | null {
-  const plain = wanted.replace(/\\([ntr"'\\/])/g, (_, character: string) => escapes[character] ?? character);
+  const plain = wanted.replace(
+    /\\([ntr"'\\/])|&(lt|gt|amp|quot|apos|#39);/g,
+    (_, character: string, entity = character) => escapes[entity] ?? entity,
+  );
   return plain === wanted ? null : plain;
 }
 

@@ -24,7 +24,7 @@ import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { toolFrames } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
-import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
+import { findPath, isLink, parseEntryPath, slipOf, suggestNear } from "./near_names.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -61,11 +61,12 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const { workspace } = changing;
       const empty = await refuseEmptyVersion(workspace, "move", [{ path: path ?? paths[0], version: ifVersion }]);
       if (empty !== null) return empty;
-      const manner = { copy, overwrite, signal: context.signal };
-      if (paths.length > 0) {
-        if (ifVersion !== undefined) return onlyOneVersion("move");
-        return await moveSeveral(changing, path === undefined ? paths : [path, ...paths], to.value, manner);
-      }
+      const manner = { copy, overwrite, ifVersion, signal: context.signal };
+      const texts = path === undefined ? paths : [path, ...paths];
+      if (ifVersion !== undefined && texts.length !== 1) return onlyOneVersion("move");
+      const slip = await slipOf(workspace, "move", to.value);
+      if (slip !== null) return slip;
+      if (paths.length > 0) return await moveSeveral(changing, texts, to.value, manner);
       if (path === undefined) return await makeDirectory(workspace, to.value);
       if (path === "") {
         const { code, message } = toPathFailure("path", "empty");
@@ -89,6 +90,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
 interface Manner {
   readonly copy: boolean;
   readonly overwrite: boolean;
+  readonly ifVersion: string | undefined;
   readonly signal: AbortSignal;
   /** Called where a copy of a directory lacks some of its entries, which its answer says too. */
   readonly onLeftOut?: (words: string) => void;
@@ -158,13 +160,20 @@ async function moveSeveral(
 async function obstacleOf(
   workspace: Workspace,
   { from, to }: Pair,
-  { action, overwrite, isNamed }: { readonly action: string; readonly overwrite: boolean; readonly isNamed: boolean },
+  { action, overwrite, ifVersion, isNamed }: Omit<Manner, "copy"> & {
+    readonly action: string;
+    readonly isNamed: boolean;
+  },
 ): Promise<Failure | null> {
   if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
+  if (!await hasVersion(workspace, from, ifVersion)) return toFailure(action, from, { reason: "conflict" });
   const source = await workspace.stat(from);
   if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from))) {
     const failed = toFailure(action, from, source.error);
     return isNamed ? await suggestNear(workspace, from, failed) : failed;
+  }
+  if (source.ok && source.value.kind === "directory" && from.segments.every((name, at) => to.segments[at] === name)) {
+    return toPairFailure(action, { from, to }, { reason: "into_itself", about: "both" });
   }
   const target = await workspace.stat(to);
   const isReplaced = overwrite && target.ok && target.value.kind === "file";

@@ -34,7 +34,7 @@ import {
 } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
-import { findPath } from "./near_names.ts";
+import { findPath, slipOf } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 
@@ -116,7 +116,9 @@ export function fileWriteTool(
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
         const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
-        const document = path.ok ? refuseDocument(action, path.value) : null;
+        const document = path.ok
+          ? refuseDocument(action, path.value) ?? await slipOf(workspace, action, path.value)
+          : null;
         if (!path.ok) obstacles.push(isOne ? path.error : ofPath(filename, path.error));
         else if (document !== null) obstacles.push(document);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word

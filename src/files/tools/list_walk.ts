@@ -232,6 +232,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   let inOtherCase: string | undefined;
   const excludeNotices = (): Notice[] => {
     const unused = excludes.filter((each) => !each.isUsed);
+    if (/[{,]!/.test(pattern ?? "")) return [{ words: "! is no sign in a pattern: give exclude", isRemedy: true }];
     if (unused.length === 0) return [];
     const meant = unused.flatMap((each) => each.meant(true) ?? []).slice(0, maxNoticedNames).map(showWritten);
     const words = unused.slice(0, maxNoticedNames).map(({ text }) => showWritten(text)).join(", ");
@@ -239,8 +240,9 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   };
   return {
     matches(segments: readonly string[]): boolean {
-      if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
-        namesakes.push([...base.segments, ...segments].join("/"));
+      if (composed?.endsWith(segments.at(-1)?.normalize("NFC") ?? "") && namesakes.length < maxNoticedNames) {
+        const path = [...base.segments, ...segments].join("/");
+        if (`/${path.normalize("NFC")}`.endsWith(`/${composed}`)) namesakes.push(path);
       }
       if (wanted === null || wanted.fits(segments)) return true;
       if (!wanted.isUsed && inOtherCase === undefined && fits(caseless, segments.map((each) => each.toLowerCase()))) {
@@ -295,6 +297,8 @@ const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) =>
     return `${/^\^|\//.test(pattern) || plain.startsWith("*") ? "" : "*"}${withBraces(plain)}`;
   }, true],
   [/\\/, (pattern) => pattern.replaceAll("\\", "/"), true],
+  [/^(["'`]).+\1$|^\{[^{},]+\}$/, (pattern) => pattern.slice(1, -1), true],
+  [/^\.\.\//, (pattern) => pattern.replace(/^(?:\.\.\/)+/, ""), true],
   [/\{[^}]*$/, (pattern) => `${pattern}}`, true],
   [/\/$/, (pattern) => `${pattern}**`, true],
   [/\([^()]*\)/, withBraces, true],
@@ -304,6 +308,7 @@ const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) =>
   [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`, true],
   [/^[^*?[\]{}]+$/, (pattern) => `**/${pattern}/**`],
   [/\//, (pattern) => `**/${pattern}`],
+  [/[^*]\/\*\./, (pattern) => pattern.replace("/*.", "/**/*.")],
   [/^[^*?[\]{}/]+$/, (pattern) => `*${pattern}*`],
 ];
 

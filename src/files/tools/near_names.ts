@@ -22,7 +22,7 @@ import {
   rootPath,
   type WorkspacePath,
 } from "../workspace/path.ts";
-import { type Failure, toPathFailure } from "./refusal.ts";
+import { type Failure, refuse, toPathFailure } from "./refusal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
 const maxSuggestions = 3;
@@ -41,7 +41,7 @@ const maxMilliseconds = 300;
 const anyName = "?";
 /** Deeper paths are no slip of the pen. */
 const maxSegments = 32;
-const absolute = /^(?:[A-Za-z]:)?[\\/]/;
+const absolute = /^(?:[A-Za-z]:|\.\.)?[\\/]/;
 const ascii = /^[\x20-\x7e]*$/;
 
 /** Parses the path of something that is there: not the empty text, which is the workspace for {@link parseDirectoryPath}. */
@@ -96,16 +96,28 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   clock: Clock = systemClock,
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
-  const words = await nearWords(workspace, path, clock);
+  const words = await nearWords(workspace, path, {
+    clock,
+    isFile: /^Failed to (?:read|edit) file/.test(outcome.message),
+  });
   return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
 }
 
 /** What may have been meant; `null` where nothing is known. */
-async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<string | null> {
+async function nearWords(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { clock, isFile }: { readonly clock: Clock; readonly isFile: boolean },
+): Promise<string | null> {
   if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
   const several = await severalPaths(workspace, path);
   if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
-  const near = await writtenOtherwise(workspace, path) ?? await nearPaths(workspace, path, clock);
+  const near: string[] = [];
+  for (const each of await writtenOtherwise(workspace, path) ?? await nearPaths(workspace, path, clock)) {
+    const there = isFile ? parseDirectoryPath(each) : null; // no directory is read or edited
+    const entry = there?.ok ? await workspace.stat(there.value) : null;
+    if (!entry?.ok || entry.value.kind !== "directory") near.push(each);
+  }
   if (near.includes(path.text)) return "there is a link of this name, but nothing where it leads"; // else it was found
   const [last, ...others] = near.map(showName).reverse();
   if (last === undefined) return null;
@@ -123,6 +135,7 @@ export async function suggestRelative(
   given: string,
   searches = true,
 ): Promise<Failure> {
+  if (rule === "trailing_slash" && searches) return await ofDirectory(workspace, toPathFailure(parameter, rule), given);
   const names = given.length > maxPathBytes ? [] : given.replaceAll("\\", "/").split("/").slice(1);
   const isAbsolute = searches && rule === "leaves_workspace" && absolute.test(given);
   if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);
@@ -135,9 +148,32 @@ export async function suggestRelative(
   return toPathFailure(parameter, rule, given);
 }
 
+/** The refusal of a path with a slash at its end, with what is there. */
+async function ofDirectory(workspace: Workspace, failed: Failure, given: string): Promise<Failure> {
+  const path = parseDirectoryPath(given);
+  const there = path.ok && await maySuggestPath(path.value.text) ? await workspace.stat(path.value) : null;
+  if (!path.ok || !there?.ok) return failed;
+  const shown = showName(path.value.text === "" ? "." : path.value.text);
+  const remedy = there.value.kind === "file" ? `did you mean ${shown}?` : `${shown} is a directory: name a file in it`;
+  return { ...failed, message: `${failed.message}; ${remedy}` };
+}
+
+/** The refusal of a new path that is another one in quotes, behind `~`, or percent-encoded; `null` for others. */
+export async function slipOf(workspace: Workspace, action: string, path: WorkspacePath): Promise<Failure | null> {
+  const quoted = /^~\/|^(["'`])(.+)\1$/;
+  if (!quoted.test(path.text) && !/%[0-9a-f]{2}/i.test(path.text)) return null;
+  if ((await workspace.stat(path)).ok) return null;
+  const [meant = path.text.replace(quoted, "$2")] = await writtenOtherwise(workspace, path) ?? [];
+  if (meant === path.text) return null;
+  return refuse(
+    action,
+    `paths are relative to the workspace and written as they are; did you mean ${showName(meant)}?`,
+  );
+}
+
 /** The paths that one text lists, or the lines of one file, where all of these are there; else none. */
 async function severalPaths(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[]> {
-  const parts = text.split(/\s*[,;]\s*/, maxListed + 1);
+  const parts = text.split(/[,;]/.test(text) ? /\s*[,;]\s*/ : /\s+/, maxListed + 1);
   const paths: string[] = [];
   if (parts.length > maxListed) return paths;
   for (const part of parts) {

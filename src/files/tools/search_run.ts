@@ -79,7 +79,7 @@ export async function searchFiles(
     const [file] = near.state.files;
     const line = file?.matches[0]?.line;
     if (file !== undefined && line !== undefined) {
-      const words = `but for case, quotes, dashes or longer words it is at ${showName(file.filename)}:${line}`;
+      const words = `but for case, blanks, quotes, dashes or longer words it is at ${showName(file.filename)}:${line}`;
       notices.push({ words, isRemedy: true });
     }
   }
@@ -325,12 +325,18 @@ function hintFor({ query, regex }: SearchRequest): Notice | null {
   if (query === undefined) return null;
   const [, inner = "", flags = ""] = slashed.exec(query) ?? [];
   const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
-  if (inner !== "" && (regex || flags !== "" || isLikeOne(inner))) {
+  if (inner !== "" && (regex || flags !== "" || isLikeOne(inner) || !inner.includes("/"))) {
     const caseless = flags.includes("i") ? ", ignore_case: true" : "";
     return remedy(`write the expression without slashes: query ${showWritten(inner)}, regex: true${caseless}`);
   }
   if ((regex ? lineEnds : plainLineEnds).test(query)) return remedy(byLine);
   if (!regex && isLikeOne(query)) return remedy("searched as plain text; pass regex: true for an expression");
+  if (!regex && /\s(?:OR|AND)\s/.test(query)) {
+    return remedy('searched as plain text; give "a|b" and regex: true for either, or all for lines with each');
+  }
+  if (!regex && /^\*?[\w ]+\*?$/.test(query) && query.includes("*")) {
+    return remedy("in a query * is itself; leave it out");
+  }
   if (!regex) {
     return patternLike.test(query) ? remedy(`give ${showWritten(query)} as pattern to find files by name`) : null;
   }
@@ -342,15 +348,16 @@ function remedy(words: string): Notice {
   return { words, isRemedy: true };
 }
 
-/** The query but for what slips: case, straight and curly quotes, dashes, whole words; `null` where it has none of these. */
+/** The query but for what slips: case, blanks, quotes, dashes, whole words; `null` where it has none of these. */
 function relaxedQuery(
   { query, regex, ignore_case: ignoreCase, whole_word: wholeWord }: SearchRequest,
   mayHaveOtherCase: boolean,
 ): LineQuery | null {
   if (query === undefined || regex) return null;
-  const text = escapeExpression(query).replace(/['‘’‚′]/g, "['‘’‚′]").replace(/["“”„″]/g, '["“”„″]')
-    .replace(/[-‐‑‒–—−]/g, "[-‐‑‒–—−]");
-  const hasSigns = /['‘’‚′"“”„″‐‑‒–—−-]/.test(query);
+  const plain = query.trim().replace(/^(["'`])(.+)\1$/, "$2");
+  const text = escapeExpression(plain).replace(/\\\W/g, "\\s*$&\\s*").replace(/['‘’‚′]/g, "['‘’‚′]")
+    .replace(/["“”„″]/g, '["“”„″]').replace(/[ \t_‐‑‒–—−-]+/g, "[\\s_‐‑‒–—−-]*");
+  const hasSigns = /[^\p{L}\p{N}]/u.test(query);
   const hasCase = !ignoreCase && mayHaveOtherCase && query.toLowerCase() !== query.toUpperCase();
   return hasSigns || hasCase || wholeWord ? { text, isRegularExpression: true, ignoreCase: true } : null;
 }
