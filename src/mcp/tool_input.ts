@@ -357,11 +357,8 @@ function isNamed(meaning: Meaning, properties: Members): boolean {
 }
 
 /** Where the one that comes first was left out, or has the list's form, the list holds it. What it says is not of the others. */
-function takeFirst(
-  taken: Map<string, unknown>,
-  list: string,
-  { first = "", sets = {} }: Exclude<Meaning, string>,
-): void {
+function takeFirst(taken: Map<string, unknown>, list: string, meaning: Exclude<Meaning, string>): void {
+  const { first = "", sets = {} } = meaning;
   const lead = listOf(taken.get(first) ?? []);
   if (lead === null) return;
   const rest = taken.get(list) ?? [];
@@ -370,9 +367,7 @@ function takeFirst(
   const wasTaken = new Set(taken.keys());
   if (!isObject(head)) taken.set(first, head);
   else for (const [name, value] of Object.entries(head)) if (!taken.has(name)) taken.set(name, value);
-  const own = Object.entries(sets).filter(([name]) =>
-    isObject(head) && Object.hasOwn(head, name) && !wasTaken.has(name)
-  );
+  const own = Object.entries(sets).filter(([name]) => isObject(head) && name in head && !wasTaken.has(name));
   const plain = others.map((each) => isObject(each) ? { ...Object.fromEntries(own), ...each } : each);
   if (others.length > 0) taken.set(list, plain);
   else taken.delete(list);
@@ -407,8 +402,7 @@ function asNumber(value: unknown): unknown {
 }
 
 function opposite(value: unknown): unknown {
-  const flag = String(value);
-  return flag === "true" ? false : flag === "false" ? true : value;
+  return /^(?:true|false)$/i.test(String(value)) ? String(value).toLowerCase() === "false" : value;
 }
 
 /** A list that came as JSON text, or as its only item. */
@@ -450,17 +444,17 @@ function asText({ written, enum: values }: Members, sent: unknown): unknown {
 
 /** Fields as other servers take them, `[{"field": "state", "operator": "=", "value": "New"}]`; `null` for anything else. */
 function fieldsOf(value: unknown, written: "lines" | "values"): unknown {
-  if (!Array.isArray(value) || value.length === 0) return null;
-  const fields: [name: string, operator: string, wanted: unknown][] = [];
-  for (const each of value) {
+  const fields: [name: string, operator: unknown, wanted: unknown][] = [];
+  for (const each of Array.isArray(value) ? value : []) {
     const { field, name = field, operator = "=", value: wanted, ...others } = isObject(each) ? each : {};
-    const isField = typeof name === "string" && typeof operator === "string" && wanted !== undefined;
-    if (!isField || Object.keys(others).length > 0) return null;
+    const isPlain = /^(?:string|number|boolean)$/.test(typeof wanted);
+    if (typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return null;
     fields.push([name, operator, wanted]);
   }
-  if (written === "values") return Object.fromEntries(fields.map(([name, , wanted]) => [name, wanted]));
-  const isPlain = fields.every(([, , wanted]) => wanted !== null && typeof wanted !== "object");
-  return isPlain ? fields.map(([name, operator, wanted]) => `${name} ${operator} ${wanted}`) : null;
+  if (fields.length === 0) return null;
+  return written === "lines"
+    ? fields.map((field) => field.join(" "))
+    : Object.fromEntries(fields.map(([name, , wanted]) => [name, wanted]));
 }
 
 /** `undefined` where a value is nested too deeply to be written. */

@@ -169,6 +169,7 @@ export function valuesOfChoice(text: string, choices: readonly Named[]): readonl
   const matching = [
     ({ value }: Named) => value.toLowerCase() === word,
     ({ label }: Named) => label.toLowerCase() === word,
+    ({ value, label }: Named) => `${label} (${value})`.toLowerCase() === word, // as refusals list them
     ({ label }: Named) => bareLabel(label) === bareLabel(word),
     // "P1" for "1 - Critical".
     ({ value, label }: Named) => word === `p${value}` && label.startsWith(`${value} - `),
@@ -314,7 +315,9 @@ export async function describeTable(
   const fields = wanted.slice(0, maxFields).map((column) => {
     const all = distinctChoices(choicesFor(choices, column.name));
     const listed = field === undefined ? all.slice(0, maxChoicesInList) : all;
-    return { ...column, choices: listed, choicesLeft: all.length - listed.length };
+    const isKnown = columns.columns.some(({ name }) => name === column.name);
+    const label = isKnown ? column.label : "whether there is such a field is not known";
+    return { ...column, label, choices: listed, choicesLeft: all.length - listed.length };
   });
   return {
     table,

@@ -62,7 +62,16 @@ export async function resolveReference(
   }
   const load = isSysId(text) ? recordWith : lookUp;
   const given = { table: target, text, field };
-  return await parts.remember(["reference", target, text.toLowerCase()], () => load(parts, given));
+  const found = await attempt(parts.remember(["reference", target, text.toLowerCase()], () => load(parts, given)));
+  if (found.ok) return found.value;
+  // as answers show it: with what tells it apart behind it
+  const [, name = "", details = ""] = /^(.+) \(([^()]+)\)$/.exec(text) ?? [];
+  const [login = ""] = target === "sys_user" ? details.split(", ") : [name];
+  const shown = /\bsys_id ([0-9a-f]{32})$/.exec(details)?.[1] ?? login;
+  const meant = name === "" ? null : await attempt(resolveReference(parts, { table: target, text: shown, field }));
+  const isMeant = meant?.ok && meant.value.name.replace(/ \([^()]*\)$/, "").toLowerCase() === name.toLowerCase();
+  if (isMeant) return meant.value;
+  throw new Refusal(found.error);
 }
 
 /** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
@@ -250,7 +259,8 @@ export async function findRecord(
 
 /** A record's table, and the field that names it. */
 export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Locator {
-  const text = id.trim();
+  const plain = id.trim().replace(/^#\s*|[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
+  const text = numberPattern.test(plain) ? plain : id.trim(); // as prose writes numbers
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
   if (isSysId(text)) {

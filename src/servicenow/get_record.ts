@@ -356,8 +356,10 @@ export async function getRecord(
   const walked = paths.length === 0 ? record : await parts.tableApi.row(table, sysId, paths);
   const wanted = asksForAll ? Object.keys(record) : names;
   const shown = toShownRecord(parts, table, { ...record, ...walked }, wanted);
+  const unshown = names?.filter((name) => !name.includes(".") && !(name in record) && !(name in walked)) ?? [];
+  const fieldsShown = [...shown.fields, ...unshown.map((name) => ({ name, value: "(not shown to this user)" }))];
   const view: RecordView = {
-    ...{ record: shown, version: storedValue(record, "sys_mod_count") },
+    ...{ record: { ...shown, fields: fieldsShown }, version: storedValue(record, "sys_mod_count") },
     ...{ journal: null, files: null, answers: null, related: [] },
   };
   // What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. If they fail, the

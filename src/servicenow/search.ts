@@ -54,6 +54,15 @@ async function select(parts: DeskParts, { table: named, words, where = "" }: Rec
     const isField = words.includes("^") || columnNamed(await columnsOf(parts, table), field) !== undefined;
     if (isField) return await select(parts, { table, where: where === "" ? words : `${where}\n${words}` });
   }
+  const parted = words === undefined || !/\w[=<>]/.test(words) ? [] : words.trim().split(/\s+/);
+  const columns = parted.length > 1 ? await columnsOf(parts, table) : null;
+  const compares = (word: string): boolean =>
+    columns !== null && columnNamed(columns, comparedField(word) ?? "") !== undefined;
+  const conditions = parted.filter(compares);
+  if (conditions.length > 0) {
+    const others = parted.filter((word) => !compares(word)).join(" ");
+    return await select(parts, { table, words: others, where: [where, ...conditions].join("\n") });
+  }
   const { terms, understood, ...asked } = await resolveConditions(parts, table, where);
   const open = parts.access.openRows(table);
   const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
@@ -109,7 +118,8 @@ async function readSelection(
 
 /** The words, each as a value of a query. */
 function parseWords(text: string): readonly string[] {
-  const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => word !== "" && word !== "AND");
+  const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => !/^(?:and|&*|)$/i.test(word))
+    .map((word) => word.replace(/^[*%'‘(,;]+|[*%'’),;:.?!]+$/g, "")).filter((word) => word !== "");
   const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
   if (operator !== undefined) {
     throw invalidInput(
@@ -239,8 +249,9 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch) {
   const { table, named } = selected;
   const names = await chosenFields(parts, table, search.fields);
   const order = await orderOf(parts, table, search.orderBy ?? selected.order.join(","));
+  const sorted = order.map((each) => each.replace(/^ORDERBY(?:DESC)?/, ""));
   const { rows, next, total, understood } = await readSelection(parts, selected, {
-    fields: [...names, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
+    fields: [...names, ...sorted, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
     ...{ order, wanted: search.limit, maxRequests, start },
   });
   for (const row of rows) parts.seen.note(row);
@@ -249,6 +260,14 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch) {
   const field = namingFields(table)[0] ?? "name";
   const nearest = isUnknown ? await attempt(resolveReference(parts, { table, text: named, field })) : null;
   const hint = nearest?.ok === false && nearest.error.reason === "invalid_input" ? [nearest.error.message] : [];
+  if (nearest?.ok && !nearest.value.name.toLowerCase().startsWith(`${named?.toLowerCase()} (`)) {
+    hint.push(`did you mean ${nearest.value.name}?`);
+  }
+  // a path through a reference that is empty in all of them is not there either
+  const asked = new Set([...search.fields === undefined ? [] : names, ...sorted].filter((path) => !path.includes(".")));
+  const unshown = [...asked].filter((path) => rows.length > 0 && !rows.some((row) => path in row));
+  const unsorted = (path: string): string => sorted.includes(path) ? " and may not sort by it" : "";
+  hint.push(...unshown.map((path) => `ServiceNow shows this user no ${path}${unsorted(path)}`));
   return {
     table,
     /** The conditions as they were understood; of a name that none has, the nearest. */
@@ -325,11 +344,14 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
   if (meanTime.length > 0 && between.length !== 2) {
     throw invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
   }
+  const fields = [...group === null ? [] : [group.path], ...between];
   const { rows, next, total, understood } = await readSelection(parts, selected, {
-    fields: [...group === null ? [] : [group.path], ...between],
+    fields,
     order: ["ORDERBYsys_id"],
     ...{ wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest },
   });
+  const unshown = rows.length === 0 ? undefined : fields.find((path) => !rows.some((row) => path in row));
+  if (unshown !== undefined) throw invalidInput(`ServiceNow shows this user no ${unshown} in ${table}: leave it out`);
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, RecordFields[]>();
   for (const row of group === null ? [] : rows) {

@@ -46,6 +46,8 @@ interface NotTaken {
   readonly wanted: string;
   /** `null` where the instance does not show the field. */
   readonly now: string | null;
+  /** Where something was lost all the same: what it was; else empty. */
+  readonly was: string;
   /** Whether it may have been taken: the record changed, and the field is not shown. */
   readonly isUnknown: boolean;
 }
@@ -128,6 +130,7 @@ export function planChange(
         name,
         wanted: short(shown),
         now: name in after ? short(shownValue(after, name)) : null,
+        was: name in after && storedValue(was, name) !== storedValue(after, name) ? short(shownValue(was, name)) : "",
         isUnknown: name in after ? storedValue(after, name) === stored : !isUnchanged,
       })),
       alsoChanged: before === null ? newValues(table, after, asked) : differences(before, after, asked),
@@ -427,12 +430,18 @@ export function parseValueLines(text: string, parameter: string): readonly Given
 function fromJson(text: string, parameter: string): readonly GivenValue[] {
   const parsed = parseJson(text);
   if (!isObject(parsed)) throw invalidInput(`${parameter} begins like JSON and is none`);
-  const values = Object.entries(parsed);
+  const values = Object.entries(parsed).map(([name, value]) => [name, plainOf(name, value)] as const);
   const wrong = values.find(([, value]) => value !== null && !["string", "number", "boolean"].includes(typeof value));
   if (wrong !== undefined) {
     throw invalidInput(`${parameter}: ${excerpt(wrong[0])} must be a text, a number, true or false`);
   }
   return values.map(([name, value]) => [name, String(value ?? "")] as const);
+}
+
+/** A value as the Table API gives it, with `sysparm_display_value`, and a list of people. */
+function plainOf(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return /_list$/.test(name) ? value.join(", ") : value;
+  return isObject(value) && "display_value" in value ? value["value"] ?? value["display_value"] : value;
 }
 
 function fromLines(text: string, parameter: string): readonly GivenValue[] {
@@ -486,7 +495,9 @@ async function resolveValues(
     const others = [...resolved.map(({ stored }) => stored), ...kept];
     const { isText = false, ...one } = await resolveValue(parts, { columns, column, value, record, others });
     if (isText) refuseLineAfter(column.name, next, "values");
-    resolved.push({ name: column.name, column, ...one });
+    const isKnown = columns.columns.some(({ name }) => name === column.name);
+    const doubt = isKnown ? {} : { doubt: `whether there is a field ${column.name} is not known: it is sent as given` };
+    resolved.push({ name: column.name, column, ...doubt, ...one });
   }
   return resolved;
 }

@@ -29,10 +29,10 @@ function changeLine({ name, before, after }: Pick<FieldChange, "name" | "before"
   return indented(`${name}: ${before === "" ? "" : `${before} → `}${now}`);
 }
 
-function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"][number]): string {
+function notTakenLine({ name, wanted, now, was, isUnknown }: ChangeReport["notTaken"][number]): string {
   const shown = now === null
     ? "ServiceNow does not show the field to this user"
-    : `it is ${now === "" ? "empty" : now}`;
+    : `it is ${now === "" ? "empty" : now}${was === "" ? "" : `, and WAS ${was}`}`;
   return isUnknown ? `NOT known whether taken: ${name} ${wanted}; ${shown}` : `NOT taken: ${name} ${wanted}; ${shown}`;
 }
 

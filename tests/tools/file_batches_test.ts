@@ -222,9 +222,3 @@ Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the
       await answerOf(write, { filename, content: "2" });
     }
   }));
-
-Deno.test("file_move of an empty path says what makes a directory", () =>
-  withWorkspace(async ({ workspace }) => {
-    const { message } = await failureOf(fileMoveTool(workspace), { path: "", destination: "d/e" });
-    assert.equal(message, "path parameter is required; without path, the directory d/e is made");
-  }));

@@ -45,13 +45,10 @@ export function replaceText(
   for (const lineEnd of ends) {
     const plain = text.replace(lineEnd, "\n");
     const replacement = newText.replace(lineEnd, "\n");
-    const forms = unicodeForms(oldText.replace(lineEnd, "\n")).map((wanted) => ({
-      wanted,
-      at: createTextFinder(wanted),
-    }));
-    const { wanted } = forms.find(({ at }) => at(plain, 0) !== -1) ?? { wanted: "" };
-    const starts = wanted === "" ? [] : findAll(plain, wanted, wholeWord);
-    if (starts.length === 0) continue;
+    const forms = unicodeForms(oldText.replace(lineEnd, "\n"));
+    const wanted = forms.find((form) => createTextFinder(form)(plain, 0) !== -1);
+    const starts = wanted === undefined ? [] : findAll(plain, wanted, wholeWord);
+    if (wanted === undefined || starts.length === 0) continue;
     if (starts.length > 1 && !all) {
       const lines = linesAt(plain, starts.slice(0, maxNamedLines));
       return failure({ reason: "not_unique", count: starts.length, lines });

@@ -14,15 +14,12 @@ const guard = "if_match version expected_version etag sha256 expected_hash";
 const but = (own: string, names = file): string => names.split(" ").filter((name) => name !== own).join(" ");
 
 /** Says nothing where it is this. */
-const only = (...values: readonly unknown[]): Meaning => ({
+const only = (...values: readonly unknown[]) => ({
   values: Object.fromEntries(values.map((value) => [String(value), undefined])),
 });
 
 /** The same, and the call that does what is asked for with any other value. */
-const unless = (words: string, ...values: readonly unknown[]): Meaning => ({
-  ...only(...values) as object,
-  instead: words,
-});
+const unless = (instead: string, ...values: readonly unknown[]): Meaning => ({ ...only(...values), instead });
 
 /** What says how a call is made or why, and not what it does. */
 const beside = (names: string): Meanings => Object.fromEntries(names.split(" ").map((name) => [name, saysNothing]));
@@ -106,8 +103,7 @@ const editNames: Meanings = {
     "file_read views, file_write creates, file_edit replaces and inserts: old_text and new_text say what",
     "str_replace",
   ),
-  ...beside("instruction instructions explanation description display_description complexity code_markdown_language"),
-  target_lint_error_ids: saysNothing,
+  ...beside("instruction instructions explanation description display_description complexity code_markdown_language"), // Windsurf, Zed, Gemini CLI
 };
 
 const sorts = otherNames({
@@ -120,12 +116,11 @@ const walking: Meanings = {
   ...otherNames({
     pattern: "glob glob_pattern file_pattern file_mask file_glob name_pattern include includes include_pattern " +
       "paths_include_glob",
-    exclude:
-      "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns ignore_globs",
+    exclude: "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns",
     include_ignored: "no_ignore include_ignored_files add_excluded",
     path: `${but("path", directory)} paths files directories dirs folders target_directories`,
   }),
-  skip_ignored_files: { to: "include_ignored", as: "opposite" },
+  ...{ skip_ignored_files: { to: "include_ignored", as: "opposite" }, ignore_globs: "exclude" },
   ...instead("file_filtering_options", "give include_ignored: true for what .gitignore names"),
   ...beside("timeout timeout_ms max_answer_chars full_path early_termination"),
   path: {
@@ -140,9 +135,7 @@ const walking: Meanings = {
 };
 /** claude-code Grep has 0 for all. */
 const limits = (most: number): Meanings => ({
-  ...otherNames({
-    limit: "max_results max_matches max_entries max num_results page_size max_count top file_count_limit",
-  }),
+  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size max_count top" }),
   head_limit: { to: "limit", values: { 0: most } },
 });
 
@@ -156,14 +149,13 @@ const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
     depth: "max_depth maxdepth levels",
     sort: "sort_by order_by",
     modified_after: "modified_since since newer_than",
+    limit: "file_count_limit",
+    name: "name_keyword",
+    type: "kind only_dirs directories_only dirs_only",
   }),
   sort: { to: "sort", values: sorts },
   recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
-  ...instead(
-    "query search text name name_keyword",
-    "give pattern to find names, such as *part*; file_search finds text",
-  ),
-  ...otherNames({ type: "kind only_dirs directories_only dirs_only" }),
+  ...instead("query search text name", "give pattern to find names, such as *part*; file_search finds text"),
   type: unless("give pattern */ for directories alone, else * for all", "any", "all", false),
   details: { to: "show", values: { true: "details", false: undefined } },
   ...{ detailed: "details", detail: "details", "-l": "details", case_sensitive: only(true) },

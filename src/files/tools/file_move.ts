@@ -68,14 +68,6 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       if (slip !== null) return slip;
       if (paths.length > 0) return await moveSeveral(changing, texts, to.value, manner);
       if (path === undefined) return await makeDirectory(workspace, to.value);
-      if (path === "") {
-        const { code, message } = toPathFailure("path", "empty");
-        return {
-          ok: false,
-          code,
-          message: `${message}; without path, the directory ${showName(to.value.text)} is made`,
-        };
-      }
       const from = await findPath(workspace, "path", path, { parse: parseEntryPath });
       if (!from.ok) return from.error;
       const { value: moved } = from;

@@ -116,11 +116,11 @@ export function fileWriteTool(
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
         const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
-        const document = path.ok
+        const wrong = path.ok
           ? refuseDocument(action, path.value) ?? await slipOf(workspace, action, path.value)
           : null;
         if (!path.ok) obstacles.push(isOne ? path.error : ofPath(filename, path.error));
-        else if (document !== null) obstacles.push(document);
+        else if (wrong !== null) obstacles.push(wrong);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
         else wanted.push({ path: path.value, content, mode, ifVersion });
       }

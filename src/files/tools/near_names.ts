@@ -96,19 +96,13 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   clock: Clock = systemClock,
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
-  const words = await nearWords(workspace, path, {
-    clock,
-    isFile: /^Failed to (?:read|edit) file/.test(outcome.message),
-  });
+  const isFile = /^Failed to (?:read|edit) file/.test(outcome.message);
+  const words = await nearWords(workspace, path, clock, isFile);
   return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
 }
 
 /** What may have been meant; `null` where nothing is known. */
-async function nearWords(
-  workspace: Workspace,
-  path: WorkspacePath,
-  { clock, isFile }: { readonly clock: Clock; readonly isFile: boolean },
-): Promise<string | null> {
+async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock, isFile: boolean) {
   if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
   const several = await severalPaths(workspace, path);
   if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
@@ -165,10 +159,7 @@ export async function slipOf(workspace: Workspace, action: string, path: Workspa
   if ((await workspace.stat(path)).ok) return null;
   const [meant = path.text.replace(quoted, "$2")] = await writtenOtherwise(workspace, path) ?? [];
   if (meant === path.text) return null;
-  return refuse(
-    action,
-    `paths are relative to the workspace and written as they are; did you mean ${showName(meant)}?`,
-  );
+  return refuse(action, `paths are written as they are; did you mean ${showName(meant)}?`);
 }
 
 /** The paths that one text lists, or the lines of one file, where all of these are there; else none. */

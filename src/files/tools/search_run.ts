@@ -318,6 +318,7 @@ const slashed = /^\/(.+)\/([dgimsuvy]*)$/;
 const lineEnds = /(?<!\\)(?:\\\\)*\\(?:n|x0a)|\(\?[imU]*s[imU]*[:)]/i;
 const plainLineEnds = /\\n(?!\w)/;
 const mayBeLineEnd = /\\[sDSW]|\[\^/;
+const eitherOrAll = 'searched as plain text; give "a|b" and regex: true for either, or all for lines with each';
 const byLine = "each line is searched separately: search for one of its lines, with context for those around it";
 
 /** To be shown where nothing was found; `null` where the query says what it means. */
@@ -331,12 +332,8 @@ function hintFor({ query, regex }: SearchRequest): Notice | null {
   }
   if ((regex ? lineEnds : plainLineEnds).test(query)) return remedy(byLine);
   if (!regex && isLikeOne(query)) return remedy("searched as plain text; pass regex: true for an expression");
-  if (!regex && /\s(?:OR|AND)\s/.test(query)) {
-    return remedy('searched as plain text; give "a|b" and regex: true for either, or all for lines with each');
-  }
-  if (!regex && /^\*?[\w ]+\*?$/.test(query) && query.includes("*")) {
-    return remedy("in a query * is itself; leave it out");
-  }
+  if (!regex && /\s(?:OR|AND)\s/.test(query)) return remedy(eitherOrAll);
+  if (!regex && /^\*\w|\w\*$/.test(query)) return remedy("in a query * is itself; leave it out");
   if (!regex) {
     return patternLike.test(query) ? remedy(`give ${showWritten(query)} as pattern to find files by name`) : null;
   }

@@ -76,6 +76,32 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
       where: `assigned_to=${user}`,
     }),
   ],
+  // what is listed counts as it is listed
+  ["servicenow_search", { ...incident, where: "state=high" }, /its values: ([^,]+ \(1\)),/, ([, value]) => ({
+    ...incident,
+    where: `state=${value}`,
+  })],
+  ["servicenow_update", { ...one, values: "urgency=huge" }, /its values: ([^,]+ \(1\)),/, ([, value = ""]) => ({
+    ...one,
+    values: { urgency: value },
+  })],
+  ["servicenow_search", { ...incident, where: "assignment_group=Netwerk" }, /nearest: ([^;]+\))/, ([, group]) => ({
+    ...incident,
+    where: `assignment_group=${group}`,
+  })],
+  ["servicenow_search", { ...incident, where: "assigned_to=Lovelock Ada" }, /nearest: ([^;]+\))/, ([, person]) => ({
+    ...incident,
+    where: `assigned_to=${person}`,
+  })],
+  [
+    "servicenow_update",
+    { ...one, values: { assigned_to: "Jonas Keller" } },
+    /ambiguous: ([^;]+\));/,
+    ([, person = ""]) => ({
+      ...one,
+      values: { assigned_to: person },
+    }),
+  ],
   ["servicenow_search", { ...incident, where: "comments contains disk" }, /is a journal: search for words/, () => ({
     ...incident,
     words: "disk",
