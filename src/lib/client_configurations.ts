@@ -73,7 +73,7 @@ const claudeCode = fileClient({
   http: (url) => ({ type: "http", url }),
   process: (command, args) => ({ type: "stdio", command, args }),
   reference: (variable) => `\${${variable}}`,
-  next: "Then `/mcp` signs in.",
+  next: "Then type `/mcp` in Claude Code.",
 });
 const claudeDesktop = fileClient({
   name: "claude-desktop",
@@ -256,7 +256,7 @@ export function tomlTable(keys: readonly string[], entry: Readonly<Record<string
 
 /** A command, which writes the file by itself. */
 function printClaudeCode(connection: Connection): ClientConfiguration {
-  const place = "in a shell";
+  const place = "run in a shell";
   if (connection.kind === "stdio") {
     const command = [connection.command, ...connection.args].map(shellWord).join(" ");
     return { place, text: `claude mcp add ${serverName} -- ${command}`, notes: [] };

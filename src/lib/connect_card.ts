@@ -73,7 +73,7 @@ export function connectCard(resource: string): Html {
                 <a class="button" href="${href}">${words}</a>
               `
             )}
-            <p class="hint">${place.replace(/^in /, "In ")}:</p>
+            <p class="hint">${place.replace(/^run in a shell$/, "Run")}:</p>
             <pre data-copy>${text}</pre>
             ${notes.map((note) => html`<p class="hint">${inCode(note)}</p>`)}
           </div>
