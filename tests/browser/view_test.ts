@@ -148,7 +148,8 @@ chromiumTest("view: a difference in colour, undone and made again by the person"
     (await shown.seen()).contexts[0]?.content[0]?.text ?? "",
     /^The user chose Undo in the view: Undid file_edit/,
   );
-  await view.getByRole("button", { name: "Redo" }).click();
+  await view.locator("button:focus").getByText("Redo").waitFor(); // where Undo was
+  await page.keyboard.press("Enter");
   await state(shown, "Done");
   assert.match((await desk.call("file_read", { filename: "notes/plan.md" })).text, /the third/);
   await view.getByRole("button", { name: "Open in the console" }).click();

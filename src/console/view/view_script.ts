@@ -29,6 +29,8 @@ export const viewScript = `
     target.disabled = true;
     await act().catch(({ message }) => tell(message));
     target.disabled = false;
+    // where the pressed button has gone, the next one keeps the keyboard in its place
+    if (document.hasFocus() && document.activeElement === document.body) (target.isConnected ? target : acts.querySelector("button"))?.focus();
   } });
   const link = (label, url) => can.openLinks && /^https?:/.test(url) ? [button(label, () => ask("ui/open-link", { url }))] : [];
   const tell = (text) => { words.textContent = text; words.hidden = text === ""; };
