@@ -32,6 +32,15 @@ chromiumTest(
     await page.getByRole("heading", { level: 1 }).click();
     await page.keyboard.press("d"); // none is chosen
     assert.equal(await page.getByRole("article").count(), 2);
+    const box = page.getByRole("checkbox", { name: "Keys" });
+    await box.uncheck(); // WCAG 2.2, 2.1.4: single letters can be turned off, which lasts
+    await page.reload();
+    for (const key of ["j", "d"]) await page.keyboard.press(key);
+    assert.equal(await page.getByRole("article").count(), 2);
+    assert.equal(await box.isChecked(), false);
+    await box.check();
+    await page.locator("#live-state").getByText("Live").waitFor();
+    await page.getByRole("heading", { level: 1 }).click();
     for (const key of ["j", "j", "k", "j", "d"]) await page.keyboard.press(key);
     await page.getByText("Denied: file_write on b.txt").waitFor();
     assert.ok((await b.waiting).isError);

@@ -1,11 +1,11 @@
-/** The console adds an application that the company's provider vouches for. */
+/** The console adds a client that the company's provider vouches for. */
 import assert from "node:assert/strict";
 import { register } from "../authorization_server/harness.ts";
 import { act, signInTo, startConsole } from "../console/harness.ts";
 import { providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 import { bring, claimsFor, hour } from "./place.ts";
 
-Deno.test("the console adds an application for assertions and shows its secret once, or names one that is registered", async () => {
+Deno.test("the console adds a client for assertions and shows its secret once, or names one that is registered", async () => {
   const time = { now: 1_800_000_000_000 };
   await using provider = await startCompanyProvider({ clock: () => time.now });
   const company = {
@@ -21,7 +21,7 @@ Deno.test("the console adds an application for assertions and shows its secret o
   };
   await using harness = await startConsole([], { time, company });
   const owner = await signInTo(harness);
-  assert.match(await (await owner.get("/console/connections")).text(), /Add an application of the company/);
+  assert.match(await (await owner.get("/console/connections")).text(), /Add a client of the company/);
   const nameless = await act(owner, "/console/connections", { act: "vouch", application: " " });
   assert.equal(nameless.status, 422);
   const made = await act(owner, "/console/connections", { act: "vouch", application: "Claude" });
@@ -40,7 +40,7 @@ Deno.test("the console adds an application for assertions and shows its secret o
   for (const application of [open.client_id, `pcc_${"0".repeat(32)}`]) {
     const unfit = await act(owner, "/console/connections", { act: "vouch", application });
     assert.equal(unfit.status, 422);
-    assert.match(await unfit.text(), /No application with a secret/);
+    assert.match(await unfit.text(), /No client with a secret/);
   }
   assert.equal((await act(owner, "/console/connections", { act: "vouch", application: own.id })).status, 303);
   assert.equal((await bringOwn()).status, 200);
@@ -54,6 +54,6 @@ Deno.test("the console adds an application for assertions and shows its secret o
 Deno.test("where assertions are off, the console does not offer it, and does not do it", async () => {
   await using harness = await startConsole();
   const owner = await signInTo(harness);
-  assert.doesNotMatch(await (await owner.get("/console/connections")).text(), /Add an application of the company/);
+  assert.doesNotMatch(await (await owner.get("/console/connections")).text(), /Add a client of the company/);
   assert.equal((await act(owner, "/console/connections", { act: "vouch", application: "Claude" })).status, 422);
 });

@@ -58,7 +58,7 @@ Deno.test("a person sees their own connections and no page of administrators", a
   assert.ok(own.includes("script of ada") && !own.includes("The owner&#39;s client"), own);
   assert.ok(!own.includes("/console/people"), "the navigation leads nowhere that is closed");
   for (const path of ["/console/people", "/console/settings"]) assert.equal((await ada.get(path)).status, 403, path);
-  assert.ok(!(await (await ada.get("/console")).text()).includes("Storage"));
+  assert.ok(!(await (await ada.get("/console")).text()).includes(">Storage"));
   // The filter is for administrators: another person's name in the address shows nothing of theirs.
   assert.ok(!(await (await ada.get("/console/connections?person=owner")).text()).includes("The owner&#39;s client"));
 
@@ -320,8 +320,8 @@ Deno.test("the owner adds an application by its callback: any scheme of its own,
   await using harness = await startConsole();
   const owner = await signInTo(harness);
   const ada = await signInTo(harness, { username: "ada", secret: await invitePerson(harness, owner, "ada") });
-  assert.match(await (await owner.get("/console/connections")).text(), /Add an application/);
-  assert.doesNotMatch(await (await ada.get("/console/connections")).text(), /Add an application/);
+  assert.match(await (await owner.get("/console/connections")).text(), /Add a client/);
+  assert.doesNotMatch(await (await ada.get("/console/connections")).text(), /Add a client/);
   const fields = { act: "add", name: "Example", callback: "com.example.app:/callback" };
   assert.equal((await act(ada, "/console/connections", fields)).status, 403);
   for (const callback of ["javascript:alert(1)", "data:text/html,x", "file:///x", "http://example.com/cb", ""]) {

@@ -58,8 +58,8 @@ Deno.test("a change is the difference of the whole file, shown and undone by wha
   const links = async (count: number): Promise<readonly string[]> =>
     await until("the changes have their lines", async () => {
       const { html } = await desk.page("activity");
-      const found = Array.from(html.matchAll(/href="(\/console\/change\?[^"]+)"/g), ([, link = ""]) => link);
-      return found.length >= count ? found.map(decodeEntities) : null;
+      const found = new Set(Array.from(html.matchAll(/href="(\/console\/change\?[^"]+)"/g), ([, link = ""]) => link));
+      return found.size >= count ? [...found].map(decodeEntities) : null;
     });
   const open = (link = "") => owner.open(new URL(link, server.url));
   const lines = Array.from({ length: 50 }, (_, index) => `line ${index + 1}\n`);

@@ -20,7 +20,7 @@ Deno.test("the overview draws the day by client, and undoes a change from its ro
   });
   assert.match(page.html, /aria-label="3 calls in the last 24 hours/);
   assert.match(page.html, /<h2>Last changes<\/h2>/);
-  assert.match(page.html, /Health: (?:All is well|\d of \d checks)/);
+  assert.match(page.html, /Health: (?:All is well|\d other checks?)/);
   const undone = await desk.owner.submit(page, {}, 'value="undo"');
   assert.match(undone.html, /Undid file_write of plan\.md/);
   assert.equal(await fileIn(desk, "plan.md"), "one\n");
@@ -32,6 +32,17 @@ Deno.test("someone without a connection sees the connect card alone", async () =
   await desk.owner.submit(await desk.page("connections"), {}, 'value="end"');
   const { html } = await overview(desk);
   assert.ok(html.includes("Waiting for your first connection") && !/<h2>Last changes|Health:/.test(html), html);
+});
+
+Deno.test("each page has one script, and with its stylesheets it is within 40 kB", async () => {
+  await using desk = await startDesk();
+  for (const name of ["", "activity", "decisions", "connections", "why", "files", "settings", "people", "rules"]) {
+    const { html } = await openSignedIn(desk.owner, `${desk.server.url}/console${name === "" ? "" : `/${name}`}`);
+    const own = [...html.matchAll(/<(script|style)>([^]*?)<\/\1>/g)];
+    assert.equal(own.filter(([, kind]) => kind === "script").length, 1, name);
+    const bytes = own.reduce((sum, [, , text = ""]) => sum + new TextEncoder().encode(text).length, 0);
+    assert.ok(bytes > 10_000 && bytes < 40_000, `${name}: ${bytes}`);
+  }
 });
 
 Deno.test("Stop is on every page of an administrator, and says what was running", async () => {

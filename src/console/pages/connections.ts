@@ -37,7 +37,7 @@ export function connectionsSection(
   return {
     name: "connections",
     title: "Connections",
-    tab: "Applications",
+    tab: "Clients",
     async live(visit) {
       const { isAdministrator, userId } = visit.visitor;
       const of = isAdministrator ? visit.query.get("person") : userId;
@@ -58,16 +58,14 @@ export function connectionsSection(
         ? "You are signed in with your company account."
         : html`<a href="${companyLink ?? ""}">Your company account</a>`;
       return html`
-        <p class="quiet">Calls and errors: last 24 hours.</p>
         ${isAdministrator && person !== null && ofPerson(person, visit)}
         ${companyLink !== null && html`<p>${company}</p>`}
         ${account}
         ${isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
-        <h2>Clients</h2>
         ${grants}
         ${isAdministrator && applicationForm(visit)}
         ${isAdministrator && administration.addAssertingClient !== null && assertingForm(visit)}
-        <h2>Tokens from the command line</h2>
+        <h2>Command-line tokens</h2>
         ${tokens}
         ${links}
       `;
@@ -78,7 +76,7 @@ export function connectionsSection(
           const isEnded = await administration.end({ grant: form.get("grant"), token: form.get("token") }, by);
           return isEnded
             ? success("Access removed. Its next request is refused.")
-            : failure("This application no longer has access.");
+            : failure("This client no longer has access.");
         },
       },
       approve: {
@@ -93,7 +91,7 @@ export function connectionsSection(
       },
       add: {
         forAdministrators: true,
-        confirm: "add an application",
+        confirm: "add a client",
         async run({ by, form }) {
           const [name, callback] = ["name", "callback"].map((field) => (form.get(field) ?? "").trim());
           const added = await administration.addApplication(name ?? "", callback ?? "", by);
@@ -103,20 +101,18 @@ export function connectionsSection(
       },
       vouch: {
         forAdministrators: true,
-        confirm: "add an application",
+        confirm: "add a client",
         async run({ by, form, href }) {
           const added = await administration.addAssertingClient?.((form.get("application") ?? "").trim(), by);
           if (!added?.ok) {
             return failure(
-              added?.error.field === "id"
-                ? "No application with a secret or key of its own has this client ID."
-                : "Enter a name.",
+              added?.error.field === "id" ? "No client with a secret or key of its own has this ID." : "Enter a name.",
             );
           }
           const { client, secret } = added.value;
           if (secret === null) return success(`The company's provider may vouch for people of ${client.name}.`);
           return html`
-            <p><strong>${client.name}</strong> was added. Enter these in the application, and the client ID at the
+            <p><strong>${client.name}</strong> was added. Enter these in the client, and the client ID at the
                           company's provider too. The secret is shown once.</p>
             <pre>${`Client ID: ${client.id}\nClient secret: ${secret ?? ""}`}</pre>
             <p><a href="${href("connections")}">Back to Connections</a></p>
@@ -172,7 +168,7 @@ function heldPart(
 const maxNameCharacters = 100;
 const maxCallbackCharacters = 2_048;
 
-/** A folded form of further applications. */
+/** A folded form of further clients. */
 function addForm(visit: Visit, act: string, summary: string, words: string, fields: readonly Html[]): Html {
   return html`
     <details>
@@ -186,25 +182,25 @@ function addForm(visit: Visit, act: string, summary: string, words: string, fiel
   `;
 }
 
-/** For an application that cannot register by itself, or whose callback has a scheme of its own. */
+/** For a client that cannot register by itself, or whose callback has a scheme of its own. */
 function applicationForm(visit: Visit): Html {
-  const words = "For an application that asks for a client ID, or whose callback is refused. Everyone still chooses " +
+  const words = "For a client that asks for a client ID, or whose callback is refused. Everyone still chooses " +
     "what it may do.";
   const callback = "Callback, as in com.example.app:/callback";
-  return addForm(visit, "add", "Add an application", words, [
+  return addForm(visit, "add", "Add a client", words, [
     textField("name", "Name", "", maxNameCharacters, true),
     textField("callback", callback, "", maxCallbackCharacters, true),
   ]);
 }
 
-/** For an application that the company's provider signs people in to (OIDC_ASSERTIONS). */
+/** For a client that the company's provider signs people in to (OIDC_ASSERTIONS). */
 function assertingForm(visit: Visit): Html {
   const words = "People use it without a sign-in page here: the company's provider vouches for them (ID-JAG). Their " +
     "groups limit what it may do.";
   const fields = [
     textField("application", "Name, or the client ID of one that is registered", "", maxNameCharacters, true),
   ];
-  return addForm(visit, "vouch", "Add an application of the company", words, fields);
+  return addForm(visit, "vouch", "Add a client of the company", words, fields);
 }
 
 function ofPerson(person: string, { href }: Visit): Html {
@@ -241,7 +237,16 @@ async function grantsTable(
       endForm(visit, "grant", id, clientName),
     ];
   });
-  const columns = ["Client", personColumn(visit), "Scopes", "Allowed", "Last used", "#Calls", "#Errors", "Actions"];
+  const columns = [
+    "Client",
+    personColumn(visit),
+    "Scopes",
+    "Allowed",
+    "Last used",
+    "#Calls, 24 h",
+    "#Errors",
+    "Actions",
+  ];
   const table = dataTable("Most recently used first", columns, rows, "No client has access.");
   const rest = isCut &&
     html`<p class="quiet">Not all are shown. Choose a person under People to see all of theirs.</p>`;
@@ -282,7 +287,16 @@ function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, v
       endForm(visit, "token", id, name),
     ];
   });
-  const columns = ["Token", personColumn(visit), "Scopes", "Created", "Expires", "Last used", "#Calls", "Actions"];
+  const columns = [
+    "Token",
+    personColumn(visit),
+    "Scopes",
+    "Created",
+    "Expires",
+    "Last used",
+    "#Calls, 24 h",
+    "Actions",
+  ];
   const whenEmpty = withCode("None. Create one with `portcullis token create`.");
   return html`${dataTable("Newest first", columns, rows, whenEmpty)}${next}`;
 }

@@ -27,8 +27,7 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p class="quiet">Nothing has run yet.<span class="keys"> <kbd>j</kbd> next <kbd>k</kbd> previous <kbd>a</kbd> approve
-          <kbd>d</kbd> deny</span></p>
+      <p class="quiet">Nothing has run yet.</p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
@@ -39,7 +38,7 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     name: "decisions",
     title: "Approvals",
     live: async (visit) => ({ waiting: await callsOf(visit), changes: await lastChanges(visit) }),
-    show: (_visit, parts) => html`${Object.values(parts)}`,
+    show: (_visit, parts) => html`${keys}${Object.values(parts)}`,
     acts: {
       decide: {
         confirm: (form) =>
@@ -62,6 +61,12 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     },
   };
 }
+
+/** Single letters that act can be turned off (WCAG 2.2, 2.1.4). The script shows it, and keeps what was chosen. */
+const keys = html`
+  <p class="quiet keys" hidden><label><input type="checkbox" checked> Keys:</label> <kbd>j</kbd> <kbd>k</kbd> choose
+    <kbd>a</kbd> approve <kbd>d</kbd> deny</p>
+`;
 
 function charactersOf({ effect, arguments: given }: HeldCall): number {
   return effect.length + lineCharacters * effect.split("\n").length + given.length;
@@ -93,7 +98,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   const times = html`Asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
   const unsaid = call.places.filter((place) => !call.effect.includes(place));
   const places = unsaid.length > 0 && ` About ${unsaid.join(", ")}.`;
-  const lasting = `${call.tool} by ${call.clientName} from now on`;
+  const lasting = `each ${call.tool} by ${call.clientName} from now on`;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
@@ -107,7 +112,8 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
         <fieldset><legend>Approve</legend>
           <label><input type="radio" name="extent" value="once" checked> this time</label>
-          <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
+          <label><input type="radio" name="extent" value="hour"> each ${call
+            .tool} by this connection for an hour</label>
           <label><input type="radio" name="extent" value="always"> ${lasting}</label>
         </fieldset>
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>

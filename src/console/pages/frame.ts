@@ -63,10 +63,16 @@ const consoleScript = `
       say("Nothing was sent: the list changed as you clicked. Look again.");
     }
   });
+  const keys = document.querySelector(".keys input");
+  if (keys !== null) {
+    keys.checked = localStorage.getItem("keys") !== "off";
+    keys.onchange = () => localStorage.setItem("keys", keys.checked ? "on" : "off");
+    keys.closest("p").hidden = false;
+  }
   document.addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
     const calls = Array.from(document.querySelectorAll("article[tabindex]"));
     const at = calls.findIndex((call) => call.contains(target));
-    if (calls.length === 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio]), select")) return;
+    if (!keys?.checked || keys.offsetParent === null || calls.length === 0 || ctrlKey || metaKey || altKey || target.matches("input:not([type=radio]), select")) return;
     const step = { j: 1, k: -1 }[key];
     if (step !== undefined) calls[Math.min(Math.max(at + step, 0), calls.length - 1)].focus();
     const decision = { a: "approve", d: "deny" }[key];
@@ -155,7 +161,7 @@ th { font-weight: 500; color: var(--quiet); white-space: nowrap; background: var
 .row input, .row select, .row > button { height: 2.2rem; padding-block: 0; }
 .row a.button { height: 2.2rem; margin: 0; background: transparent; border-color: var(--field); color: var(--ink); }
 td .row { align-items: start; margin: 0; gap: .4rem; }
-.scroll + :is(p, form, details), #grants + details, .entries + p, form + p { margin-top: 1rem; }
+.scroll + :is(p, form, details), #grants + details, .entries + p, form + :is(p, details), ul.rules + details { margin-top: 1rem; }
 .row input, .row select { display: block; max-width: 100%; padding-inline: .6rem; font: inherit; color: inherit; background: var(--card); border: 1px solid var(--field); border-radius: .4rem; }
 .row input[type="text"] { width: 11rem; }
 .row select { max-width: 15rem; }
@@ -185,6 +191,8 @@ pre.difference span::before { content: attr(data-line); display: inline-block; w
 pre.difference :is(ins, del) { text-decoration: none; }
 pre.difference span:has(ins) { background: #2e8b5726; box-shadow: inset 3px 0 #2e8b57; }
 pre.difference span:has(del) { background: var(--bad); box-shadow: inset 3px 0 var(--bad-line); }
+.keys { float: right; margin: 0; }
+.keys:not(:has(~ #waiting article)) { display: none; }
 .held { margin: 0 0 1rem; padding: 1rem 1.25rem; border: 1px solid var(--line); border-radius: .6rem; max-width: 56rem; }
 .held h2 { margin: 0 0 .25rem; }
 .held fieldset { display: grid; gap: .25rem; margin: .5rem 0 .75rem; }
@@ -227,7 +235,6 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   td:empty { display: none; }
   .row > div { flex: 1 1 8rem; }
   .row input[type="text"], .row select { width: 100%; max-width: none; }
-  .keys { display: none; }
   .entries tr { padding: .5rem .75rem; }
   .entries td:not(:empty), .entries td.number { display: inline-block; padding: 0 .8rem 0 0; color: var(--quiet); }
   .entries td:first-child:not(:empty) { display: block; }
@@ -235,6 +242,7 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   .entries time:empty::before { content: attr(aria-label); }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
+@media (hover: none) { .keys { display: none; } }
 @media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
 `;
 

@@ -1,5 +1,6 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { connectCard, connectionLine, connectionPath } from "../../lib/connect_card.ts";
+import { counted } from "../../lib/counted.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
 import type { Changes } from "./changes.ts";
@@ -76,11 +77,11 @@ const tileWords = { well: "OK", note: "Note", warning: "Needs attention", broken
 function healthPart(checks: readonly Check[], isFirst: boolean): Html {
   const bad = checks.filter(({ state }) => state === "warning" || state === "broken");
   if (isFirst) return bad.length > 0 ? tiles(bad) : html``;
-  const words = bad.length === 0 ? "All is well" : `${bad.length} of ${checks.length} checks need attention`;
-  return html`${bad.length > 0 && tiles(bad)}<details id="checks"><summary
-    class="state ${bad.length === 0 ? "on" : "warn"}">Health: ${words}</summary>${
-    tiles(checks.filter((check) => !bad.includes(check)))
-  }</details>`;
+  const others = checks.filter((check) => !bad.includes(check));
+  const words = bad.length === 0 ? "All is well" : counted(others.length, "other check");
+  return html`${bad.length > 0 && tiles(bad)}<details id="checks"><summary class="state ${
+    bad.length === 0 && "on"
+  }">Health: ${words}</summary>${tiles(others)}</details>`;
 }
 
 function tiles(checks: readonly Check[]): Html {
@@ -127,7 +128,7 @@ function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): Over
     const columns = ["Client", personColumn(visit), "#Calls", "Last"];
     const table = dataTable("Clients that called a tool in the last five minutes", columns, rows);
     const more = all.length - clientsShown;
-    return html`<h2>Agents, last five minutes</h2>${table}${
+    return html`<h2>Active now</h2>${table}${
       more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`
     }`;
   };

@@ -69,8 +69,10 @@ export function rulesSection(
         `}
         ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") &&
           actButton(visit, "rules", "guard", "Ask before anything is changed")}
-        <h2>Add a rule</h2>
-        ${ruleForm(visit, [...known], users.map(({ id }) => [id, id]), tools.map((name) => [name, name]))}
+        <details id="add" ${visit.query.has("verdict") && html`open`}>
+          <summary>Add a rule</summary>
+          ${ruleForm(visit, [...known], users.map(({ id }) => [id, id]), tools.map((name) => [name, name]))}
+        </details>
       `;
     },
     acts: {

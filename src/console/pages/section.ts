@@ -155,8 +155,7 @@ export function ago(time: number, now: number, above?: number): Html {
 
 function agoWords(ms: number): string {
   if (ms < 0) return `in ${lengthWords(-ms)}`;
-  const seconds = 10_000 * Math.floor(ms / 10_000); // an open page does not change each second
-  return ms < 10_000 ? "just now" : `${lengthWords(ms < minute ? seconds : ms)} ago`;
+  return ms < minute ? "just now" : `${lengthWords(ms)} ago`; // an open page does not change each second
 }
 
 function lengthWords(ms: number): string {

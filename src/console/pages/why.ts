@@ -15,7 +15,7 @@ export function whySection({ issuer, attempts }: ConsoleSources): Section {
     },
     show: (visit, parts) =>
       html`
-        <p class="quiet">Last 24 hours. Reasons appear ten seconds after an attempt.</p>
+        <p class="quiet">Last 24 hours</p>
         ${parts["attempts"]} ${visit.visitor.isAdministrator && checklist(`${issuer}/mcp`)}
       `,
   };
@@ -44,8 +44,27 @@ function checklist(resource: string): Html {
 
 function attemptList(reports: readonly AttemptReport[], visit: Visit): Html {
   const whose = visit.visitor.isAdministrator ? "" : " in your name";
-  if (reports.length > 0) return html`${reports.map((report) => attemptArticle(report, visit))}`;
-  return html`<p class="quiet">No client has tried to connect${whose} in the last 24 hours.</p>`;
+  if (reports.length === 0) {
+    return html`<p class="quiet">No client has tried to connect${whose} in the last 24 hours.</p>`;
+  }
+  const [well, shown] = [reports.filter(isWell), reports.filter((each) => !isWell(each))];
+  const names = [...new Set(well.map(({ name }) => name))];
+  const more = names.length > maxNames ? `, and ${names.length - maxNames} more` : "";
+  return html`${shown.map((report) => attemptArticle(report, visit))}${
+    well.length > 0 && html`
+      <details id="well">
+        <summary>No fault: ${names.slice(0, maxNames).join(", ")}${more}</summary>
+        ${well.map((report) => attemptArticle(report, visit))}
+      </details>
+    `
+  }`;
+}
+
+/** Of the attempts that need nothing. */
+const maxNames = 5;
+
+function isWell({ diagnosis: { state, causes: [first] } }: AttemptReport): boolean {
+  return state === "no_fault" && first?.remedy === "";
 }
 
 function attemptArticle(report: AttemptReport, { now, visitor }: Visit): Html {
