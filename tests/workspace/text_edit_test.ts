@@ -5,32 +5,32 @@ import { type EditRefusal, replaceText } from "../../src/files/text/edit.ts";
 
 const maxBytes = 1_000_000;
 
-function replaced(
+async function replaced(
   text: string,
   oldText: string,
   newText: string,
   options: { all?: boolean; wholeWord?: boolean } = {},
 ) {
   const { all = false, wholeWord = false } = options;
-  const edited = replaceText(text, { oldText, newText, all, wholeWord }, maxBytes);
+  const edited = await replaceText(text, { oldText, newText, all, wholeWord }, maxBytes);
   return edited.ok ? edited.value.text : edited.error;
 }
 
-Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", () => {
+Deno.test("replaceText() refuses what is not there, not unique, empty or without effect", async () => {
   const cases: [string, string, EditRefusal][] = [
     ["c", "x", { reason: "not_there", alike: null }],
     ["a", "x", { reason: "not_unique", count: 2, lines: [1, 1] }],
     ["", "x", { reason: "empty_old_text" }],
     ["a", "a", { reason: "same_text" }],
   ];
-  for (const [oldText, newText, refusal] of cases) assert.deepEqual(replaced("a b a", oldText, newText), refusal);
+  for (const [oldText, newText, refusal] of cases) assert.deepEqual(await replaced("a b a", oldText, newText), refusal);
 });
 
-Deno.test("replaceText() inserts the new text as it is, without patterns", () => {
-  assert.equal(replaced("a.b$1", ".b", "$& $1 $$"), "a$& $1 $$$1");
+Deno.test("replaceText() inserts the new text as it is, without patterns", async () => {
+  assert.equal(await replaced("a.b$1", ".b", "$& $1 $$"), "a$& $1 $$$1");
 });
 
-Deno.test("replaceText() keeps the file's line ends, whatever the caller types", () => {
+Deno.test("replaceText() keeps the file's line ends, whatever the caller types", async () => {
   const cases: [text: string, oldText: string, newText: string, result: string | EditRefusal][] = [
     ["a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"],
     ["a\r\nb\r\nc\r\n", "a\r\nb", "x\ny", "x\r\ny\r\nc\r\n"],
@@ -53,25 +53,25 @@ Deno.test("replaceText() keeps the file's line ends, whatever the caller types",
     ["one line", "one", "a\nb", "a\nb line"],
   ];
   for (const [text, oldText, newText, result] of cases) {
-    assert.deepEqual(replaced(text, oldText, newText), result, JSON.stringify([text, oldText]));
+    assert.deepEqual(await replaced(text, oldText, newText), result, JSON.stringify([text, oldText]));
   }
 });
 
-Deno.test("replaceText() with wholeWord leaves longer words alone", () => {
+Deno.test("replaceText() with wholeWord leaves longer words alone", async () => {
   assert.equal(
-    replaced("total totals subtotal total_2 Total total", "total", "sum", { all: true, wholeWord: true }),
+    await replaced("total totals subtotal total_2 Total total", "total", "sum", { all: true, wholeWord: true }),
     "sum totals subtotal total_2 Total sum",
   );
-  assert.equal(replaced("größe größer", "größe", "x", { wholeWord: true }), "x größer");
-  assert.equal(replaced("x𐐀 x", "x", "y", { wholeWord: true }), "x𐐀 y");
-  assert.deepEqual(replaced("xy", "x", "z", { wholeWord: true }), {
+  assert.equal(await replaced("größe größer", "größe", "x", { wholeWord: true }), "x größer");
+  assert.equal(await replaced("x𐐀 x", "x", "y", { wholeWord: true }), "x𐐀 y");
+  assert.deepEqual(await replaced("xy", "x", "z", { wholeWord: true }), {
     reason: "not_there",
     alike: { but: "words", line: 1 },
   });
-  assert.equal(replaced("f(a)b xf(a)", "f(a)", "g", { wholeWord: true }), "gb xf(a)"); // as file_search finds it
+  assert.equal(await replaced("f(a)b xf(a)", "f(a)", "g", { wholeWord: true }), "gb xf(a)"); // as file_search finds it
 });
 
-Deno.test("a refusal names the lines of what is there several times, or of what is nearly there", () => {
+Deno.test("a refusal names the lines of what is there several times, or of what is nearly there", async () => {
   const text = "one two\n\ntwo\n  if (a) {\n    b();\n  }\nSay \u201chello\u201d\ntwo two\n";
   const cases: [oldText: string, wholeWord: boolean, refusal: EditRefusal][] = [
     ["two", false, { reason: "not_unique", count: 4, lines: [1, 3, 8, 8] }],
@@ -86,55 +86,61 @@ Deno.test("a refusal names the lines of what is there several times, or of what 
     ["Say \u201cgood morning\u201d", false, { reason: "not_there", alike: null }],
   ];
   for (const [oldText, wholeWord, refusal] of cases) {
-    assert.deepEqual(replaced(text, oldText, "x", { wholeWord }), refusal, oldText);
+    assert.deepEqual(await replaced(text, oldText, "x", { wholeWord }), refusal, oldText);
   }
-  const many = replaced("a\n".repeat(100), "a", "x");
+  const many = await replaced("a\n".repeat(100), "a", "x");
   assert.deepEqual(many, { reason: "not_unique", count: 100, lines: [1, 2, 3, 4, 5, 6] });
 });
 
-Deno.test("finding whole words takes time proportional to the text, whatever is looked for", () => {
+Deno.test("finding whole words takes time proportional to the text, whatever is looked for", async () => {
   const period = "ab ".repeat(2_000);
-  assert.deepEqual(replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), {
+  assert.deepEqual(await replaced("ab ".repeat(300_000), `${period}a`, "x", { wholeWord: true }), {
     reason: "not_there",
     alike: { but: "words", line: 1 },
   });
-  assert.deepEqual(replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), {
+  assert.deepEqual(await replaced("a".repeat(900_000), "a".repeat(5_000), "x", { wholeWord: true }), {
     reason: "not_there",
     alike: { but: "words", line: 1 },
   });
 });
 
-Deno.test("replaceText() does what a search from the start does, for random texts", () => {
+Deno.test("replaceText() does what a search from the start does, for random texts", async () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "_"), maxLength: 200 });
   const piece = fc.string({ unit: fc.constantFrom("a", "b", " "), minLength: 1, maxLength: 4 });
   const long = piece.map((part) => part.repeat(20)); // past the runtime's own search
-  fc.assert(
-    fc.property(fc.oneof(text, long), fc.oneof(piece, long), piece, fc.boolean(), (before, old, next, wholeWord) => {
-      fc.pre(old !== next);
-      const [atStart, atEnd] = [/^\w/.test(old) ? "(?<!\\w)" : "", /\w$/.test(old) ? "(?!\\w)" : ""];
-      const pattern = new RegExp(wholeWord ? `${atStart}${old}${atEnd}` : old, "g");
-      const expected = before.replace(pattern, () => next);
-      const actual = replaced(before, old, next, { all: true, wholeWord });
-      if (typeof actual === "string") assert.equal(actual, expected);
-      else assert.deepEqual([actual.reason, expected], ["not_there", before]);
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(text, long),
+      fc.oneof(piece, long),
+      piece,
+      fc.boolean(),
+      async (before, old, next, wholeWord) => {
+        fc.pre(old !== next);
+        const [atStart, atEnd] = [/^\w/.test(old) ? "(?<!\\w)" : "", /\w$/.test(old) ? "(?!\\w)" : ""];
+        const pattern = new RegExp(wholeWord ? `${atStart}${old}${atEnd}` : old, "g");
+        const expected = before.replace(pattern, () => next);
+        const actual = await replaced(before, old, next, { all: true, wholeWord });
+        if (typeof actual === "string") assert.equal(actual, expected);
+        else assert.deepEqual([actual.reason, expected], ["not_there", before]);
+      },
+    ),
     { numRuns: 3000 },
   );
 });
 
-Deno.test("replaceText() refuses a result over the limit by its size, which it need not make to know", () => {
-  const refusal = (text: string, oldText: string, newText: string, limit: number): unknown => {
-    const edited = replaceText(text, { oldText, newText, all: true }, limit);
+Deno.test("replaceText() refuses a result over the limit by its size, which it need not make to know", async () => {
+  const refusal = async (text: string, oldText: string, newText: string, limit: number): Promise<unknown> => {
+    const edited = await replaceText(text, { oldText, newText, all: true }, limit);
     return edited.ok ? edited.value.text : edited.error;
   };
   const [text, newText] = ["a".repeat(1_000_000), "\n".repeat(1_000_000)]; // 10^12 characters: nothing could hold them
-  assert.deepEqual(refusal(text, "a", newText, 1_000_000), {
+  assert.deepEqual(await refusal(text, "a", newText, 1_000_000), {
     reason: "too_large",
     sizeBytes: 1e12,
     limitBytes: 1_000_000,
   });
-  assert.deepEqual(refusal("aüa", "a", "ü", 5), { reason: "too_large", sizeBytes: 6, limitBytes: 5 });
-  assert.equal(refusal("aüa", "a", "ü", 6), "üüü");
+  assert.deepEqual(await refusal("aüa", "a", "ü", 5), { reason: "too_large", sizeBytes: 6, limitBytes: 5 });
+  assert.equal(await refusal("aüa", "a", "ü", 6), "üüü");
 });
 
 Deno.test("the difference, applied strictly, turns the old text into the new, for random texts", async () => {
@@ -220,3 +226,29 @@ function applyDifference(text: string, diff: string): string {
   }
   return [...result, ...old.slice(at)].join("");
 }
+
+Deno.test("no edit of a large file keeps the thread for long, whatever is looked for and however often it is there", async () => {
+  const lines = "some words of a line\n".repeat(700_000);
+  const letters = "a".repeat(15 * 1024 * 1024);
+  const odd = "a".repeat(200_000);
+  const edits: readonly [text: string, oldText: string, newText: string, wholeWord: boolean][] = [
+    [lines, "words", "w", false],
+    [lines, "words", "w", true],
+    [lines.replaceAll("\n", "\r\n"), "line\n", "l\n", false],
+    [lines, `${"some words of a line\n".repeat(2_000)}z`, "w", false],
+    [letters, `${odd}b${odd}`, "w", false],
+  ];
+  let passes = 0;
+  let isOver = false;
+  const pass = (): void => {
+    passes++;
+    if (!isOver) setImmediate(pass);
+  };
+  pass();
+  for (const [text, oldText, newText, wholeWord] of edits) {
+    const before = passes;
+    await replaceText(text, { oldText, newText, all: true, wholeWord }, Infinity);
+    assert.ok(passes - before >= 4, `${passes - before} passes of the event loop for ${oldText.slice(0, 20)}`);
+  }
+  isOver = true;
+});

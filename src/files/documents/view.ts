@@ -101,7 +101,7 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
       const { content } = opened.value;
       const { maxReadBytes } = workspace.limits;
       if (range !== undefined) {
-        const bytes = content.bytes.subarray(range.offsetBytes, range.offsetBytes + range.lengthBytes);
+        const bytes = content.bytes.slice(range.offsetBytes, range.offsetBytes + range.lengthBytes);
         return success({ ...content, bytes, sha256: null });
       }
       return content.sizeBytes <= maxReadBytes

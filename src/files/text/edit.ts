@@ -4,9 +4,10 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile } from "./detect.ts";
-import { markBytes } from "./lines.ts";
+import { joinPieces, markBytes } from "./lines.ts";
 import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
+import { nextTurn } from "../../lib/turns.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
@@ -29,15 +30,18 @@ interface Replacement {
 /** A text with its replacements made. */
 type Edited = Result<{ readonly text: string; readonly count: number }, EditRefusal>;
 
+/** So many places are looked at before others may have their turn. */
+const placesPerTurn = 8_192;
+const charactersPerTurn = 65_536;
 /** Lines that a refusal names. */
 const maxNamedLines = 6;
 
 /** Replaces `oldText`, found from the start without overlaps. `maxBytes` bounds the result in UTF-8. */
-export function replaceText(
+export async function replaceText(
   text: string,
   { oldText, newText, all, wholeWord = false }: Replacement,
   maxBytes: number,
-): Edited {
+): Promise<Edited> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
   // CR alone ends lines if the text has no LF and the search finds nothing otherwise
@@ -45,22 +49,24 @@ export function replaceText(
   for (const lineEnd of ends) {
     const plain = text.replace(lineEnd, "\n");
     const replacement = newText.replace(lineEnd, "\n");
-    const forms = unicodeForms(oldText.replace(lineEnd, "\n"));
-    const wanted = forms.find((form) => createTextFinder(form)(plain, 0) !== -1);
-    const starts = wanted === undefined ? [] : findAll(plain, wanted, wholeWord);
-    if (wanted === undefined || starts.length === 0) continue;
+    let wanted = "";
+    let starts: readonly number[] = [];
+    for (const form of unicodeForms(oldText.replace(lineEnd, "\n"))) {
+      if (starts.length === 0) [wanted, starts] = [form, await findAll(plain, form, wholeWord)];
+    }
+    if (starts.length === 0) continue;
     if (starts.length > 1 && !all) {
       const lines = linesAt(plain, starts.slice(0, maxNamedLines));
       return failure({ reason: "not_unique", count: starts.length, lines });
     }
     if (replacement === wanted) return failure({ reason: "same_line_ends" });
-    return replaceAt(text, lineEnd, { starts, wanted, replacement, maxBytes });
+    return await replaceAt(text, lineEnd, { starts, wanted, replacement, maxBytes });
   }
-  return failure({ reason: "not_there", alike: findAlike(text, oldText, wholeWord) });
+  return failure({ reason: "not_there", alike: await findAlike(text, oldText, wholeWord) });
 }
 
 /** Unchanged lines keep their line ends; new ones take those of the lines they replace, or the text's most common. */
-function replaceAt(
+async function replaceAt(
   text: string,
   lineEnd: RegExp,
   { starts, wanted, replacement, maxBytes }: {
@@ -69,43 +75,57 @@ function replaceAt(
     readonly replacement: string;
     readonly maxBytes: number;
   },
-): Edited {
+): Promise<Edited> {
   const most = Math.min(wanted.length, replacement.length);
   let head = 0;
   while (head < most && wanted[head] === replacement[head]) head++;
   let tail = 0;
   while (tail < most - head && wanted.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
   const common = commonEnd(text);
-  const added = (["\n", "\r\n", "\r"] as const).map((end) => {
-    const own = replacement.slice(head, replacement.length - tail).replaceAll("\n", end);
-    return { end, text: own, sizeBytes: Buffer.byteLength(own) };
-  });
-  const places = offsetsIn(text, lineEnd, starts.flatMap((at) => [at + head, at + wanted.length - tail]));
-  const changes: { readonly from: number; readonly to: number; readonly own: string }[] = [];
-  let sizeBytes = Buffer.byteLength(text);
-  for (let index = 0; index < places.length; index += 2) {
-    const [from = 0, to = 0] = places.slice(index, index + 2);
-    const removed = text.slice(from, to);
+  const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
+    const added = replacement.slice(head, replacement.length - tail).replaceAll("\n", end);
+    return [end, { added, sizeBytes: Buffer.byteLength(added) }];
+  }));
+  const changeOf = (removed: string) => {
     const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
-    const end = isAlike ? commonEnd(removed) : common;
-    const own = added.find((each) => each.end === end);
-    sizeBytes += (own?.sizeBytes ?? 0) - Buffer.byteLength(removed);
-    changes.push({ from, to, own: own?.text ?? "" });
-  }
+    const { added = "", sizeBytes = 0 } = forms.get(isAlike ? commonEnd(removed) : common) ?? {};
+    return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
+  };
+  const eachPlace = async (use: (from: number, to: number, change: ReturnType<typeof changeOf>) => void) => {
+    const toText = offsetsIn(text, lineEnd);
+    let change: ReturnType<typeof changeOf> | null = null;
+    for (const [index, at] of starts.entries()) {
+      if (index % placesPerTurn === 0) await nextTurn();
+      const [from, to] = [toText(at + head), toText(at + wanted.length - tail)];
+      const removed = text.slice(from, to);
+      if (change?.removed !== removed) change = changeOf(removed);
+      use(from, to, change);
+    }
+  };
+  let sizeBytes = Buffer.byteLength(text);
+  await eachPlace((_from, _to, { growth }) => sizeBytes += growth);
   if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
-  const pieces = changes.flatMap(({ from, own }, index) => [text.slice(changes[index - 1]?.to ?? 0, from), own]);
-  return success({ text: pieces.join("") + text.slice(changes.at(-1)?.to), count: starts.length });
+  let [edited, end] = ["", 0];
+  let pieces: string[] = [];
+  await eachPlace((from, to, { added }) => {
+    if (pieces.push(text.slice(end, from), added) > placesPerTurn) {
+      edited += pieces.join("");
+      pieces = [];
+    }
+    end = to;
+  });
+  return success({ text: edited + pieces.join("") + text.slice(end), count: starts.length });
 }
 
-/** Where ascending offsets of the text with LF alone are in the text as it is. */
-function offsetsIn(text: string, lineEnd: RegExp, offsets: readonly number[]): readonly number[] {
+/** Where an offset of the text with LF alone is in the text as it is; asked for ascending ones. */
+function offsetsIn(text: string, lineEnd: RegExp): (offset: number) => number {
   const longer = text.matchAll(lineEnd).filter(([end]) => end.length > 1);
   let next = longer.next();
   let grown = 0;
-  return offsets.map((offset) => {
+  return (offset) => {
     for (; !next.done && next.value.index - grown < offset; next = longer.next()) grown++;
     return offset + grown;
-  });
+  };
 }
 
 /** How most lines of a text end. */
@@ -127,18 +147,17 @@ function linesAt(text: string, offsets: readonly number[]): readonly number[] {
 }
 
 const wordCharacter = new RegExp(`[${wordClass}]`, "u");
+const wordUnits = Array.from({ length: 128 }, (_, unit) => wordCharacter.test(String.fromCharCode(unit)));
 
-function findAll(text: string, wanted: string, wholeWord: boolean): number[] {
+async function findAll(text: string, wanted: string, wholeWord: boolean): Promise<readonly number[]> {
   const starts: number[] = [];
-  if (!wholeWord) {
-    const find = createTextFinder(wanted);
-    for (let at = find(text, 0); at !== -1; at = find(text, at + wanted.length)) starts.push(at);
-    return starts;
-  }
   // As a search takes it (line_pattern.ts): what begins or ends with no letter cannot be in the midst of a word there.
-  const [needsStart, needsEnd] = [isWordCharacter(wanted, 0), isWordCharacter(wanted, wanted.length - 1)];
+  const [needsStart, needsEnd] = [0, wanted.length - 1].map((at) => wholeWord && isWordCharacter(wanted, at));
   let from = 0;
-  for (const at of findOverlapping(text, wanted)) {
+  let places = 0;
+  for (const at of findOverlapping(text, wanted, 0, undefined, charactersPerTurn)) {
+    if (++places % placesPerTurn === 0 || at === -1) await nextTurn();
+    if (at === -1) continue;
     const end = at + wanted.length;
     const isInside = (needsStart && isWordCharacter(text, at - 1)) || (needsEnd && isWordCharacter(text, end));
     if (at < from || isInside) continue;
@@ -152,6 +171,7 @@ function findAll(text: string, wanted: string, wholeWord: boolean): number[] {
 function isWordCharacter(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (Number.isNaN(unit)) return false;
+  if (unit < wordUnits.length) return wordUnits[unit] === true;
   const start = unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at;
   return wordCharacter.test(String.fromCodePoint(text.codePointAt(start) ?? 0));
 }
@@ -247,7 +267,7 @@ async function readPieces(
     pieces.push(bytes);
     offsetBytes += bytes.byteLength;
     if (bytes.byteLength > 0 && offsetBytes < sizeBytes) continue;
-    const whole = Buffer.concat(pieces);
+    const whole = joinPieces(pieces);
     return success({ bytes: whole, sizeBytes, sha256: digestOf(whole), version, modifiedAt });
   }
 }
@@ -268,7 +288,7 @@ const maxComparedCharacters = 1_100_000;
 const minLineCharacters = 4;
 
 /** The first passage that nearly matches the wanted one, or `null`. */
-function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | null {
+async function findAlike(text: string, wanted: string, wholeWord: boolean): Promise<Alike | null> {
   if (text.length > maxComparedCharacters) return null;
   const lines = withLf(text);
   const forms = [
@@ -277,9 +297,11 @@ function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | nu
     ["escapes", withoutEscapes(wanted)],
   ] as const;
   for (const [but, passage] of forms) {
+    await nextTurn();
     const at = passage === null || passage === "" ? -1 : createTextFinder(passage)(lines, 0);
     if (at !== -1) return { but, line: lineAt(lines, at) };
   }
+  await nextTurn();
   const line = lineOfFolded(text, folded(wanted));
   if (line !== null) return { but: "form", line };
   const [first = "", ...rest] = wanted.trim().split("\n");

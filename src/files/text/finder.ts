@@ -93,19 +93,27 @@ export function createTextFinder(wanted: string): TextFinder {
   return (text, from) => findOverlapping(text, wanted, from, borders).next().value ?? -1;
 }
 
-/** Where `wanted` occurs, occurrences that overlap included, in time proportional to both texts (Knuth, Morris and Pratt). */
+/**
+ * Where `wanted` occurs, occurrences that overlap included, in time proportional to both texts (Knuth, Morris and Pratt).
+ * Each `pauseEvery` characters without an occurrence it yields -1, for others to have their turn.
+ */
 export function* findOverlapping(
   text: string,
   wanted: string,
   from = 0,
   borders = bordersOf(wanted),
+  pauseEvery = Infinity,
 ): Generator<number, undefined> {
   if (borders === null) {
     for (let at = text.indexOf(wanted, from); at !== -1; at = text.indexOf(wanted, at + 1)) yield at;
     return;
   }
   const head = wanted.slice(0, maxNativeCharacters);
-  for (let at = from, matched = 0; at < text.length;) {
+  for (let at = from, matched = 0, pauseAt = from + pauseEvery; at < text.length;) {
+    if (at >= pauseAt) {
+      yield -1;
+      pauseAt = at + pauseEvery;
+    }
     if (matched === 0) {
       const start = text.indexOf(head, at);
       if (start === -1) return;

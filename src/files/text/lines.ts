@@ -2,6 +2,7 @@
  * Reads text by lines from any workspace, in ranges, so that files larger than one read can be served in parts. Bytes
  * are cut at line ends, or inside a line that is too long for one answer at the end of a character.
  */
+import { releaseBytes } from "../../lib/release_bytes.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Workspace } from "../workspace/port.ts";
@@ -62,6 +63,7 @@ export async function readLines(
     if (start === null && !isEnd) {
       const skipped = countLines(bytes);
       position = { offsetBytes: position.offsetBytes + bytes.byteLength, line: position.line + skipped };
+      releaseBytes(bytes);
       if (position.offsetBytes > maxFileBytes) {
         return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
       }
@@ -123,7 +125,7 @@ export async function readLine(
     pieces.push(read.value.bytes);
     end += read.value.bytes.byteLength;
   }
-  const bytes = Buffer.concat(pieces);
+  const bytes = joinPieces(pieces);
   const lineEnd = offsetOfLine(bytes, 1) ?? (end === sizeBytes ? bytes.byteLength : null);
   const isWhole = lineEnd !== null;
   return success({
@@ -163,6 +165,15 @@ export async function readLastLines(
     const from = isCut ? (offsetOfLine(bytes, 1) ?? 0) : start; // the first line of the range may be the end of one
     return success({ bytes: bytes.subarray(from), version, sizeBytes, modifiedAt, sha256, isComplete: !isCut });
   }
+}
+
+/** What was read in pieces, as one; these are released. */
+export function joinPieces(pieces: readonly Uint8Array[]): Uint8Array {
+  const [first, ...others] = pieces;
+  if (first !== undefined && others.length === 0) return first;
+  const whole = Buffer.concat(pieces);
+  for (const piece of pieces) releaseBytes(piece);
+  return whole;
 }
 
 /** How many line ends there are. */

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import type { FileContent, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import { releaseBytes } from "../../lib/release_bytes.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
@@ -188,24 +189,39 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }
 
-/** `obstacles`: what is known to be in the way before any file is read; `isOne`: the call has one edit. */
+interface EditManner {
+  readonly dryRun: boolean;
+  /** What is known to be in the way before any file is read. */
+  readonly obstacles: Failure[];
+  /** Whether the call has one edit. */
+  readonly isOne: boolean;
+}
+
 async function editFiles(
   changing: Changing,
   files: readonly FileEdits[],
-  { dryRun, obstacles, isOne }: {
-    readonly dryRun: boolean;
-    readonly obstacles: Failure[];
-    readonly isOne: boolean;
-  },
+  { dryRun, obstacles, isOne }: EditManner,
+): Promise<ToolOutcome> {
+  const planned: PlannedFile[] = [];
+  try {
+    return await planAndWrite(changing, files, { planned, dryRun, obstacles, isOne });
+  } finally {
+    for (const { after } of planned) releaseBytes(after);
+  }
+}
+
+async function planAndWrite(
+  changing: Changing,
+  files: readonly FileEdits[],
+  { planned, dryRun, obstacles, isOne }: EditManner & { readonly planned: PlannedFile[] },
 ): Promise<ToolOutcome> {
   const { workspace } = changing;
-  const planned: PlannedFile[] = [];
   let left = maxEditedBytes;
   for (const file of files) {
     const plan = await planFile(workspace, file, left);
     if (plan.ok) {
       planned.push(plan.value);
-      left -= plan.value.before.byteLength;
+      left -= plan.value.beforeBytes;
     } else {
       const manner = { isOne, isNamed: obstacles.length < maxNamed };
       obstacles.push(...await toRefusals(workspace, file.path, plan.error, manner));
@@ -268,7 +284,7 @@ interface FileEdits {
 
 /** A file with its edits made. */
 interface PlannedFile extends FileEdits {
-  readonly before: Uint8Array;
+  readonly beforeBytes: number;
   readonly beforeText: string;
   readonly beforeSha256: string;
   readonly after: Uint8Array;
@@ -293,12 +309,21 @@ type PlanProblem = WorkspaceRefusal | { readonly edits: readonly EditProblem[] }
 /** Reads the file, of at most `maxBytes`, and makes the edits in memory, each in the text that the one before it left. */
 async function planFile(
   workspace: Workspace,
-  { path, edits }: FileEdits,
+  file: FileEdits,
   maxBytes: number,
 ): Promise<Result<PlannedFile, PlanProblem>> {
-  const read = await readWholeFile(workspace, path, maxBytes);
+  const read = await readWholeFile(workspace, file.path, maxBytes);
   if (!read.ok) return read;
-  const { bytes, sizeBytes, sha256 } = read.value;
+  const plan = await planContent(file, read.value, { maxBytes, maxWriteBytes: workspace.limits.maxWriteBytes });
+  releaseBytes(read.value.bytes);
+  return plan;
+}
+
+async function planContent(
+  { path, edits }: FileEdits,
+  { bytes, sizeBytes, sha256 }: FileContent,
+  { maxBytes, maxWriteBytes }: { readonly maxBytes: number; readonly maxWriteBytes: number },
+): Promise<Result<PlannedFile, PlanProblem>> {
   const [first] = edits;
   if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
   const decoded = await decodeText(bytes);
@@ -306,7 +331,6 @@ async function planFile(
   if (decoded === null) {
     return refused(first, "not_text", `its content is no text in a known encoding (${showName(path.text)})`);
   }
-  const { maxWriteBytes } = workspace.limits;
   const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
   const maxResultBytes = isLarge ? Math.min(maxBytes, sizeBytes + maxWriteBytes) : maxWriteBytes;
   let { text } = decoded;
@@ -318,10 +342,10 @@ async function planFile(
     await nextTurn();
     const find = createTextFinder(edit.oldText);
     if (problems.some(({ edit: { newText } }) => find(newText, 0) !== -1)) continue; // it waits for that one
-    const edited = replaceText(text, edit, maxResultBytes);
+    const edited = await replaceText(text, edit, maxResultBytes);
     if (!edited.ok) {
       const { reason: code } = edited.error;
-      const wasThere = code === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
+      const wasThere = code === "not_there" && text !== decoded.text && await isThere(decoded.text, edit);
       problems.push({ edit, code, words: wasThere ? replacedBefore : wordsOf(edited.error) });
       continue;
     }
@@ -343,14 +367,14 @@ async function planFile(
     const words = `the file's encoding (${encoding}) has no "${lacking}", which new_text holds`;
     return refused(edit, "not_encodable", words);
   }
-  const before = { before: bytes, beforeText: decoded.text, beforeSha256: sha256 };
+  const before = { beforeBytes: sizeBytes, beforeText: decoded.text, beforeSha256: sha256 };
   return success({ path, edits, ...before, after, afterText: text, afterSha256: null, replacements });
 }
 
 const replacedBefore = "old_text is no longer in the file after the edits before this one; give what they leave";
 
-function isThere(text: string, edit: WantedEdit): boolean {
-  const found = replaceText(text, edit, Infinity);
+async function isThere(text: string, edit: WantedEdit): Promise<boolean> {
+  const found = await replaceText(text, edit, Infinity);
   return found.ok || found.error.reason === "not_unique";
 }
 

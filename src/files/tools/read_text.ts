@@ -1,12 +1,20 @@
 /** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
 import { failure, type Result, success } from "../../lib/result.ts";
+import { releaseBytes } from "../../lib/release_bytes.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { decodeText, encodingOfFile } from "../text/detect.ts";
-import { decodeBytes, isMultiByte, looksLikeText, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
+import {
+  decodeBytes,
+  type DecodedText,
+  isMultiByte,
+  looksLikeText,
+  type TextEncoding,
+  wideEncoding,
+} from "../workspace/encoding.ts";
 import {
   charactersOf,
   countLines,
@@ -68,15 +76,28 @@ export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
 /** A part of a file that was read whole, in the encoding that is asked for, or that it shows. */
 export async function selectText(
   file: Pick<FileContent, "bytes" | "version">,
-  { lines: { startLine = 1, endLine, tail, characters }, cursor, encoding, maxBytes }: TextRequest,
+  request: TextRequest,
 ): Promise<Result<TextPart, TextProblem>> {
   const { bytes } = file;
+  const { cursor, encoding } = request;
   const decoded = encoding === undefined ? await decodeText(bytes) : decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
   if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
   await nextTurn(); // of 16 MiB each step takes some 50 ms
-  const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
+  const all = decoded.encoding === "utf-8" ? bytes : Buffer.from(decoded.text, "utf8");
   await nextTurn();
+  const part = selectPart(decoded, all, file.version, request);
+  if (all !== bytes) releaseBytes(all);
+  return part;
+}
+
+/** A part of a text; `all`: as UTF-8. */
+function selectPart(
+  decoded: DecodedText,
+  all: Uint8Array,
+  version: string,
+  { lines: { startLine = 1, endLine, tail, characters }, cursor, maxBytes }: TextRequest,
+): Result<TextPart, TextProblem> {
   const totalLines = linesOf(all);
   const from: TextPosition = cursor?.from ??
     positionOfLine(all, tail === undefined ? startLine : totalLines - tail + 1);
@@ -119,7 +140,7 @@ export async function selectText(
     lines,
     totalLines,
     isWhole,
-    next: next === null ? null : toCursor(file.version, next, lastLine),
+    next: next === null ? null : toCursor(version, next, lastLine),
     isShort: tail !== undefined && part.byteLength < wanted.byteLength,
     encoding: decoded.encoding,
   });
@@ -170,6 +191,7 @@ async function readWidePart(
   await nextTurn();
   const { sizeBytes, modifiedAt } = read.value;
   const part = await selectText(read.value, request);
+  releaseBytes(read.value.bytes);
   return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
 }
 
@@ -184,6 +206,7 @@ async function readCharacters(
   if (!read.ok) return read;
   const { sizeBytes, modifiedAt, isWhole } = read.value;
   const part = await selectText(read.value, { ...request, lines: { characters } });
+  releaseBytes(read.value.bytes);
   if (!part.ok) return part;
   if (!isWhole && part.value.characters?.lineEnd !== null) {
     return failure({ reason: "too_large", sizeBytes, limitBytes: maxWholeBytes });

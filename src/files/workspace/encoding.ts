@@ -72,7 +72,7 @@ export function encodeText(text: string, encoding: TextEncoding): Uint8Array<Arr
   if (!text.isWellFormed()) return null;
   switch (encoding) {
     case "utf-8":
-      return new Uint8Array(Buffer.from(text, "utf8"));
+      return new TextEncoder().encode(text);
     case "utf-16le":
       return new Uint8Array(Buffer.from(text, "utf16le"));
     case "utf-16be":
