@@ -309,7 +309,7 @@ async function readOne(
     const isRange = cursor === undefined && !isPart && (lines.startLine ?? lines.endLine) !== undefined;
     const numbered = (request.numbered ?? isRange) && !isPart;
     const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks };
-    found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller });
+    found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller, searches });
     if (found.code !== "not_found") return found;
   }
   if (found !== null) return found;
@@ -328,13 +328,14 @@ interface ReadRequest extends TextRequest, DocumentAccess {
   /** Whether files can be had by a link, too. */
   readonly hasLinks: boolean;
   readonly numbered: boolean;
+  readonly searches: boolean;
   /** Of a document: what stands after the colon. */
   readonly documentPart: string | undefined;
 }
 
 /** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
 async function readPath(workspace: Workspace, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
-  const path = await inStoredForm(workspace, given);
+  const path = await inStoredForm(workspace, given, request.searches);
   const { documentPart: part } = request;
   if (mayBeDocument(path.text, part) && (request.encoding === undefined || part !== undefined)) {
     const { view, factsOf } = openDocuments(workspace, request, part);

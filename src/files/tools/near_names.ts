@@ -7,6 +7,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
+import { unicodeForms } from "../text/finder.ts";
 import { showName } from "../workspace/file_display.ts";
 import { createIgnored, walk } from "../workspace/walk.ts";
 import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
@@ -58,12 +59,19 @@ export async function findPath(
 ): Promise<Result<WorkspacePath, Failure>> {
   const parsed = parse(text);
   return parsed.ok
-    ? success(await inStoredForm(workspace, parsed.value))
+    ? success(await inStoredForm(workspace, parsed.value, searches))
     : failure(await suggestRelative(workspace, parameter, parsed.error, text, searches));
 }
 
-/** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
-export async function inStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
+/**
+ * The path with its names as their directories have them, where only the Unicode form differs; else the path itself. Of
+ * a call's names only the first few `searches` directories for forms that are neither composed nor decomposed.
+ */
+export async function inStoredForm(
+  workspace: Workspace,
+  path: WorkspacePath,
+  searches = true,
+): Promise<WorkspacePath> {
   if (ascii.test(path.text) || (await workspace.stat(path)).ok) return path;
   let found = rootPath;
   for (const [index, name] of path.segments.entries()) {
@@ -75,7 +83,12 @@ export async function inStoredForm(workspace: Workspace, path: WorkspacePath): P
     }
     const composed = name.normalize("NFC");
     const forms: string[] = [];
-    for (const [at, entry] of (await entriesIn(workspace, found)).entries()) {
+    for (const form of unicodeForms(name)) {
+      const other = parseDirectoryPath(entryPath(found, form).text); // a longer form may be no path
+      if (form !== name && other.ok && (await workspace.stat(other.value)).ok) forms.push(form);
+    }
+    const others = forms.length === 0 && searches ? await entriesIn(workspace, found) : [];
+    for (const [at, entry] of others.entries()) {
       if (at % namesPerTurn === 0) await nextTurn();
       if (!ascii.test(entry.name) && entry.name.normalize("NFC") === composed) forms.push(entry.name);
     }
