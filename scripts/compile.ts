@@ -8,6 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { libraryFlag } from "../src/lib/library_paths.ts";
+import { heapFlag } from "./heap_flag.ts";
 import { bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
 import { bundledFiles } from "./bundler.ts";
 
@@ -61,6 +62,7 @@ export async function compileProgram(
         // The cache lies in the temporary directory under a name that can be foretold, and its owner is not looked at:
         // another user of the machine could put code there that the program would run.
         "--no-code-cache",
+        heapFlag,
         ...unstableFlags,
         ...compiledPermissions(),
         ...(target === null ? [] : ["--target", target]),

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../fixtures/free_port.ts";
+import { heapFlag } from "../../scripts/heap_flag.ts";
 import { makeServerPlace, runCommand, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { seeded } from "../soak/random.ts";
 import type { Attacks } from "./attack.ts";
@@ -77,7 +78,7 @@ export async function runHostileLoad({ seed, seconds, say }: HostileLoadOptions)
   say(
     `seed ${seed}, ${seconds} s, a heap of ${heap} MiB: ${heapAtRest.toFixed(1)} at rest and ${heapAboveRestMebibytes}`,
   );
-  const flags = [...serverFlags, `--v8-flags=--max-old-space-size=${heap}`];
+  const flags = serverFlags.map((flag) => flag === heapFlag ? `${heapFlag},--max-old-space-size=${heap}` : flag);
   await using server = await startServer(place, { env, flags });
   using innocent = startInnocent(order(server.url));
   await wait(1_000);
