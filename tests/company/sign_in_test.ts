@@ -100,7 +100,7 @@ Deno.test("company: sign-in there, consent here, and the grant is the person's, 
   const { text, path } = await place.follow(browser, authorizePath(client.client_id));
   assert.equal(path, "/oauth/consent", text);
   assert.match(text, /<dd>Ada Lovelace<\/dd>/);
-  assert.match(text, /Your groups do not let you allow this: [^.]*Create, change/);
+  assert.match(text, /Your groups do not let you allow this: [^.]*Read, create, change/);
   const code = locationOf(await decide(browser, text, { scopes: ["files:read", "files:write"] })).searchParams.get(
     "code",
   );
