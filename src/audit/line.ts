@@ -214,20 +214,21 @@ export function touchedBy(params: unknown): string | null {
   const table = text(input["table"]);
   const record = text(input["id"]) ?? text(input["number"]) ?? text(input["attachment_id"]);
   if (table !== null || record !== null) return short([table, record].filter((part) => part !== null).join(" "));
-  const { files, edits, paths } = input;
+  const { files, edits, paths, against } = input;
   const path = text(input["path"]) ?? text(input["filename"]);
   const destination = text(input["destination"]);
-  const more = names(path, [[input["against"]], files, edits, paths]);
+  const lists = [files, edits, paths].filter(Array.isArray);
+  const more = against === undefined && lists.length === 0 ? "" : names(path, [against, ...lists.flat()]);
   const from = path ?? (more === "" ? null : more.slice(2));
   if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
   if (more !== "") return short(path === null ? more.slice(2) : path + more);
   return path ?? text(input["model"]);
 }
 
-/** Further files than `first`, each once, after a comma; `lists` hold names, or what has one. */
-function names(first: string | null, lists: readonly unknown[]): string {
+/** Further files than `first`, each once, after a comma; `given` are names, or what has one. */
+function names(first: string | null, given: readonly unknown[]): string {
   const found = new Set<string>();
-  for (const each of lists.filter(Array.isArray).flat().slice(0, maxNamesCounted)) {
+  for (const each of given.slice(0, maxNamesCounted)) {
     const name = isObject(each) ? text(each["path"]) ?? text(each["filename"]) : text(each);
     if (name !== null && name !== first) found.add(name);
   }

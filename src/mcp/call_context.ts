@@ -95,15 +95,13 @@ export class CallInterrupted extends Error {
  */
 export class CallContext implements ToolContext {
   readonly principal: Principal;
-  /** Fulfilled when the client cancels the call or is gone. */
-  readonly whenCancelled = Promise.withResolvers<void>();
-  /** Fulfilled when the call was handed out as a task. */
-  readonly whenHandedOut = Promise.withResolvers<LiveTask>();
   interruption: Interruption | null = null;
   /** Whether the client cancelled the call, or is gone. */
   cancelled = false;
   task: LiveTask | null = null;
   readonly #call: Call;
+  #whenCancelled: PromiseWithResolvers<void> | undefined;
+  #whenHandedOut: PromiseWithResolvers<LiveTask> | undefined;
   #outlet: Outlet | undefined;
   #controller: AbortController | undefined;
   #abortReason: DOMException | undefined;
@@ -117,6 +115,16 @@ export class CallContext implements ToolContext {
   constructor(call: Call) {
     this.#call = call;
     this.principal = call.principal;
+  }
+
+  /** Fulfilled when the client cancels the call or is gone. */
+  get whenCancelled(): PromiseWithResolvers<void> {
+    return this.#whenCancelled ??= Promise.withResolvers();
+  }
+
+  /** Fulfilled when the call was handed out as a task. */
+  get whenHandedOut(): PromiseWithResolvers<LiveTask> {
+    return this.#whenHandedOut ??= Promise.withResolvers();
   }
 
   get outlet(): Outlet {

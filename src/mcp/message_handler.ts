@@ -44,8 +44,8 @@ export function createRequestObserver(
         outcome: call.outcome,
         code: call.code,
         durationMs: Math.round((timers.elapsed() - started) * 1_000) / 1_000, // a clock has no digits below
-        ...(call.change === null ? {} : { change: call.change }),
-        ...(traceId === undefined ? {} : { traceId }),
+        change: call.change ?? undefined,
+        traceId,
       }, "input" in call ? { arguments: call.input } : request.params);
       if (span !== null) endRequestSpan(span, call);
       return answer;
@@ -132,14 +132,14 @@ export function createMessageHandler(
   const answerRequest = (request: RpcRequest, context: MessageContext): McpAnswer | Promise<McpAnswer> => {
     const { exchange, revision, session } = context;
     const abilities = revision.capabilitiesOf(request, session);
-    const { promise: begun, resolve: beginAnswer } = Promise.withResolvers<McpAnswer>();
+    let begun: PromiseWithResolvers<McpAnswer> | undefined; // made for calls that wait
     const call: Call = {
       ...unmarked,
       ...context,
       request,
       principal: exchange.principal,
       runtime,
-      beginAnswer,
+      beginAnswer: (answer) => (begun ??= Promise.withResolvers()).resolve(answer),
       resultForm: resultFormOf(runtime.structuredResults, exchange.profile, abilities.has("structured_content")),
       showsView: abilities.has("view"),
       finish: null,
@@ -147,7 +147,9 @@ export function createMessageHandler(
     };
     const served = observe(call, call.principal, () => dispatch(call));
     const finish = (answer: McpAnswer): McpAnswer => call.finish?.(answer) ?? answer;
-    return served instanceof Promise ? Promise.race([served.then(finish), begun]) : finish(served);
+    if (!(served instanceof Promise)) return finish(served);
+    begun ??= Promise.withResolvers();
+    return Promise.race([served.then(finish), begun.promise]);
   };
 
   return (message, context) => {

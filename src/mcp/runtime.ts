@@ -58,9 +58,9 @@ export interface AuditEntry {
   readonly code: string | null;
   readonly durationMs: number;
   /** The trace that the caller says the request belongs to. */
-  readonly traceId?: string;
+  readonly traceId?: string | undefined;
   /** Names the change that the call made, where it can be undone. */
-  readonly change?: string;
+  readonly change?: string | undefined;
 }
 
 /** Takes one record per request, with the request's parameters as they came, a tool's arguments by its own names. */

@@ -33,6 +33,8 @@ Deno.test("tools/call answers a quick tool and honours defaults", async () => {
     tool: "echo",
     outcome: "ok",
     code: null,
+    change: undefined,
+    traceId: undefined,
   });
 });
 

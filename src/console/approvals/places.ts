@@ -38,6 +38,7 @@ export function mapPaths(input: unknown, read: (text: string, use: PathUse) => s
     return mapPaths(value, read, depth + 1);
   };
   if (!isObject(input) || depth > maxDepth) return input;
+  if (!Object.keys(input).some((name) => pathParameters.has(name))) return input;
   return Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
       const use = pathParameters.get(name);
