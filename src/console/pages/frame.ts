@@ -242,6 +242,8 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   .entries time:empty::before { content: attr(aria-label); }
 }
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
+@media (min-width: 40.01rem) and (max-width: 60rem) { td { min-width: 4.5rem; } th, td { padding-inline: .5rem; } }
+@media (min-width: 60.01rem) { td button { white-space: nowrap; } }
 @media (hover: none) { .keys { display: none; } }
 @media (forced-colors: active) { .c0, .c1, .c2, .c3, .c4, .failed { forced-color-adjust: none; } }
 `;
