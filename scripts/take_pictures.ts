@@ -142,7 +142,7 @@ async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk
 
   await tryInVain(page, url);
   await page.goto(`${url}/console/why`);
-  await page.getByText("has not registered").first().waitFor({ timeout: 30_000 }); // said once the attempt has stopped
+  await page.getByText("Stopped", { exact: true }).waitFor({ timeout: 30_000 });
   await keep(page, `console-why-${colorScheme}`, { fullPage: false });
 }
 
