@@ -54,7 +54,7 @@ export function createMethodTable(
     ["tools/call", callTool],
     ["logging/setLevel", counted(setLogLevel)],
     ["subscriptions/listen", stoppable(listen)],
-    ["tasks/get", counted(getTask)],
+    ["tasks/get", stoppable(getTask)],
     ["tasks/update", stoppable(updateTask)],
     ["tasks/cancel", counted(cancelTask)],
   ]);

@@ -38,6 +38,18 @@ const ada = { userId: "owner", isAdministrator: true, address: "::1" };
 
 /** What the caller of a held call is told, and what the page shows to the person. */
 async function hold(tool: Tool) {
+  const { rules, gated, decisions } = await gate(tool);
+  const { context, leaves } = calling();
+  const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
+  const page = await shown(decisions);
+  leaves.abort();
+  const told = JSON.stringify(await answer);
+  rules.close();
+  return { page, told };
+}
+
+/** The tool behind a rule that asks. */
+async function gate(tool: Tool, isLive = (): boolean => true) {
   const storage = createMemoryStorage();
   const log = { write: () => {}, flush() {} };
   const rules = createRuleStore({ storage, clock: Date.now, log });
@@ -48,8 +60,12 @@ async function hold(tool: Tool) {
     findTrueNames: () => Promise.resolve([]),
     findStates: () => Promise.resolve([]),
     nameOfClient: () => "Claude Code",
-    isLive: () => Promise.resolve(true),
+    isLive: () => Promise.resolve(isLive()),
   });
+  return { rules, gated, decisions: createDecisions({ storage, clock: Date.now, log, rules }) };
+}
+
+function calling() {
   const leaves = new AbortController();
   const context = {
     ...quietCaller,
@@ -58,16 +74,47 @@ async function hold(tool: Tool) {
     progress: () => {},
     supports: () => false,
   };
-  const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
-  const decisions = createDecisions({ storage, clock: Date.now, log, rules });
+  return { context, leaves };
+}
+
+/** What the page says of the call that waits. */
+async function shown(decisions: ReturnType<typeof createDecisions>): Promise<string> {
   while ((await decisions.waiting(ada)).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
   const visit = { visitor: { ...ada, csrf: "c" }, query: new URLSearchParams(), now: Date.now(), href: () => "/" };
   const parts = await decisionsSection(decisions, noPart).live?.(visit as unknown as Visit);
-  const page = parts?.["waiting"]?.markup ?? assert.fail();
-  leaves.abort();
-  const told = JSON.stringify(await answer);
-  rules.close();
-  return { page, told };
+  return parts?.["waiting"]?.markup ?? assert.fail();
+}
+
+for (const change of ["the access ends", "the call is stopped", "a rule refuses"]) {
+  Deno.test(`an approved call does nothing where ${change} while its effect is looked at for the last time`, async () => {
+    let [looks, runs, isLive] = [0, 0, true];
+    const { context, leaves } = calling();
+    const tool = orderTool({
+      async preview() {
+        looks += 1;
+        if (looks === 2) {
+          if (change === "the access ends") isLive = false;
+          else if (change === "the call is stopped") leaves.abort();
+          else await rules.change((all) => [...all, { id: "no", tool: "changes", verdict: "deny" }], ada);
+        }
+        return `Orders ${order}`;
+      },
+      run() {
+        runs += 1;
+        return { ok: true, content: [] };
+      },
+    });
+    const { rules, gated, decisions } = await gate(tool, () => isLive);
+    const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
+    await shown(decisions);
+    const [waiting] = await decisions.waiting(ada);
+    assert.ok(waiting);
+    const { id, effectDigest } = waiting;
+    await decisions.decide({ id, effectDigest, word: "", approves: true, extent: "once" }, ada);
+    const outcome = await answer;
+    rules.close();
+    assert.deepEqual([outcome.ok, looks, runs], [false, 2, 0], JSON.stringify(outcome));
+  });
 }
 
 Deno.test("an approval shows the first line of a dry run as what the call would do", async () => {

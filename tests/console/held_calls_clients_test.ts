@@ -212,6 +212,23 @@ Deno.test("a task of a client that opens pages asks for the page, and waits for 
   assert.equal(await fileIn(desk, "task.txt"), "x");
 });
 
+Deno.test("a task that is done gives nothing while calls are stopped, and its result once they run again", async () => {
+  await using desk = await startDesk();
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/kept.txt`, "what was read");
+  await desk.rule({ tool: "file_read", verdict: "ask" });
+  const { taskId } = await modern(desk, "tools/call", { name: "file_read", arguments: { filename: "kept.txt" } });
+  await desk.decide("approve");
+  const read = async (): Promise<string> => {
+    const { message, headers } = modernRequest("tasks/get", { taskId }, tasksAbility);
+    return await (await postMcp(desk.server.url, message, { token: desk.token, headers })).text();
+  };
+  await until("the task ends", async () => (await read()).includes("what was read"));
+  await desk.owner.submit(await desk.page("activity"), {}, 'value="stop"');
+  assert.match(await read(), /^(?!.*what was read).*stopped all calls/);
+  await desk.owner.submit(await desk.page("activity"), {}, 'value="start"');
+  assert.match(await read(), /what was read/);
+});
+
 Deno.test("a task that is cancelled while it waits does nothing, though it is approved", async () => {
   await using desk = await startDesk();
   await desk.rule({ tool: "file_write", verdict: "ask" });

@@ -137,10 +137,12 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
     return refuse("denied_by_person", `A person refused this call. Nothing was done.${said}`);
   }
   if (context.signal.aborted) return waits(pageUrl, id);
-  if (!await options.isLive(context.principal)) return accessEnded;
   // another call may have used the approval
   if (!await takeHeldCall(storage, decided)) return waits(pageUrl, id);
-  const now = await describe(tool, held, options); // the last look: what follows is the call itself
+  const now = await describe(tool, held, options);
+  // the last look, which may take long: what follows is the call itself
+  if (!await options.isLive(context.principal)) return accessEnded;
+  if (context.signal.aborted) return waits(pageUrl, id);
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied;
   if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
