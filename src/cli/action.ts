@@ -4,7 +4,7 @@ import { loadInstallation } from "../app/later.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program_name.ts";
+import { commandLine } from "../lib/program_name.ts";
 
 type Run<Given> = (given: Given, context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
 
@@ -67,7 +67,7 @@ async function runAction(command: Callable, actions: Actions, context: CommandCo
     if (mistake === null) return await action.run(context, words);
   }
   const usage = action === undefined ? command.usage : own;
-  context.say(`error: ${mistake}\nhint: ${usage.map((line) => `${programName()} ${line}`).join("\n      ")}\n`);
+  context.say(`error: ${mistake}\nhint: ${usage.map(commandLine).join("\n      ")}\n`);
   return 2;
 }
 

@@ -1,7 +1,7 @@
 /** `backup` copies the data directory to another directory; `restore` makes a data directory out of one. */
 import { resolve } from "node:path";
 import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
-import { programName } from "../lib/program_name.ts";
+import { commandLine } from "../lib/program_name.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 const backup: CopyCommand = {
@@ -58,7 +58,9 @@ async function runCopyCommand(
   const [directory, ...others] = words;
   if (directory === undefined || others.length > 0) {
     const problem = directory === undefined ? "DIRECTORY is missing" : "one DIRECTORY is enough";
-    say(`error: ${problem}: \`${name}\` needs the directory of one backup\nhint: ${programName()} ${name} DIRECTORY\n`);
+    say(
+      `error: ${problem}: \`${name}\` needs the directory of one backup\nhint: ${commandLine(`${name} DIRECTORY`)}\n`,
+    );
     return 2;
   }
   const config = loadConfig();

@@ -20,7 +20,7 @@ import {
 import { closestWord, didYouMean } from "../lib/closest_word.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
 import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
-import { programName, withCommandLines } from "../lib/program_name.ts";
+import { programName, setGivenFlags, withCommandLines } from "../lib/program_name.ts";
 import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
@@ -115,6 +115,7 @@ export async function runCommand(
   }
   const parsed = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
   const { flags, problems } = parsed;
+  setGivenFlags(flags);
   const words = name === undefined ? parsed.words : parsed.words.slice(1);
   const settings = readSettings(flags, say, listeningCommands.includes(command.name));
   const load: CommandContext["loadConfig"] = () => {

@@ -34,14 +34,34 @@ export function nameFor(start: Start): string {
   return [...programWords(start), ...source].map(shellWord).join(" ");
 }
 
+let given: Readonly<Record<string, string | undefined>> = {};
+
+/** The flags of this run, of which command lines repeat those that say which installation is meant. */
+export function setGivenFlags(flags: typeof given): void {
+  given = flags;
+}
+
+const placeFlags = ["config", "data-dir"];
+const furtherFlags: Readonly<Record<string, readonly string[]>> = {
+  connect: ["port", "workspace"],
+  doctor: ["port", "workspace"],
+  healthcheck: ["port"],
+  trash: ["workspace"],
+};
+
 /** A command line of this program, as the person who reads it can run it. */
 export function commandLine(words: string): string {
-  return `${programName()} ${words}`;
+  const [, command = "", action = "", rest = ""] = /^([a-z-]+)((?: [a-z][a-z-]*)*)(.*)$/s.exec(words) ?? [];
+  const repeated = [...placeFlags, ...furtherFlags[command] ?? []].flatMap((name) => {
+    const value = given[name];
+    return value === undefined ? [] : [`--${name}`, shellWord(value)];
+  });
+  return `${[`${programName()} ${command}${action}`, ...repeated].join(" ")}${rest}`;
 }
 
 /** A text that names command lines as `portcullis WORDS` in back ticks, with what this person types. */
 export function withCommandLines(text: string): string {
-  return text.replaceAll(/`portcullis (?=[a-z])/g, () => `\`${programName()} `);
+  return text.replaceAll(/`portcullis ([a-z][^`]*)`/g, (_, words: string) => `\`${commandLine(words)}\``);
 }
 
 /** The program that a client starts, without a terminal: an absolute path, since its PATH may be another one. */

@@ -95,7 +95,10 @@ Deno.test("commands on a user who does not exist say whose name is wrong and wha
     runCommand([...args, "--data-dir", place.dataDir], { stdin: `${stdin}\n` });
   for (const action of ["disable", "enable"]) {
     assert.match((await run(["users", action, "owner"])).stderr, /^error: there is no owner yet; .*set-up link/);
-    assert.match((await run(["users", action, "bob"])).stderr, /^error: there is no user "bob"; `.* users list`/);
+    assert.match(
+      (await run(["users", action, "bob"])).stderr,
+      /^error: there is no user "bob"; `.* users list --data-dir \S+`/,
+    );
   }
   const reset = await run(["users", "reset", "owner"], "a passphrase of several words");
   assert.match(reset.stderr, /^error: there is no owner yet; /);

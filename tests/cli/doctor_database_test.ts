@@ -19,7 +19,7 @@ const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, R
       await Deno.writeFile(path, bytes.fill(0, 4_096, 8_192));
     },
     /portcullis\.db is damaged/,
-    / restore` on a backup/,
+    / restore( --data-dir \S+)?` on a backup/,
   ],
   [
     "another master key",

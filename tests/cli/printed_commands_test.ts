@@ -18,11 +18,12 @@ needing("sources").test("commands in hints run, with --help, as they are printed
     ["clients", "remove", "none", ...at],
     ["clients", "list", ...at],
     ["users", "reset", "bob", ...at],
-    ["users", "frobnicate"],
+    ["users", "frobnicate", ...at],
     ["token", "create", "--scope", "files:read", "--user", "bob", ...at],
     ["trash", "restore", "none", ...at],
     ["audit", "verify", "--head", "x", ...at],
-    ["connect", "claude-desktop", "--port", "3999"],
+    ["connect", "claude-desktop", "--port", "3999", ...at],
+    ["connect", "chatgpt", "--port", "3999", ...at],
     ["doctor", ...at],
   ];
   const printed = new Set<string>();
@@ -41,6 +42,10 @@ needing("sources").test("commands in hints run, with --help, as they are printed
   assert.ok(lines.length >= 5, JSON.stringify(lines));
   for (const line of lines) {
     const [command = ""] = /^.* run -A main\.ts/.exec(line) ?? [];
+    assert.ok(
+      line.includes(` --data-dir ${place.dataDir}`) || line.endsWith("--help"),
+      `${line}: of another installation`,
+    );
     const { code, stdout } = await new Deno.Command("sh", { args: ["-c", `${command} --help`], cwd: root }).output();
     assert.equal(code, 0, line);
     assert.ok(new TextDecoder().decode(stdout).includes(command), line);
