@@ -241,15 +241,18 @@ function ofUri(text: string): string {
   }
 }
 
-/** A backslash that begins no escape of a name is a separator, where that gives a path. */
+/** A backslash that begins no escape of a name. */
+const separator = /\\(?![ux]\{)/g;
+
+/** Backslashes as separators, where that gives a path. */
 function withSlashes(text: string): string {
   if (!text.includes("\\") || readName(text) !== null) return text;
-  const path = text.replace(/\\(?![ux]\{)/g, "/");
+  const path = text.replace(separator, "/");
   return parseDirectoryPath(path).ok ? path : text;
 }
 
 function belowOne(text: string, directories: Readonly<Record<string, string>>): string | null {
-  const given = text.replaceAll("\\", "/");
+  const given = text.replace(separator, "/");
   for (const [path, name] of Object.entries(directories)) {
     const directory = path.replaceAll("\\", "/");
     if (given !== directory && !given.startsWith(`${directory}/`)) continue;

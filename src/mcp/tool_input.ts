@@ -162,7 +162,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
       if (sent === "" && isEmptyAbsent(property)) return;
-      if (isNone(sent) && isObject(property) && property["type"] === "string") return;
+      if (isNone(sent) && isTextOrAbsent(property)) return;
       const place = [...path, parameter];
       if (name !== parameter) names.set(place.join("."), name);
       const value = converted(property, sent, place);
@@ -384,6 +384,12 @@ function isNone(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
+/** A text of which an empty list can be none: a guard, or a text to write, is no list. */
+function isTextOrAbsent(property: unknown): boolean {
+  if (!isObject(property) || property["type"] !== "string") return false;
+  return property["written"] === undefined || property["empty"] === "absent";
+}
+
 /** Whether an empty text can only mean that the parameter was left out. */
 function isEmptyAbsent(property: unknown): boolean {
   if (!isObject(property)) return false;
@@ -411,7 +417,8 @@ function asList(items: unknown, value: unknown): unknown {
   const isOfObjects = isObject(items) && (items["type"] === "object" || items["written"] === "range");
   if (Array.isArray(parsed) || (isOfObjects && isObject(parsed))) return [parsed].flat();
   if (typeof value === "string" && isObject(items) && items["type"] === "string") return [value];
-  return !Array.isArray(value) && isOfObjects && isObject(value) ? [value] : value;
+  if (Array.isArray(value) || !isOfObjects || !isObject(value)) return value;
+  return Object.keys(value).length === 0 ? [] : [value];
 }
 
 /** A text parsed as the form that the parameter declares, or as another case of one of its values. */
@@ -428,14 +435,15 @@ function asText({ written, enum: values }: Members, sent: unknown): unknown {
     return Array.isArray(value) && value.length === 1 && typeof value[0] === "string" ? value[0] : value;
   }
   if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
-  const isLines = Array.isArray(value) && value.every((each) => typeof each === "string");
+  const isLines = Array.isArray(value) && (value.length > 0 || written !== "exact") &&
+    value.every((each) => typeof each === "string");
   if (written === "either" && isLines && value.length > 0) {
     return value.length === 1 ? value[0] : `{${value.join(",")}}`;
   }
   if (written === "either") return value;
   if (written === "json") return isLines || typeof value !== "object" ? value : jsonText(value, 2) ?? value;
   if (isLines) return value.join(written === "commas" ? "," : "\n");
-  if (!isObject(value) || written === "commas") return value;
+  if (!isObject(value) || written === "commas" || written === "exact") return value;
   if (written === "values") return jsonText(value) ?? value;
   const lines = Object.entries(value).map(([name, wanted]) => [name, [wanted].flat()] as const);
   if (lines.some(([, wanted]) => wanted.some((each) => each === null || typeof each === "object"))) return value;

@@ -143,7 +143,7 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
       ...recordParameters,
       values: z.string().describe("As in servicenow_create").meta({ written: "values" }),
       if_version: z.string().optional().describe("Version that you read: refuses if it has changed since")
-        .meta({ written: "text" }),
+        .meta({ written: "exact" }),
       dry_run: dryRun,
     }),
   }, async (input, context, reader) => {

@@ -98,6 +98,30 @@ Deno.test("JSON in the other form is parsed where it can mean nothing else", () 
   assertSame("file_list", { show: "Details", sort: "SIZE" }, { show: "details", sort: "size" });
   assert.equal(taken("file_write", { filename: "a", content: ["b"] }), "content must be a string");
   assert.equal(taken("file_edit", { edits: "[" }), "edits must be a list");
+  // a guard and a text to write are no list and no object, and an edit that says nothing is none
+  const guarded = [
+    ["file_write", { filename: "a", content: "b" }],
+    ["file_delete", { path: "a" }],
+    ["file_move", {
+      ...{ path: "a", destination: "b" },
+    }],
+    ["file_edit", { path: "a", old_text: "b", new_text: "c" }],
+    ["servicenow_update", { id: "a", values: "b=c" }],
+  ] as const;
+  for (const [name, args] of guarded) {
+    for (const guard of [[], {}, [1], { version: "0" }]) {
+      assert.match(String(taken(name, { ...args, if_version: guard })), /^if_version must be /, name);
+    }
+  }
+  for (const text of [{}, { a: 1 }, [], [1]]) {
+    assert.match(
+      String(taken("file_edit", { path: "a", old_text: "b", new_text: text })),
+      /^new_text must be a string/,
+    );
+  }
+  const one = { path: "a", old_text: "1", new_text: "2" };
+  assertSame("file_edit", { ...one, edits: {} }, { ...one, edits: [] });
+  assertSame("file_write", { filename: "a", content: "b", files: {} }, { filename: "a", content: "b", files: [] });
   const deep = JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000));
   assert.equal(taken("file_write", { filename: "a", content: deep }), "content must be a string");
 });

@@ -35,6 +35,13 @@ Deno.test("file_edit replaces all only when asked, and says how often the text i
     assert.equal(Deno.readTextFileSync(`${root}/a`), "z y z");
   }));
 
+Deno.test("an edit that says nothing is the one beside it, and is made once", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a`, "one");
+    await answerOf(fileEditTool(workspace), { path: "a", old_text: "one", new_text: "one more", edits: [{}] });
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "one more");
+  }));
+
 Deno.test("file_edit finds a text in either Unicode form, as file_search does", () =>
   withWorkspace(async ({ root, workspace }) => {
     const edit = fileEditTool(workspace);

@@ -73,6 +73,12 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
         ["tls/*", "**/tls/*"],
         ["tls", "**/tls/**"],
         ["Main", "*Main*"],
+        ['"*.java"', "*.java"],
+        ["'src/*.ts'", "src/*.ts"],
+        ["{**/*.java}", "**/*.java"],
+        ["../src/*.ts", "src/*.ts"],
+        ["../../*.java", "*.java"],
+        ["config/*.pem", "config/**/*.pem"],
       ] as const
     ) {
       for (const [tool, input] of [[search, { query: "needle" }], [search, {}], [list, {}]] as const) {
@@ -88,6 +94,10 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
       assert.ok(text.endsWith(`did you mean exclude ${exclude}?)`), text);
       const again = await answerOf(search, { query: "needle", exclude: [exclude] });
       assert.doesNotMatch(again.text, /b\.tsx|fits nothing/);
+    }
+    for (const pattern of ["{*.ts,!b.*}", "*.ts,!a.ts", "{!a.ts,*.ts}"]) {
+      const { text } = await answerOf(search, { query: "needle", pattern });
+      assert.match(text, /\(! is no sign in a pattern: give exclude\)/, pattern);
     }
     assert.match((await answerOf(search, { pattern: "**/none.rb" })).text, /\(pattern \*\*\/none.rb fits nothing\)$/);
   }));

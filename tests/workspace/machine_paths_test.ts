@@ -27,6 +27,8 @@ Deno.test("absolute paths into the workspace are paths below it, before rules an
       [{ files: [{ filename: `${root}/a`, content: root }] }, { files: [{ filename: "a", content: root }] }],
       [{ messages: [{ content: root, files: [`${root}/a`] }] }, { messages: [{ content: root, files: ["a"] }] }],
       [{ path: "docs\\a\\b.md" }, { path: "docs/a/b.md" }],
+      [{ path: `${root}/a\\u{5C}b\\x{FF}.txt` }, { path: "a\\u{5C}b\\x{FF}.txt" }], // as answers show names
+      [{ path: `${root}\\d\\u{A0}b` }, { path: "d\\u{A0}b" }],
       [{ path: ".\\a" }, { path: "./a" }],
       [{ filename: `file://${root}/a%20b:2-4` }, { filename: "a b:2-4" }],
       [{ path: `file://localhost${root}` }, { path: "." }],

@@ -66,7 +66,7 @@ const maxEditedFiles = 50;
 const maxEditedBytes = 16 * 1024 * 1024;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
-const asLines = { written: "text" };
+const asLines = { written: "exact" };
 const edit = z.lazy(() =>
   z.strictObject({
     path: z.string().optional().meta(emptyIsAbsent),
@@ -169,7 +169,8 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   const texts = [oldText, newText].filter((text) => text !== undefined).length;
   const isEdit = path !== undefined && texts > (edits.length === 0 ? 0 : 1); // one alone is for those in `edits`
   const wanted: WantedEdit[] = [];
-  for (const each of [...(isEdit ? [{}] : []), ...edits]) {
+  const own = edits.filter((each) => !isEdit || Object.keys(each).length > 0); // one that says nothing is the one beside
+  for (const each of [...(isEdit ? [{}] : []), ...own]) {
     const edit: EditInput = { ...request, ...each };
     if (edit.path === undefined) return "give path, or a path in each of edits";
     if (edit.old_text === undefined || edit.new_text === undefined) return "give old_text and new_text together";

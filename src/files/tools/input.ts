@@ -50,7 +50,7 @@ export const ifVersionInput = (): z.ZodOptional<z.ZodString> =>
   z.string().regex(
     /^(?:[0-9A-Fa-f]{8,64})?$/, // a tool refuses an empty one, and names the file's
     "if_version must be the version that an earlier result named",
-  ).optional().describe("Refuse unless this is still the version").meta({ written: "text" });
+  ).optional().describe("Refuse unless this is still the version").meta({ written: "exact" });
 
 /** The mark of results that hold what others wrote. */
 export const untrustedOutput = (): z.ZodLiteral<true> =>
