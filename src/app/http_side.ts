@@ -40,10 +40,13 @@ import { version } from "../lib/version.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { Parts } from "./installation.ts";
-import type { RateLimits } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { scopesOf } from "./servicenow_wiring.ts";
 import type { Approval } from "./approval.ts";
+import type { createRateLimits } from "./rate_limits.ts";
+
+/** Every limit of a server that answers over HTTP. */
+type RateLimits = ReturnType<typeof createRateLimits>;
 
 /** Who may open without a token, by COMPATIBILITY: every other value goes by the caller. */
 const publicInitialize: Readonly<Record<string, "always" | "never">> = { servicenow: "always", spec: "never" };

@@ -4,9 +4,6 @@ import { createRateLimiter, createSharedRateLimiter, type RateLimiter } from "..
 import type { AgreedClock } from "../lib/time.ts";
 import type { Parts } from "./installation.ts";
 
-/** Every limit of a server that answers over HTTP. */
-export type RateLimits = ReturnType<typeof createRateLimits>;
-
 const minute = 60_000;
 /** For each user; an instance has its own limits. */
 export const servicenowCallsPerMinute = 240;

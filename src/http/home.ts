@@ -56,18 +56,6 @@ export function createHomeEndpoint(options: HomeOptions): Endpoint {
   };
 }
 
-/** The page of an address that does not exist. */
-export function notFoundPage(base: string): Response {
-  const title = "Page not found";
-  const body = html`
-    <h1>${title}</h1>
-    <p>Check the address.</p>
-    <p
-      class="hint"><a href="${base}/">How to connect a client</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
-  `;
-  return pageResponse({ title, status: 404, body });
-}
-
 // The picture of the server, as clients show it (MCP 2025-11-25, `icons`).
 
 const picture =

@@ -6,7 +6,6 @@ import { crashText, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
-import { notFoundPage } from "./home.ts";
 import { whenReady } from "../lib/join_next.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
@@ -288,4 +287,16 @@ function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Respons
 
 function failurePage(status: number, title: string, words: Html): Response {
   return pageResponse({ title, status, body: html`<h1>${title}</h1>${words}` });
+}
+
+/** The page of an address that does not exist. */
+export function notFoundPage(base: string): Response {
+  const title = "Page not found";
+  const body = html`
+    <h1>${title}</h1>
+    <p>Check the address.</p>
+    <p
+      class="hint"><a href="${base}/">How to connect a client</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
+  `;
+  return pageResponse({ title, status: 404, body });
 }

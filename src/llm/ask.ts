@@ -12,7 +12,7 @@ import {
   type ToolFailure,
 } from "./answer.ts";
 import { fittingShare, largerContext, promptTooLong } from "./failure.ts";
-import { exampleThatFits, type LoadFiles, type NamedText, withTexts } from "./files.ts";
+import { exampleThatFits, type LoadFiles, type NamedText } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { Clock } from "../lib/time.ts";
 import type { LocalModel } from "./local_model.ts";
@@ -264,4 +264,18 @@ export function toOutcome(
 
 export function textBlock(text: string): ContentBlock {
   return { type: "text", text };
+}
+
+/** The prompt after the texts, each in a tag that none of them closes. */
+function withTexts(texts: readonly NamedText[], prompt: string): string {
+  if (texts.length === 0) return prompt;
+  let tag = "file";
+  for (const { text } of texts) {
+    for (const [, name = ""] of text.matchAll(/<\/(file_*)/g)) if (name.length >= tag.length) tag = `${name}_`;
+  }
+  const blocks = texts.map(({ name, text }) => {
+    const end = text.endsWith("\n") ? "" : "\n";
+    return `<${tag} name=${JSON.stringify(name)}>\n${text}${end}</${tag}>\n`;
+  });
+  return `${blocks.join("\n")}\n${prompt}`;
 }

@@ -1,5 +1,4 @@
 /** Workspace files for a model: texts go into the prompt under their names, images beside it. */
-import * as z from "zod";
 import { counted } from "../lib/counted.ts";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -25,22 +24,12 @@ import type { ToolFailure } from "./answer.ts";
 
 /** Files of one question, those of all its messages together. */
 export const maxFiles = 16;
-/** Names and patterns of a call with an answer for each file. */
-const maxEachNames = 100;
 /** Images of one call. */
 const maxImages = 8;
 /** The tag around a text, twice, beside its name. */
 const tagBytes = 64;
 /** What Ollama's models look at. */
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
-
-/** Names of files; a single one may come without its list. */
-export const filesParameter = z.lazy(() =>
-  z.preprocess(
-    (value) => typeof value === "string" ? [value] : value,
-    z.array(z.string().min(1)).max(maxEachNames).optional(),
-  )
-);
 
 /** A text of the workspace. */
 export interface NamedText {
@@ -180,20 +169,6 @@ export function exampleThatFits(texts: readonly NamedText[], share: number): str
     roomBytes -= sizeBytes;
   }
   return undefined;
-}
-
-/** The prompt after the texts, each in a tag that none of them closes. */
-export function withTexts(texts: readonly NamedText[], prompt: string): string {
-  if (texts.length === 0) return prompt;
-  let tag = "file";
-  for (const { text } of texts) {
-    for (const [, name = ""] of text.matchAll(/<\/(file_*)/g)) if (name.length >= tag.length) tag = `${name}_`;
-  }
-  const blocks = texts.map(({ name, text }) => {
-    const end = text.endsWith("\n") ? "" : "\n";
-    return `<${tag} name=${JSON.stringify(name)}>\n${text}${end}</${tag}>\n`;
-  });
-  return `${blocks.join("\n")}\n${prompt}`;
 }
 
 /** Why no file can be read. */

@@ -15,12 +15,23 @@ import { answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestio
 import { answerEach } from "./each_file.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { AnswerFormat, HostReport } from "./port.ts";
-import { fileLoader, filesParameter, invalid, maxFiles } from "./files.ts";
+import { fileLoader, invalid, maxFiles } from "./files.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import { hasMoreParts, isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
+
+/** Names and patterns of a call with an answer for each file. */
+const maxEachNames = 100;
+
+/** Names of files; a single one may come without its list. */
+const filesParameter = z.lazy(() =>
+  z.preprocess(
+    (value) => typeof value === "string" ? [value] : value,
+    z.array(z.string().min(1)).max(maxEachNames).optional(),
+  )
+);
 
 export interface LlmGenerateOptions {
   readonly model: LocalModel;

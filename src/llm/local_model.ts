@@ -3,6 +3,7 @@ import { type Clock, pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
   type HostReport,
+  type ModelCall,
   type ModelClient,
   type ModelEvent,
   type ModelFailed,
@@ -10,12 +11,21 @@ import {
   type ModelRequest,
   type OllamaLimits,
   ollamaLimits,
-  type PrincipalCall,
 } from "./port.ts";
 import { createOllamaClient } from "./ollama_client.ts";
 import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import { createOpenAiClient } from "./openai_client.ts";
 import type { ModelClientOptions } from "./transport.ts";
+
+/** A call on behalf of a principal. */
+export interface PrincipalCall extends Pick<ModelCall, "signal"> {
+  /** At most the server's own limit, which holds when it is left out. */
+  readonly totalMs?: number;
+  /** Calls under the same key share one turn when callers wait. */
+  readonly fairnessKey: string;
+  /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
+  readonly person?: string;
+}
 
 interface LocalModelOptions {
   readonly client: ModelClient;

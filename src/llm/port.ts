@@ -77,16 +77,6 @@ export interface ModelCall {
   readonly totalMs: number;
 }
 
-/** A call on behalf of a principal. */
-export interface PrincipalCall extends Pick<ModelCall, "signal"> {
-  /** At most the server's own limit, which holds when it is left out. */
-  readonly totalMs?: number;
-  /** Calls under the same key share one turn when callers wait. */
-  readonly fairnessKey: string;
-  /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
-  readonly person?: string;
-}
-
 /** A model that an engine has. What it does not say of it is left out. */
 export interface InstalledModel {
   readonly name: string;

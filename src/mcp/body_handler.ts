@@ -1,7 +1,6 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
 import { isObject } from "../lib/json.ts";
 import {
-  dropNulls,
   echoedId,
   errorText,
   isInitialize,
@@ -14,8 +13,7 @@ import {
   rpcErrorCode,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import { unmarked } from "./call.ts";
-import type { Exchange, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
+import { type Exchange, type McpAnswer, type PublicCall, type PublicExchange, unmarked } from "./call.ts";
 import type { AuditEntry, Runtime } from "./runtime.ts";
 import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -36,6 +34,9 @@ import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import { sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, noteInitialized } from "./methods.ts";
+
+/** What a server has asked for is sent back as it was, or is a fault. */
+const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResponses"]);
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
@@ -289,4 +290,17 @@ const overBudget = `The answers of this batch are over ${maxAnswerCharacters} ch
 
 function invalidBatch(message: string): McpAnswer {
   return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };
+}
+
+/** Takes `null` out of a parsed message's params and their `_meta`, where clients write it for what they leave out. */
+function dropNulls(message: unknown): void {
+  if (!isObject(message)) return;
+  if (message["params"] === null) delete message["params"];
+  const { params } = message;
+  if (!isObject(params)) return;
+  for (const members of [params, metaOf(params) ?? {}]) {
+    for (const name of Object.keys(members)) {
+      if (members[name] === null && !answersToServer.has(name)) delete members[name];
+    }
+  }
 }

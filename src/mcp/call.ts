@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Profile } from "./profile.ts";
 import type { FrameReader } from "./streams.ts";
 import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type RpcRequest } from "./jsonrpc.ts";
-import { type ClientAbility, encodeRequiredCapabilities } from "./question.ts";
+import { type ClientAbility, tasksExtension } from "./question.ts";
 import type { ResultType, Revision } from "./revision.ts";
 import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
@@ -187,4 +187,16 @@ type ResultForm = "text" | "structured" | "structured_or_empty";
 export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
   if (profile.name === "servicenow") return "structured_or_empty";
   return setting === "always" || asks ? "structured" : "text";
+}
+
+/** The abilities as a `ClientCapabilities` object, for an error that says what is missing. */
+function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): Readonly<Record<string, unknown>> {
+  const encoded: Record<string, unknown> = {};
+  for (const ability of abilities) {
+    if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
+    else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
+    else if (ability === "structured_content") encoded["experimental"] = { structuredContent: {} };
+    else encoded[ability] = {};
+  }
+  return encoded;
 }

@@ -101,22 +101,6 @@ export function errorText(id: RpcId | null, code: number, message: string, data?
   return JSON.stringify({ jsonrpc: "2.0", id, error: { code, message, data } });
 }
 
-/** What a server has asked for is sent back as it was, or is a fault. */
-const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResponses"]);
-
-/** Takes `null` out of a parsed message's params and their `_meta`, where clients write it for what they leave out. */
-export function dropNulls(message: unknown): void {
-  if (!isObject(message)) return;
-  if (message["params"] === null) delete message["params"];
-  const { params } = message;
-  if (!isObject(params)) return;
-  for (const members of [params, metaOf(params) ?? {}]) {
-    for (const name of Object.keys(members)) {
-      if (members[name] === null && !answersToServer.has(name)) delete members[name];
-    }
-  }
-}
-
 /** The `_meta` object of a message's params, when there is one. */
 export function metaOf(params: unknown): Record<string, unknown> | undefined {
   const meta = isObject(params) ? params["_meta"] : undefined;

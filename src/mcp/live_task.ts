@@ -8,8 +8,19 @@ import type { Pause } from "../lib/time.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { StorageUnavailableError } from "../lib/system_fault.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import { failedTask, isTerminal, presumedDeadMs, signOfLifeMs, taskInboxKey, toTaskView } from "./task_store.ts";
-import type { TaskRecord, TaskStore } from "./task_store.ts";
+import {
+  type createTaskStore,
+  failedTask,
+  isTerminal,
+  presumedDeadMs,
+  signOfLifeMs,
+  taskInboxKey,
+  type TaskRecord,
+  toTaskView,
+} from "./task_store.ts";
+
+/** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
+type TaskStore = ReturnType<typeof createTaskStore>;
 
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 function createTaskQuestions() {

@@ -4,15 +4,33 @@ import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { isObject, present } from "../lib/json.ts";
-import { answerError, answerInvalid, answerResult, logCrash, paramsOf, requireTasks } from "./call.ts";
-import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
+import {
+  answerError,
+  answerInvalid,
+  answerResult,
+  type Call,
+  type JsonAnswer,
+  logCrash,
+  type McpAnswer,
+  paramsOf,
+  type PublicCall,
+  type PublicExchange,
+  requireTasks,
+} from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
-import { areWatchable, canonicalUri, familyOf } from "./resource.ts";
-import type { Prompt, PromptOutcome, ResourceFamily, ResourceOutcome } from "./resource.ts";
+import {
+  canonicalUri,
+  familyOf,
+  type Prompt,
+  type PromptOutcome,
+  type ResourceFamily,
+  type ResourceOutcome,
+  type ResourceRegistry,
+} from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { runInContext } from "./run_in_context.ts";
 import type { Session } from "./session.ts";
@@ -373,4 +391,9 @@ async function withTask(call: Call, serve: (task: FoundTask) => Promise<McpAnswe
   return task === null
     ? answerInvalid(call, "Unknown task: it may have expired; call the tool again")
     : await serve(task);
+}
+
+/** Whether some resources can be watched. */
+function areWatchable(resources: ResourceRegistry): boolean {
+  return resources.all().some(({ stamp }) => stamp !== undefined);
 }

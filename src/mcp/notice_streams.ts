@@ -3,16 +3,26 @@
  * `subscriptions/listen`.
  */
 import type { Principal } from "../lib/principal.ts";
-import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
-import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
-import type { Call, Exchange, McpAnswer } from "./call.ts";
+import { tooManyCalls } from "./tool_call.ts";
+import {
+  answerError,
+  answerInvalid,
+  type Call,
+  type Exchange,
+  mark,
+  type McpAnswer,
+  paramsOf,
+  requireTasks,
+} from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
-import { errorText, notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import { errorText, notificationText, refusalCode, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch } from "./resource.ts";
 import type { Session } from "./session.ts";
 import type { TaskView } from "./task_store.ts";
+
+const streamRetrySeconds = 60;
 
 type ListName = typeof listNames[number];
 
@@ -255,4 +265,10 @@ async function watchableOf(
 
 function stringsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+/** The refusal of a stream over the limit. */
+function tooManyStreams(id: RpcId | null): McpAnswer {
+  const body = errorText(id, refusalCode.rateLimited, "Too many streams are open");
+  return { kind: "rate_limited", retryAfterSeconds: streamRetrySeconds, body };
 }

@@ -9,8 +9,6 @@ type OfferChange =
   | { readonly kind: typeof listNames[number] }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
-export type ChangeHub = ReturnType<typeof createChangeHub>;
-
 export function createChangeHub() {
   const listeners = new Set<(change: OfferChange) => void>();
   return {

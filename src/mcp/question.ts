@@ -52,18 +52,6 @@ export function parseClientCapabilities(declared: unknown): ClientCapabilities {
   return abilities;
 }
 
-/** The abilities as a `ClientCapabilities` object, for an error that says what is missing. */
-export function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): Readonly<Record<string, unknown>> {
-  const encoded: Record<string, unknown> = {};
-  for (const ability of abilities) {
-    if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
-    else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
-    else if (ability === "structured_content") encoded["experimental"] = { structuredContent: {} };
-    else encoded[ability] = {};
-  }
-  return encoded;
-}
-
 /** A field of a form (MCP schema `PrimitiveSchemaDefinition`). */
 export type FormField = Readonly<Record<string, unknown>> & {
   readonly type: "string" | "number" | "integer" | "boolean" | "array";

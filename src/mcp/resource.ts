@@ -112,11 +112,6 @@ export async function mayWatch(resources: ResourceRegistry, principal: Principal
     (await family.mayWatch?.(uri, principal) ?? true);
 }
 
-/** Whether some resources can be watched. */
-export function areWatchable(resources: ResourceRegistry): boolean {
-  return resources.all().some(({ stamp }) => stamp !== undefined);
-}
-
 /** How long after one look at what is watched the next follows, at the least. */
 const lookMs = 2_000;
 /** And so many times what the look took: all looks together have at most this part of the thread. */

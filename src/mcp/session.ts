@@ -22,9 +22,6 @@ export interface Session extends SessionState {
   readonly expiresAt: number;
 }
 
-/** The sessions of all clients. */
-export type Sessions = ReturnType<typeof createSessions>;
-
 const purpose = "mcp-session";
 /** Addresses of all that a session watches, together: they lie in one stored value. */
 const maxSubscriptionCharacters = 200_000;

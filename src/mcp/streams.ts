@@ -8,9 +8,12 @@ import { createIssuedIds, issuedIdLength, randomText } from "../lib/secrets.ts";
 import { parseJson } from "../lib/json.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Services } from "./limits.ts";
-import type { Session, Sessions } from "./session.ts";
+import type { createSessions, Session } from "./session.ts";
 import type { Timers } from "../lib/time.ts";
 import { callerKey, type Principal } from "../lib/principal.ts";
+
+/** The sessions of all clients. */
+type Sessions = ReturnType<typeof createSessions>;
 
 /** One message, or (`text` is empty) an event that only tells its id. */
 export interface Frame {

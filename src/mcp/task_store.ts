@@ -107,9 +107,6 @@ export function taskInboxKey(taskId: string): StorageKey {
   return ["mcp_task_inbox", taskId];
 }
 
-/** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
-export type TaskStore = ReturnType<typeof createTaskStore>;
-
 /** When the storage may drop the record of a task. */
 export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
   return createdAt + ttlMs + presumedDeadMs;

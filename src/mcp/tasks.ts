@@ -4,13 +4,23 @@
  */
 import { watchEntries } from "../lib/stored_entries.ts";
 import { atMost, type Clock, createPause } from "../lib/time.ts";
-import { createTaskStore, isTerminal, presumedDeadMs, taskExpiresAt, taskKey, toTaskView } from "./task_store.ts";
-import type { TaskRecord, TaskView } from "./task_store.ts";
+import {
+  createTaskStore,
+  isTerminal,
+  presumedDeadMs,
+  taskExpiresAt,
+  taskKey,
+  type TaskRecord,
+  type TaskView,
+  toTaskView,
+} from "./task_store.ts";
 import { hasDirectories, hasScopes, type Principal } from "../lib/principal.ts";
 import { randomText } from "../lib/secrets.ts";
 import type { Services } from "./limits.ts";
-import type { ChangeHub } from "./notices.ts";
 import { createLiveTask, type LiveTask } from "./live_task.ts";
+import type { createChangeHub } from "./notices.ts";
+
+type ChangeHub = ReturnType<typeof createChangeHub>;
 
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;

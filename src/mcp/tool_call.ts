@@ -282,11 +282,3 @@ export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAn
   const body = errorText(id, refusalCode.rateLimited, message, { retryAfterSeconds });
   return { kind: "rate_limited", retryAfterSeconds, body };
 }
-
-const streamRetrySeconds = 60;
-
-/** The refusal of a stream over the limit. */
-export function tooManyStreams(id: RpcId | null): McpAnswer {
-  const body = errorText(id, refusalCode.rateLimited, "Too many streams are open");
-  return { kind: "rate_limited", retryAfterSeconds: streamRetrySeconds, body };
-}

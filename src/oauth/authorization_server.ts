@@ -5,11 +5,13 @@ import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
 import { setUpCodes } from "./records.ts";
 import { createAccessTokens, createVerifier } from "./access_token.ts";
 import { createClientDirectory } from "./client_directory.ts";
-import type { Endpoints } from "./endpoints.ts";
 import { createAgreedClock, systemTimers } from "../lib/time.ts";
 import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { createSigningKeys } from "./signing_keys.ts";
+import type { createEndpoints } from "./endpoints.ts";
+
+type Endpoints = ReturnType<typeof createEndpoints>;
 
 const loadCompanyCode = async () => ({
   ...await import("./company/provider.ts"),

@@ -166,9 +166,6 @@ interface Credentials {
   readonly proof: string;
 }
 
-/** Finds out which client sends a request from `address`. */
-export type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>;
-
 export function createClientAuthenticator(options: AuthenticationOptions) {
   const { clock, directory } = options;
   const verifyAssertion = createAssertionVerifier(options);

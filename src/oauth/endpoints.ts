@@ -55,8 +55,6 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly loadCompany: () => Promise<Pick<RecheckOptions, "company" | "provider">>;
 }
 
-export type Endpoints = ReturnType<typeof createEndpoints>;
-
 export function createEndpoints(options: SharedParts) {
   const { issuer, resource, storage, clock, users, signingKeys, directory } = options;
   const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);

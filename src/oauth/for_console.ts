@@ -8,7 +8,7 @@ import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Log, LogFields } from "../lib/log.ts";
 import { equalInConstantTime } from "../lib/secrets.ts";
-import { endAccess, listAccess, vouchingFor } from "./grants.ts";
+import { endAccess, listAccess, type Vouching } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
@@ -22,6 +22,8 @@ import {
   type UserProblem,
   type UserSummary,
 } from "./manage_users.ts";
+import type { Storage } from "../storage/mod.ts";
+import { clients } from "./records.ts";
 
 /** A signed-in person, on a page. */
 export interface Visitor {
@@ -276,4 +278,18 @@ export function createAdministration(
       return isWithdrawn;
     },
   };
+}
+
+/** Who vouches for the names of these clients, by their ids. */
+async function vouchingFor(
+  storage: Storage,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, Vouching>> {
+  const vouchingOf = async (id: string): Promise<Vouching> => {
+    const origin = (await clients.read(storage, id))?.value.origin;
+    if (origin === "operator") return { by: "operator" };
+    const url = origin === "registered" ? null : URL.parse(id);
+    return url?.protocol === "https:" ? { by: "domain", domain: url.host } : { by: "none" };
+  };
+  return new Map(await Promise.all([...new Set(clientIds)].map(async (id) => [id, await vouchingOf(id)] as const)));
 }

@@ -1,7 +1,7 @@
 /** `/oauth/grants` and `/oauth/sign-out`: lists and revokes a signed-in user's grants, and signs out. */
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
-import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
+import { type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
 import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
@@ -73,20 +73,6 @@ async function storedGrantsOf(storage: Storage, userId: string | null): Promise<
   const index = await subjectGrants.list(storage, { below: [userId], limit: maxRead });
   const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
   return stored.flatMap((entry) => entry === null ? [] : [entry.value]);
-}
-
-/** Who vouches for the names of these clients, by their ids. */
-export async function vouchingFor(
-  storage: Storage,
-  clientIds: readonly string[],
-): Promise<ReadonlyMap<string, Vouching>> {
-  const vouchingOf = async (id: string): Promise<Vouching> => {
-    const origin = (await clients.read(storage, id))?.value.origin;
-    if (origin === "operator") return { by: "operator" };
-    const url = origin === "registered" ? null : URL.parse(id);
-    return url?.protocol === "https:" ? { by: "domain", domain: url.host } : { by: "none" };
-  };
-  return new Map(await Promise.all([...new Set(clientIds)].map(async (id) => [id, await vouchingOf(id)] as const)));
 }
 
 /** What to revoke, and who asks; `of` is the user whose connections they may revoke, `null` for anyone's. */

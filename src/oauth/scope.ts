@@ -38,12 +38,6 @@ export function withinLimit(scopes: readonly string[], limit: ReadonlySet<string
   return limit === null ? [...scopes] : knownScopes(effectiveScopes(scopes).intersection(limit));
 }
 
-/** Whether everything in `requested` is covered by `granted`, what it implies included. */
-export function isWithinScopes(requested: readonly string[], granted: readonly string[]): boolean {
-  const effective = effectiveScopes(granted);
-  return requested.every((name) => effective.has(name));
-}
-
 // Resource indicators (RFC 8707): which of a request's `resource` values mean this server's MCP endpoint.
 
 /** Two spellings of a URL are the same target when only host case, default port or one trailing slash differ. */

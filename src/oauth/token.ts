@@ -24,7 +24,6 @@ import {
   type Stored,
   unchanged,
 } from "./records.ts";
-import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { hiddenText, jsonResponse, logStep, noStore, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -34,7 +33,12 @@ import type { AccessTokens } from "./access_token.ts";
 import type { Batch, Storage } from "../storage/mod.ts";
 import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
-import { isWithinScopes, knownScopes, parseScope, withinLimit } from "./scope.ts";
+import { knownScopes, parseScope, withinLimit } from "./scope.ts";
+import type { createClientAuthenticator } from "./client_authentication.ts";
+import { effectiveScopes } from "../lib/scopes.ts";
+
+/** Finds out which client sends a request from `address`. */
+type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>;
 
 /** A grant type's success response (RFC 6749 §5.1). */
 export interface IssuedTokens {
@@ -480,4 +484,10 @@ async function revokeAccessToken(
   if (clientId !== client.id) return "foreign";
   await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt)] });
   return { what: "access_token", grant: grantId, user: subject };
+}
+
+/** Whether everything in `requested` is covered by `granted`, what it implies included. */
+export function isWithinScopes(requested: readonly string[], granted: readonly string[]): boolean {
+  const effective = effectiveScopes(granted);
+  return requested.every((name) => effective.has(name));
 }

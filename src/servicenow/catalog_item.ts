@@ -39,9 +39,6 @@ interface ItemQuestion {
 /** An item of the service catalog, with the questions that an order answers. */
 export type CatalogItem = Awaited<ReturnType<typeof readItem>>;
 
-/** What a person answered when they ordered an item. */
-export type ItemAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
-
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
 const variable = z.object({

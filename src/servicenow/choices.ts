@@ -293,9 +293,6 @@ async function movesInWords(parts: DeskParts, table: string): Promise<readonly s
 const maxChoicesInList = 12;
 const maxFields = 120;
 
-/** The known fields of a table, as {@link describeTable} gives them. */
-export type TableDescription = Awaited<ReturnType<typeof describeTable>>;
-
 /** Describes a table as the person sees it: names of its fields, their types, and the values they accept. */
 export async function describeTable(
   parts: DeskParts,

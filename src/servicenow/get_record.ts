@@ -12,13 +12,16 @@ import {
   wordsOf,
 } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
-import { type ItemAnswers, readAnswers } from "./catalog_item.ts";
+import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
 import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
 import { allOf, anyOf } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { askJson } from "./transport.ts";
+
+/** What a person answered when they ordered an item. */
+type ItemAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** A record as its reader may see it. */
 export interface RecordView {

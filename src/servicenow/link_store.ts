@@ -87,8 +87,6 @@ export const sealedLink = sealFor("servicenow-link", linkSecretsSchema);
 /** Whose link it was, once its tokens are gone. */
 const linkedAccount = sealFor("servicenow-link-account", accountSchema);
 
-export type LinkStore = ReturnType<typeof createLinkStore>;
-
 /** Links that are listed at most. */
 const maxListed = 500;
 

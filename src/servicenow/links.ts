@@ -22,17 +22,19 @@ import { parseStored } from "../lib/system_fault.ts";
 import { type Clock, type Pause, pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey } from "../storage/mod.ts";
 import {
+  type createLinkStore,
   type InstanceAccount,
   type LinkedAccess,
   linkKey,
   type LinkSecrets,
-  type LinkStore,
   noRefreshToken,
 } from "./link_store.ts";
 import type { Log } from "../lib/log.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
 import { hashSecret, matchesHash, randomSecret, type SecretBox } from "../lib/secrets.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
+
+type LinkStore = ReturnType<typeof createLinkStore>;
 
 // The instance's token endpoint: forms only, the client's secret in the body, nothing ever sent twice.
 

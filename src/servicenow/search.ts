@@ -331,9 +331,6 @@ interface RecordCountRequest extends RecordsWanted {
 /** A field to group by. `unit`: the days, weeks or months of a date. */
 type GroupField = Awaited<ReturnType<typeof groupField>>;
 
-/** What was counted. */
-export type RecordCount = Awaited<ReturnType<typeof countRecords>>;
-
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
   const selected = await select(parts, request);

@@ -102,11 +102,6 @@ export function mayShowField(table: string, name: string, type?: string): boolea
   return !isSecretField(name, type) && (safeFields.get(table)?.includes(name) ?? true);
 }
 
-/** Fields that the platform keeps itself: a write to one of them is refused. */
-export function isPlatformField(name: string): boolean {
-  return name.startsWith("sys_") || name === "number";
-}
-
 // The Table API: rows of one table, read and written in a person's own name.
 
 /**

@@ -1,5 +1,5 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
-import { type DeskParts, isPlatformField, isSecretField } from "./table_api.ts";
+import { type DeskParts, isSecretField } from "./table_api.ts";
 import {
   cutText,
   displayValue,
@@ -594,4 +594,9 @@ function choiceValue(name: string, value: string, choices: ColumnChoices["choice
       ? `${name} cannot be "${excerpt(value)}"; its values: ${listed}`
       : `${name} "${excerpt(value)}" means several values; give one of: ${listed}`,
   );
+}
+
+/** Fields that the platform keeps itself: a write to one of them is refused. */
+function isPlatformField(name: string): boolean {
+  return name.startsWith("sys_") || name === "number";
 }

@@ -5,17 +5,11 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
-import {
-  copyDurably,
-  masterKeyBytes,
-  renameDurably,
-  requireFinishedChange,
-  requirePrivate,
-  syncFile,
-} from "./data_directory.ts";
+import { masterKeyBytes, requireFinishedChange, requirePrivate } from "./data_directory.ts";
 import { dataFiles } from "./mod_settings.ts";
-import { exists } from "../lib/system_path.ts";
+import { exists, parentOf } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_database.ts";
+import { nodeFs } from "../lib/program.ts";
 
 /** SQLite's maximum for one step: with fewer pages the copy restarts whenever another process writes in between. */
 const allPages = 2 ** 31 - 1;
@@ -165,5 +159,33 @@ function requireBackup(from: string): void {
     throw new UnusableError(`${path} is not a database`, remedy);
   } finally {
     database.close();
+  }
+}
+
+/** Copies to a new file, 0600, and waits for the disk. */
+function copyDurably(from: string, to: string): void {
+  const { copyFileSync, constants } = nodeFs();
+  copyFileSync(from, to, constants.COPYFILE_EXCL);
+  Deno.chmodSync(to, 0o600);
+  syncFile(to);
+}
+
+/** Syncs the file to the disk. */
+function syncFile(path: string): void {
+  sync(Deno.openSync(path, { read: true, write: true }));
+}
+
+/** Renames a file or directory, and syncs the directory. */
+function renameDurably(from: string, to: string): void {
+  Deno.renameSync(from, to);
+  if (Deno.build.os === "windows") return; // directories cannot be opened there
+  sync(Deno.openSync(parentOf(to)));
+}
+
+function sync(file: Deno.FsFile): void {
+  try {
+    file.syncSync();
+  } finally {
+    file.close();
   }
 }

@@ -3,39 +3,10 @@
  * the installation, so it is refused when others could. What cannot be used is thrown as an {@link UnusableError}.
  */
 import { dataFiles } from "./mod_settings.ts";
-import { nodeFs } from "../lib/program.ts";
-import { exists, parentOf, pathBelow } from "../lib/system_path.ts";
+import { exists, pathBelow } from "../lib/system_path.ts";
 import { randomBytes, randomId } from "../lib/secrets.ts";
 import { UnusableError } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
-
-/** Copies to a new file, 0600, and waits for the disk. */
-export function copyDurably(from: string, to: string): void {
-  const { copyFileSync, constants } = nodeFs();
-  copyFileSync(from, to, constants.COPYFILE_EXCL);
-  Deno.chmodSync(to, 0o600);
-  syncFile(to);
-}
-
-/** Syncs the file to the disk. */
-export function syncFile(path: string): void {
-  sync(Deno.openSync(path, { read: true, write: true }));
-}
-
-/** Renames a file or directory, and syncs the directory. */
-export function renameDurably(from: string, to: string): void {
-  Deno.renameSync(from, to);
-  if (Deno.build.os === "windows") return; // directories cannot be opened there
-  sync(Deno.openSync(parentOf(to)));
-}
-
-function sync(file: Deno.FsFile): void {
-  try {
-    file.syncSync();
-  } finally {
-    file.close();
-  }
-}
 
 /** The next master key, which an earlier version kept while it sealed everything again. */
 const nextMasterKeyFile = "master.key.next";

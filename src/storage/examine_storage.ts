@@ -1,10 +1,18 @@
 /** Examines a storage for `doctor`, without creating or changing anything. */
 import { systemClock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { guardStorage, markKey, type SoundStorage } from "./open_storage.ts";
+import { guardStorage, markKey } from "./open_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import { describeSqliteFailure } from "./sqlite_database.ts";
 import { openSqliteStorage } from "./sqlite_storage.ts";
+
+/** A usable storage. */
+interface SoundStorage {
+  /** The mark of its master key; `null` before the first start. */
+  readonly mark: unknown;
+  /** Whether the requested entry exists. */
+  readonly isFound: boolean;
+}
 
 /** How long the trial waits for another process's write. */
 const busyTimeoutMs = 1_000;

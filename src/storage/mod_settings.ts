@@ -40,8 +40,3 @@ export type StorageSettings = ValuesOf<typeof storageSettings>;
 
 /** The names of the files in a data directory, and in a backup of one. */
 export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
-
-/** The files of an open SQLite database: itself, its write-ahead log and the log's index. */
-export function databaseFiles(databasePath: string): readonly string[] {
-  return ["", "-wal", "-shm"].map((suffix) => `${databasePath}${suffix}`);
-}

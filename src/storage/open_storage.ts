@@ -8,7 +8,6 @@ import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
-import { databaseFiles } from "./mod_settings.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
 /** Which database to open, and what it reports to. */
@@ -293,10 +292,7 @@ export async function bindMasterKey(storage: Storage, mark: string): Promise<voi
   }
 }
 
-/** A usable storage. */
-export interface SoundStorage {
-  /** The mark of its master key; `null` before the first start. */
-  readonly mark: unknown;
-  /** Whether the requested entry exists. */
-  readonly isFound: boolean;
+/** The files of an open SQLite database: itself, its write-ahead log and the log's index. */
+function databaseFiles(databasePath: string): readonly string[] {
+  return ["", "-wal", "-shm"].map((suffix) => `${databasePath}${suffix}`);
 }

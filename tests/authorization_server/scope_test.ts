@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { allScopes, isWithinScopes, knownScopes, parseScope } from "../../src/oauth/scope.ts";
+import { allScopes, knownScopes, parseScope } from "../../src/oauth/scope.ts";
+import { isWithinScopes } from "../../src/oauth/token.ts";
 import { effectiveScopes } from "../../src/lib/scopes.ts";
 
 const subset = fc.subarray(allScopes());

@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
-import { createHomeEndpoint, notFoundPage } from "../../src/http/home.ts";
+import { createHomeEndpoint } from "../../src/http/home.ts";
+import { notFoundPage } from "../../src/http/router.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";

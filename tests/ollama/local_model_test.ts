@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PrincipalCall } from "../../src/llm/port.ts";
+import type { PrincipalCall } from "../../src/llm/local_model.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";

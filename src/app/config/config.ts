@@ -1,14 +1,7 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
-import {
-  type ConfigSources,
-  findSetting,
-  isDeploy,
-  layeredVariables,
-  settingsInForce,
-  shownText,
-} from "./find_setting.ts";
+import { type ConfigSources, findSetting, isDeploy, settingText, shownText } from "./find_setting.ts";
 import type { ConfigProblem } from "./config_file.ts";
-import { settings, settingTables, type SettingValues, variableNames } from "./settings.ts";
+import { settings, settingSections, settingTables, type SettingValues, variableNames } from "./settings.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
@@ -26,7 +19,7 @@ import { environmentHasProxy } from "../../lib/network.ts";
 import {
   formatDirectory,
   type NamedDirectory,
-  parseDirectories,
+  parseNamedDirectories,
   withAdded,
   type WorkspaceDirectory,
 } from "./directories.ts";
@@ -404,4 +397,29 @@ function completeServicenow(
     if (value === undefined) problems.push(wrong(field, value, hint));
   }
   return null;
+}
+
+/** Directories with names, or a path alone: the one directory. */
+function parseDirectories(text: string): Result<readonly NamedDirectory[], string> {
+  return parseNamedDirectories(text) ?? success([{ name: "", path: text, isReadOnly: false }]);
+}
+
+/** The environment over the file: what a variable's name leads to. */
+function layeredVariables(
+  { env, file }: Pick<ConfigSources, "env" | "file">,
+  names: readonly string[],
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(names.map((name) => [name, env[name] || file?.values[name]]));
+}
+
+/** The settings that have a value, each with its value (of a secret "set") and source, for the console. */
+function settingsInForce(sources: ConfigSources) {
+  return settingSections.flatMap(([heading, table]) =>
+    Object.values(table).flatMap((setting) => {
+      const found = findSetting(setting, { ...sources, readFile: () => "" }, []); // a secret's text is not shown
+      return found === undefined
+        ? []
+        : [{ heading, name: setting.env, value: settingText(setting, found), source: found.source }];
+    })
+  );
 }

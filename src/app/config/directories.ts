@@ -52,11 +52,6 @@ export function parseNamedDirectories(text: string): Result<readonly NamedDirect
   return success(found);
 }
 
-/** The same; a path alone is the one directory. */
-export function parseDirectories(text: string): Result<readonly NamedDirectory[], string> {
-  return parseNamedDirectories(text) ?? success([{ name: "", path: text, isReadOnly: false }]);
-}
-
 /** The text that {@link parseNamedDirectories} takes, on one line; without a name the path alone. */
 export function formatDirectory({ name, path, isReadOnly }: NamedDirectory): string {
   if (name === "") return path;

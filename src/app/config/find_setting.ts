@@ -6,7 +6,6 @@ import type { LookAt } from "./overlap.ts";
 import type { readAdded } from "./directories.ts";
 import type { Setting } from "../../lib/settings.ts";
 import { httpSettings } from "../../http/mod_settings.ts";
-import { settingSections } from "./settings.ts";
 
 /** Everything that settings are read from. An empty variable counts as absent. */
 export interface ConfigSources {
@@ -77,14 +76,6 @@ export function findSetting(
   return preset === undefined ? undefined : { source: "default", field: setting.env, text: preset };
 }
 
-/** The environment over the file: what a variable's name leads to. */
-export function layeredVariables(
-  { env, file }: Pick<ConfigSources, "env" | "file">,
-  names: readonly string[],
-): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(names.map((name) => [name, env[name] || file?.values[name]]));
-}
-
 /** The platform sets the variable for every app, and no app can. */
 export function isDeploy(env: ConfigSources["env"]): boolean {
   return Boolean(env["DENO_DEPLOY"]);
@@ -96,18 +87,6 @@ const maxShownCharacters = 200;
 export function shownText({ secret }: Setting<unknown>, text: string): string {
   if (secret) return "(secret, not shown)";
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, maxShownCharacters));
-}
-
-/** The settings that have a value, each with its value (of a secret "set") and source, for the console. */
-export function settingsInForce(sources: ConfigSources) {
-  return settingSections.flatMap(([heading, table]) =>
-    Object.values(table).flatMap((setting) => {
-      const found = findSetting(setting, { ...sources, readFile: () => "" }, []); // a secret's text is not shown
-      return found === undefined
-        ? []
-        : [{ heading, name: setting.env, value: settingText(setting, found), source: found.source }];
-    })
-  );
 }
 
 /** A value as people may see it. */

@@ -27,15 +27,7 @@ import {
   toRefusal,
 } from "./directory.ts";
 import { expectationOf, judgeTree, rearrangingOf, withRoom } from "./rearrange.ts";
-import {
-  createStaging,
-  hasTrash,
-  itemName,
-  recordName,
-  sweepStaging,
-  toRecordLine,
-  trashDirectoryName,
-} from "./staging.ts";
+import { createStaging, itemName, recordName, sweepStaging, toRecordLine, trashDirectoryName } from "./staging.ts";
 import { createDiskTrash, type DiskTrash } from "./disk_trash.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
@@ -276,4 +268,15 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
     },
     tidy: (now) => trash.tidy(now),
   };
+}
+
+/** Whether the system reports one already. */
+function hasTrash(access: DiskAccess): boolean {
+  try {
+    access.step(() => access.root()?.list(`${stagingDirectoryName}/${trashDirectoryName}`)[Symbol.dispose]());
+    return true;
+  } catch (error) {
+    toRefusal(error);
+    return false;
+  }
 }

@@ -273,17 +273,6 @@ function enterTrash(staging: DiskDirectory): DiskDirectory {
   return staging.enter(trashDirectoryName);
 }
 
-/** Whether the system reports one already. */
-export function hasTrash(access: DiskAccess): boolean {
-  try {
-    access.step(() => access.root()?.list(`${stagingDirectoryName}/${trashDirectoryName}`)[Symbol.dispose]());
-    return true;
-  } catch (error) {
-    toRefusal(error);
-    return false;
-  }
-}
-
 /** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
 export function toRecordLine(content: Line): string {
   return `\n${JSON.stringify(content)}\n`;

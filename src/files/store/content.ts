@@ -72,9 +72,6 @@ export async function readRange(
 
 // Contents on their way into the store: what does not fit into one batch with the entry is stored before it.
 
-/** A content that is written, or ready to be written with its entry. */
-export type StagedContent = ReturnType<ReturnType<typeof createContentStaging>["finish"]>;
-
 /** Contents of more bytes are stored before their entry. */
 export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
 

@@ -5,14 +5,11 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, refusedAt, type Workspace, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
 import { beginningOf, type Left, maxArriving, type Passage } from "../workspace/change.ts";
 import { applyChange, keptOf, putBelow, requireRoom, sizeOf, type StoreChange } from "./change.ts";
-import {
-  createContentStaging,
-  maxUnstagedBytes,
-  MissingChunk,
-  readStorePieces,
-  type StagedContent,
-} from "./content.ts";
+import { createContentStaging, maxUnstagedBytes, MissingChunk, readStorePieces } from "./content.ts";
 import { type FileRecord, findInStore, resolveInStore, type Store, type StorePlace } from "./store.ts";
+
+/** A content that is written, or ready to be written with its entry. */
+type StagedContent = ReturnType<ReturnType<typeof createContentStaging>["finish"]>;
 
 const maxAppendAttempts = 50;
 

@@ -73,10 +73,6 @@ export function principalOf({ principal }: TransferRecord): Principal {
   return { ...principal, scopes: new Set(principal.scopes) };
 }
 
-export function storedPrincipal(principal: Principal): TransferRecord["principal"] {
-  return { ...principal, scopes: [...principal.scopes] };
-}
-
 type TransferStore = ReturnType<typeof createTransferStore>;
 
 const randomBytesOfSecret = 24;

@@ -32,7 +32,6 @@ import {
   createTransferStore,
   principalOf,
   refusalOf,
-  storedPrincipal,
   type TransferLimits,
   transferLimits,
   type TransferRecord,
@@ -207,4 +206,8 @@ export function createTransfers(
 function refuseBusy(): Response {
   const words = "Too many files are on their way; try again in a moment.";
   return refuseTransfer(503, words, { "retry-after": String(busySeconds) });
+}
+
+function storedPrincipal(principal: Principal): TransferRecord["principal"] {
+  return { ...principal, scopes: [...principal.scopes] };
 }

@@ -13,7 +13,7 @@ import {
   type ProviderFault,
   type VerifiedToken,
 } from "./provider.ts";
-import { type Claims, type CompanySettings, needsEmail, needsGroups } from "./settings.ts";
+import { type Claims, type CompanySettings } from "./settings.ts";
 
 /** A person as the provider knows them. */
 export interface CompanyPerson extends Claims {
@@ -150,4 +150,14 @@ function emailIn({ email, email_verified: verified, xms_edov: byDomain }: RawCla
 function domainIn(issuer: string, email: string | null, { hd }: RawClaims): string | null {
   if (issuer !== google) return email?.split("@")[1] ?? null;
   return typeof hd === "string" ? hd.toLowerCase() : null;
+}
+
+/** Whether a decision depends on groups. */
+function needsGroups({ allow, groups }: Pick<CompanySettings, "allow" | "groups">): boolean {
+  return groups !== null || allow.some(({ kind }) => kind === "group");
+}
+
+/** Whether a decision depends on a verified address. */
+function needsEmail({ allow }: Pick<CompanySettings, "allow">): boolean {
+  return allow.some(({ kind }) => kind === "email" || kind === "domain");
 }

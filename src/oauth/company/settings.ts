@@ -128,16 +128,6 @@ export function isAllowed(rules: readonly AllowRule[], { subject, email, domain,
   });
 }
 
-/** Whether a decision depends on groups. */
-export function needsGroups({ allow, groups }: Pick<CompanySettings, "allow" | "groups">): boolean {
-  return groups !== null || allow.some(({ kind }) => kind === "group");
-}
-
-/** Whether a decision depends on a verified address. */
-export function needsEmail({ allow }: Pick<CompanySettings, "allow">): boolean {
-  return allow.some(({ kind }) => kind === "email" || kind === "domain");
-}
-
 /** Those of a person's groups that the settings name: no other is stored. */
 export function namedGroups(
   { allow, groups }: Pick<CompanySettings, "allow" | "groups">,
