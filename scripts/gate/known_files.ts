@@ -25,6 +25,7 @@ export const longFiles: readonly LongFile[] = [
   { path: "tests/workspace/kill_trash_test.ts", seconds: 14, why: "kills writers before each step" },
   { path: "tests/end_to_end/agent_jobs_test.ts", seconds: 13, why: "a load of an agent's jobs" },
   { path: "tests/connections/server_faults_test.ts", seconds: 13, why: "a server for each fault" },
+  { path: "tests/connections/faults_test.ts", seconds: 12, why: "a server for each fault" },
   {
     path: "tests/connections/held_out_faults_test.ts",
     seconds: 12,
@@ -46,6 +47,12 @@ export const longFiles: readonly LongFile[] = [
   { path: "tests/deploy/", seconds: 6, why: "instances that start, stop and are killed" },
   { path: "tests/console/two_instances_test.ts", seconds: 6, why: "a fleet" },
   { path: "tests/end_to_end/below_a_path_test.ts", seconds: 5, why: "nginx and Caddy, each in two ways" },
+  { path: "tests/end_to_end/standard_streams_test.ts", seconds: 7, why: "calls until every pipe is full" },
+  { path: "tests/end_to_end/extreme_workspaces_test.ts", seconds: 6, why: "100,000 files, and paths of 8,000 bytes" },
+  { path: "tests/workspace/one_winner_test.ts", seconds: 6, why: "racing writers in many orders" },
+  { path: "tests/end_to_end/open_descriptors_test.ts", seconds: 5, why: "every call, many rounds" },
+  { path: "tests/connections/start_faults_test.ts", seconds: 5, why: "a start for each fault" },
+  { path: "tests/connections/proxy_faults_test.ts", seconds: 4, why: "a proxy for each fault" },
   { path: "tests/end_to_end/kill_test.ts", seconds: 4, why: "kills a server" },
   {
     path: "tests/public_domain/",
@@ -57,15 +64,22 @@ export const longFiles: readonly LongFile[] = [
 
 /** Seconds of processor time of other files that take more than two. */
 export const heavyFiles: Readonly<Record<string, number>> = {
-  "tests/connections/faults_test.ts": 13,
-  "tests/end_to_end/stop_test.ts": 7,
-  "tests/workspace/one_winner_test.ts": 6,
+  "tests/end_to_end/doctor_test.ts": 6,
+  "tests/end_to_end/resource_notices_test.ts": 6,
+  "tests/company/assertion_test.ts": 5,
+  "tests/end_to_end/workspace_resources_test.ts": 5,
+  "tests/end_to_end/commands_test.ts": 4,
+  "tests/end_to_end/servicenow_linking_test.ts": 4,
+  "tests/end_to_end/stop_test.ts": 4,
+  "tests/end_to_end/undo_test.ts": 4,
   "tests/storage/postgres_test.ts": 5,
   "tests/interop/sdk_story_test.ts": 5,
   "tests/workspace/hostile_cases_test.ts": 4,
-  "tests/end_to_end/doctor_test.ts": 4,
   "tests/ship/installed_bundle_test.ts": 4,
   "tests/sandbox/wall_test.ts": 4,
   "tests/source_rules_test.ts": 3,
+  "tests/end_to_end/full_disk_test.ts": 3,
+  "tests/end_to_end/telemetry_test.ts": 3,
+  "tests/end_to_end/way_on_test.ts": 3,
   "tests/workspace/resolution_test.ts": 3,
 };
