@@ -1,9 +1,11 @@
-/** From a typed line to the first signed-in call, within the words of issue 27: on this machine, and in public. */
+/** From a typed line to the first signed-in call, within 150 words: on this machine, and in public. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { serverFlags } from "../fixtures/forms/server_process.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { runCommand } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { atTerminal } from "../fixtures/terminal.ts";
 import { asking } from "../public_domain/asking.ts";
 import { startPebble, withPebbleHere } from "../public_domain/pebble.ts";
 import { missingBrowser } from "./chromium.ts";
@@ -19,9 +21,10 @@ const environment = {
   DENO_DIR: Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`,
 };
 
+const here = missingBrowser === null ? atTerminal : (name: string) => skippedUnless(false, missingBrowser ?? "", name);
+
 Deno.test({
-  name: "from a typed line to a signed-in call there are at most 150 words to read, and no log",
-  ignore: missingBrowser !== null,
+  ...here("from a typed line to a signed-in call there are at most 150 words to read, and no log"),
   fn: async () => {
     const terminal = await tryFirstCall("source", { ...fromSource, env: { ...environment, PORT: String(freePort()) } });
     assert.match(
@@ -35,8 +38,9 @@ Deno.test({
 const name = "mcp.portcullis.test";
 
 Deno.test({
-  ...withPebbleHere("in public, with a certificate that is issued on the way, there is no word more"),
-  ignore: missingBrowser !== null || withPebbleHere("").ignore,
+  ...(here("").ignore ? here : withPebbleHere)(
+    "in public, with a certificate that is issued on the way, there is no word more",
+  ),
   fn: async () => {
     const directory = await Deno.makeTempDir();
     const [port, httpPort] = [freePort(), freePort()];

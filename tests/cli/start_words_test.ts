@@ -6,8 +6,7 @@ import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace, runCommand, serverFlags, spawnServer, startServer } from "../fixtures/running_server.ts";
-import { needsPrograms } from "../fixtures/skipped_unless.ts";
-import { openTerminal } from "../fixtures/terminal.ts";
+import { atTerminal, openTerminal } from "../fixtures/terminal.ts";
 import { until } from "../fixtures/until.ts";
 
 const inOneProcess = needing("one process");
@@ -32,7 +31,7 @@ for (
   const [asked, level] of [[{}, "warn"], [{ LOG_LEVEL: "info" }, "info"], [{ LOG_FORMAT: "json" }, "info"]] as const
 ) {
   Deno.test({
-    ...needsPrograms(["script"], `on a terminal the log begins at ${level} with ${JSON.stringify(asked)}`),
+    ...atTerminal(`on a terminal the log begins at ${level} with ${JSON.stringify(asked)}`),
     fn: async () => {
       await using place = await makeServerPlace();
       const env = {
