@@ -1,6 +1,7 @@
 /**
  * Gathers texts as UTF-8, for the log and the audit. As texts they would be many small objects, which the garbage
- * collector copies again and again while they wait: a tenth of what a call costs (`bench` echo).
+ * collector copies again and again while they wait: a tenth of what a call costs (`bench` echo). Once that row takes no
+ * more without it, it can go.
  */
 import { collectBytes } from "./request_text.ts";
 

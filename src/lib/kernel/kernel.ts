@@ -170,7 +170,7 @@ type WatchCommits = (path: string) => () => boolean;
 /** One of the header's two copies: the one that a commit writes last. */
 const headerBytes = 48;
 
-/** SQLite itself takes four times as long for that: 7 to 9 % of a call (`bench` echo and file_read). */
+/** To ask SQLite for each call makes `bench` echo take 1.06 times the processor time, file_read 1.1. While so, this stays. */
 function createCommitWatch(roots: KernelRoots): WatchCommits {
   return (path) => {
     const end = path.lastIndexOf("/");
