@@ -181,7 +181,7 @@ function encodeArguments(params: unknown): string | null {
     if (text !== "") text += fieldEnd;
     text += `${name}=`;
     if (typeof value !== "string") text += typeof value === "object" && value !== null ? countOf(value) : String(value);
-    else text += toldArguments.has(name) ? encodeField(value) : `${value.length} characters`;
+    else text += toldArguments.has(name) ? encodeField(value) : counted(value.length, "character");
     if (text.length > maxArgumentCharacters) return `${text}${fieldEnd}more=not kept`;
   }
   return text;

@@ -98,6 +98,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   const times = html`Asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
   const unsaid = call.places.filter((place) => !call.effect.includes(place));
   const places = unsaid.length > 0 && ` About ${unsaid.join(", ")}.`;
+  const hour = `each ${call.tool} by this connection for an hour`;
   const lasting = `each ${call.tool} by ${call.clientName} from now on`;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
@@ -112,8 +113,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
         <fieldset><legend>Approve</legend>
           <label><input type="radio" name="extent" value="once" checked> this time</label>
-          <label><input type="radio" name="extent" value="hour"> each ${call
-            .tool} by this connection for an hour</label>
+          <label><input type="radio" name="extent" value="hour"> ${hour}</label>
           <label><input type="radio" name="extent" value="always"> ${lasting}</label>
         </fieldset>
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
