@@ -210,6 +210,35 @@ Deno.test("odt and html: formulas, and lists that go on after a paragraph", asyn
   assert.equal(await textOf(`<p>so ${math}</p>`, "a.html"), "so 1/(n+1)x^2");
 });
 
+Deno.test("odt, ods and odp: charts by their title and series, and what else is embedded", async () => {
+  const row = (...cells: string[]) =>
+    `<table:table-row>${
+      cells.map((cell) => `<table:table-cell><text:p>${cell}</text:p></table:table-cell>`).join("")
+    }</table:table-row>`;
+  const chart =
+    `<office:chart><chart:chart><chart:title><text:p>Sales</text:p></chart:title><table:table><table:table-header-rows>${
+      row("", "2025", "2026")
+    }</table:table-header-rows><table:table-rows>${row("North", "1.5", "2")}${row("South", "3")}</table:table-rows>` +
+    "</table:table></chart:chart></office:chart>";
+  const frame = (name: string) =>
+    `<draw:frame><draw:object xlink:href="./${name}"/><draw:image xlink:href="./picture"/></draw:frame>`;
+  const files = { "Chart 1/content.xml": chart, "Sheet 2/content.xml": "<office:spreadsheet/>" };
+  const told = "[chart Sales: 2025: North 1.5, South 3; 2026: North 2, South ]";
+  const made = (body: string) => textOf(makeOpenDocument(body, "", "", files));
+  assert.equal(
+    await made(`<office:text><text:p>${frame("Chart 1")}</text:p><text:p>${frame("Sheet 2")}</text:p></office:text>`),
+    `${told}\n\n[embedded object]`,
+  );
+  const page = `<draw:page>${frame("Chart 1")}</draw:page>`;
+  assert.equal(await made(`<office:presentation>${page}</office:presentation>`), told);
+  const box = "<draw:frame><draw:text-box><text:p>Mind</text:p></draw:text-box></draw:frame>";
+  const shapes = `<table:shapes>${frame("Chart 1")}${box}</table:shapes>`;
+  assert.equal(
+    await made(`<office:spreadsheet><table:table>${shapes}${row("x")}</table:table></office:spreadsheet>`),
+    `|  | A |\n| --- | --- |\n| 1 | x |\n\n${told}\n\n[text box: Mind]`,
+  );
+});
+
 Deno.test("ods: links and merged cells are told", async () => {
   const row =
     '<table:table-row><table:table-cell table:number-columns-spanned="2" table:number-rows-spanned="2"><text:p>' +

@@ -58,14 +58,24 @@ export function chartWords({ part }: Pick<OfficePackage, "part">, name: string |
   const chart = name === undefined ? undefined : part(name);
   const values = (element: Element | undefined) => allOf(element, "v").map(textOf).slice(0, 50);
   const title = allOf(childOf(chart, "chartSpace", "chart", "title"), "t").map(textOf).join("");
-  const series = allOf(chart, "ser").slice(0, 50).map((one) => {
+  const series = allOf(chart, "ser").map((one) => {
     const names = values(childOf(one, "cat"));
-    const points = values(childOf(one, "val")).map((value, at) =>
-      names[at] === undefined ? value : `${names[at]} ${value}`
-    );
-    return `${values(childOf(one, "tx")).join(" ")}: ${points.join(", ")}`;
+    const points = values(childOf(one, "val")).map((value, at) => [names[at], value] as const);
+    return [values(childOf(one, "tx")).join(" "), points] as const;
   });
-  return `[chart${title === "" ? "" : ` ${title}`}: ${series.join("; ")}]`;
+  return seriesWords(title, series);
+}
+
+/** A chart by its title and its series, each with its name and its points. */
+export function seriesWords(
+  title: string,
+  series: readonly (readonly [name: string, points: readonly (readonly [string | undefined, string])[]])[],
+): string {
+  const lines = series.slice(0, 50).map(([name, points]) => {
+    const told = points.slice(0, 50).map(([label, value]) => label === undefined ? value : `${label} ${value}`);
+    return `${name}: ${told.join(", ")}`;
+  });
+  return `[chart${title === "" ? "" : ` ${title}`}${lines.length === 0 ? "" : `: ${lines.join("; ")}`}]`;
 }
 
 /** What stands for a picture: its alternative text, where it has one. */

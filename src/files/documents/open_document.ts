@@ -7,7 +7,7 @@ import { columnName } from "./cells.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
-import { macroRemarks } from "./office.ts";
+import { macroRemarks, seriesWords } from "./office.ts";
 
 /** How often one row or cell that has text is repeated. */
 const maxRepeats = 1_000;
@@ -27,7 +27,7 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
       .map((style) => [`${style.name} ${style.attributes["name"]}`, style]),
   );
   if (body.name === "spreadsheet") {
-    const sheets = elementsOf(body, "table").map((table) => toSheet(table, styles));
+    const sheets = elementsOf(body, "table").map((table) => toSheet(table, { part, styles, budget }));
     return { kind: "ods", title, remarks, ...toSheets(sheets, budget) };
   }
   if (body.name === "presentation") {
@@ -123,11 +123,8 @@ function odfDialect(body: Element, { part, styles, budget }: Source): Dialect {
       annotation: (element) => say(annotationWords(element)),
       frame: (element) => {
         isTitle = element.attributes["class"] === "title";
-        const [object] = elementsOf(element, "object");
-        const [formula] = object === undefined
-          ? []
-          : allOf(part(`${object.attributes["href"]?.replace(/^\.\/|\/$/g, "")}/content.xml`), "math");
-        if (formula !== undefined) return say(formulaText(formula));
+        const object = objectWords(element, part);
+        if (object !== null) return say(object);
         // A table is followed by a picture of itself.
         return elementsOf(element)[0]?.name === "image"
           ? image(textOf(childOf(element, "desc") ?? childOf(element, "title")))
@@ -148,7 +145,22 @@ function annotationWords(annotation: Element): string {
   return `[comment${by === "" ? "" : ` by ${by}`}: ${text}]`;
 }
 
-function toSheet(table: Element, styles: Styles): Sheet {
+/** What is embedded in a frame: a formula, a chart by the table that it keeps, or that there is something else. */
+function objectWords(frame: Element, part: Source["part"]): string | null {
+  const [object] = elementsOf(frame, "object");
+  if (object === undefined) return null;
+  const content = part(`${object.attributes["href"]?.replace(/^\.\/|\/$/g, "")}/content.xml`);
+  const [formula, chart] = [allOf(content, "math")[0], allOf(content, "chart").at(-1)];
+  if (formula !== undefined) return formulaText(formula);
+  if (chart === undefined) return "[embedded object]";
+  const [[, ...names] = [], ...rows] = allOf(chart, "table-row").map((row) => elementsOf(row).map(cellText));
+  const series = names.map((name, at) =>
+    [name, rows.map((cells) => [cells[0], cells[at + 1] ?? ""] as const)] as const
+  );
+  return seriesWords(allOf(childOf(chart, "title"), "p").map(textOf).join(" "), series);
+}
+
+function toSheet(table: Element, { part, styles, budget }: Source): Sheet {
   const style = childOf(styles.get(`style ${table.attributes["style-name"]}`), "table-properties");
   const rows: SheetRow[] = [];
   const merged: string[] = [];
@@ -179,7 +191,11 @@ function toSheet(table: Element, styles: Styles): Sheet {
     number += repeats;
   }
   const isHiddenSheet = style?.attributes["display"] === "false";
-  return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns, merged };
+  const drawn = allOf(table, "frame").map((frame) =>
+    objectWords(frame, part) ?? allOf(frame, "text-box").map((box) => `[text box: ${oneLine(textOf(box))}]`).join("")
+  ).filter((words) => words !== "");
+  drawn.forEach((words) => budget.take(words.length));
+  return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns, merged, drawn };
 }
 
 function isHidden(attributes: Element["attributes"]): boolean {
