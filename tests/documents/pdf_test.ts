@@ -16,7 +16,16 @@ Deno.test("readPdf() reads from any page on, and says which are read", async () 
   const { parts, summary, isCut } = await readPdf(bytes.slice(), budget, 2);
   assert.deepEqual(parts, [{ name: "p2", text: "two" }, { name: "p3", text: "three" }]);
   assert.deepEqual([summary, isCut], ["3 pages, of which p2-3 are read", true]);
+  const short = await readPdf(bytes.slice(), budget, 1, 0);
+  assert.equal(short.summary, "3 pages, of which p1-1 are read: p2- gives the next ones");
   assert.deepEqual((await readPdf(bytes.slice(), budget, 9)).parts.map(({ name }) => name), ["p3"]);
+});
+
+Deno.test("readPdf() says which page is damaged, and gives those before it", async () => {
+  const text = new TextDecoder("latin1").decode(makePdf([["one"], ["two"], ["three"]]));
+  const damaged = text.replace(/(6 0 obj\n)[^]*?endobj/, "$1<< /Type /Page /X ) [1 0 R] >>\nendobj");
+  const { parts } = await readPdf(new TextEncoder().encode(damaged), budget, 1);
+  assert.deepEqual(parts.map(({ text }) => text.slice(0, 21)), ["one", "(this page is damaged"]);
 });
 
 Deno.test("readPdf() makes a table of cells that lie in columns, each with as many lines as it has", async () => {

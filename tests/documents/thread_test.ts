@@ -27,8 +27,11 @@ const acts = {
   heap: () => { const kept = []; for (let i = 0;; i++) kept.push({ i, text: "x".repeat(10) + i }); },
   deep: () => { const dig = (n) => [dig(n + 1)]; return dig(0); },
   fine: () => "fine",
+  spoil: () => { isSpoiled = true; return "spoil"; },
 };
+let isSpoiled = false;
 parentPort.on("message", async ({ bytes }) => {
+  if (isSpoiled) return void setTimeout(() => { throw Error("spoiled"); });
   const asked = new TextDecoder().decode(bytes);
   let text = "";
   try {
@@ -53,7 +56,7 @@ Deno.test("what runs in the thread has no right; one that hangs, or takes all me
   const [patient, hasty] = [createDocuments({ modules }), createDocuments({ modules, readingMs: 4_000 })];
   const read = async (asked: string, documents = patient): Promise<string> => {
     const bytes = new TextEncoder().encode(asked);
-    const load = () => Promise.resolve(success({ bytes, sha256: "" }));
+    const load = () => Promise.resolve(success({ bytes: bytes.slice(), sha256: "" }));
     const outcome = await documents.read("a.pdf", { version: `${asked}${Math.random()}`, caller: asked, load });
     return outcome.ok ? outcome.value.document.parts[0]?.text ?? "" : outcome.error;
   };
@@ -64,6 +67,7 @@ Deno.test("what runs in the thread has no right; one that hangs, or takes all me
     assert.equal(await read("heap", hasty), tooMuch);
     assert.equal(await read("deep"), "it is damaged");
     assert.equal(await read("fine"), "fine");
+    assert.deepEqual([await read("spoil"), await read("fine")], ["spoil", "fine"]);
     const waiting = Array.from({ length: 6 }, () => read("fine"));
     const answers = await Promise.all(waiting);
     assert.equal(
@@ -98,6 +102,27 @@ Deno.test("a PDF that unpacks without end costs no more memory than its bounds, 
     documents.close();
   }
   assert.ok(most < 400e6, `the process grew by ${Math.round(most / 1e6)} MB`);
+});
+
+Deno.test("what a damaged document leaves behind in the thread ends the reading of no other one", async () => {
+  const documents = createDocuments();
+  // pdf.js drops a promise that fails, and a thread ends by that
+  const damaged = new TextEncoder().encode(
+    "%PDF-1.7\n1 0 obj<<///Pages 2 0R\n2 0 obj<</Kids[1 11 0R]/Count 5>>11 0 obj<<endobj\ntrailer<</Root 1 0R",
+  );
+  const read = async (bytes: Uint8Array<ArrayBuffer>) => {
+    const load = () => Promise.resolve(success({ bytes: bytes.slice(), sha256: "" }));
+    const outcome = await documents.read("a.pdf", { version: crypto.randomUUID(), caller: "a", load });
+    return outcome.ok ? outcome.value.document.parts[0]?.text : outcome.error;
+  };
+  try {
+    for (let time = 0; time < 3; time++) {
+      await read(damaged);
+      assert.equal(await read(makePdf([["words"]])), "words");
+    }
+  } finally {
+    documents.close();
+  }
 });
 
 Deno.test("where no thread can be started, documents are refused by that, and tried again", async () => {

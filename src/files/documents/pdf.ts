@@ -43,11 +43,18 @@ interface Line {
   readonly cells: Cell[];
 }
 
-export async function readPdf(bytes: Uint8Array, _: DocumentBudget, firstPage: number): Promise<DocumentText> {
+/** Reads from `firstPage` on for about `maxMs`, but one page at least. */
+export async function readPdf(
+  bytes: Uint8Array,
+  _: DocumentBudget,
+  firstPage: number,
+  maxMs = maxReadMs,
+): Promise<DocumentText> {
   const options = { data: bytes, isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
-  const end = performance.now() + maxReadMs;
+  const deadline = performance.now() + maxMs;
   const task = getDocument({ ...options, stopAtErrors: false, enableXfa: false, maxImageSize: 1 });
   const document = await task.promise.catch((error: unknown) => {
+    void task.destroy();
     const isLocked = error instanceof Error && error.name === "PasswordException";
     throw new DocumentRefusal(isLocked ? "it is a PDF that is locked with a password" : "it is a damaged PDF");
   });
@@ -59,8 +66,8 @@ export async function readPdf(bytes: Uint8Array, _: DocumentBudget, firstPage: n
   const first = Math.min(firstPage, document.numPages);
   const last = Math.min(document.numPages, first + maxPages - 1);
   for (let number = first; number <= last && characters < maxDocumentCharacters; number++) {
-    if (number > first && performance.now() > end) break;
-    const text = await textOfPage(await document.getPage(number)).catch(() => null);
+    if (number > first && performance.now() > deadline) break;
+    const text = await document.getPage(number).then(textOfPage).catch(() => null);
     if (text === "") without.push(number);
     const shown = text === null
       ? "(this page is damaged, or too large when unpacked)"
@@ -70,10 +77,11 @@ export async function readPdf(bytes: Uint8Array, _: DocumentBudget, firstPage: n
     parts.push({ name: `p${number}`, text: shown });
     characters += shown.length;
   }
+  await task.destroy(); // what it still does would take the next document's time
   const isCut = parts.length < document.numPages;
-  const next = first + parts.length;
-  const further = next <= document.numPages ? `: p${next}- gives the next ones` : "";
-  const cut = isCut ? `, of which ${rangesOf([first, next - 1])} are read${further}` : "";
+  const end = first + parts.length - 1;
+  const further = end < document.numPages ? `: p${end + 1}- gives the next ones` : "";
+  const cut = isCut ? `, of which p${first}-${end} are read${further}` : "";
   return {
     kind: "pdf",
     title: titleOf(typeof title === "string" ? title : ""),

@@ -13,6 +13,7 @@ const maxReadingMs = 20_000;
 /** The start of the thread, which loads its libraries: a second, and more on a busy machine. */
 const maxStartingMs = 60_000;
 const tooMuch = "it takes more time or memory to read than a document may";
+const spoiled = "the thread that reads documents ended: try again";
 const noThread = "it is a document: these need a thread, which this server may not start";
 const slowStart = "it is a document: the thread that reads these did not start in time, so try again in a moment";
 /** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
@@ -97,6 +98,7 @@ export function createDocuments(
         resolve(outcome);
       };
       const giveUp = () => finish(failure(tooMuch), true);
+      const die = () => finish(failure(isNew ? tooMuch : spoiled), true); // perhaps by what an earlier document left
       let stopTimer = systemTimers.after(startingMs, () => finish(failure(slowStart), true));
       const mostBytes = Deno.memoryUsage().rss + maxGrowthBytes;
       const stopWatch = systemTimers.every(watchMs, () => {
@@ -113,12 +115,13 @@ export function createDocuments(
           isStarted = true;
           return send();
         }
-        if (data.isOver === true) return giveUp();
+        if (data.isOver === true) return die();
         finish(data.document === undefined ? failure(data.refused) : success(data.document), false);
       };
       worker.onerror = (event) => {
         event.preventDefault();
-        finish(failure(isStarted ? tooMuch : noThread), true);
+        if (isStarted) die();
+        else finish(failure(noThread), true);
       };
       if (!isNew) send();
     });
@@ -169,14 +172,18 @@ export function createDocuments(
       return await inShare<ReadDocument>(caller, async () => {
         const again = kept.get(version);
         if (again !== undefined) return success(again);
-        const loaded = await load();
-        if (!loaded.ok) return loaded;
-        const read = await readInThread<DocumentText>({ name, bytes: loaded.value.bytes, firstPage, isPicture: false });
-        if (!read.ok && read.error === tooMuch) refused.set(version, performance.now() + refusedMs);
-        if (!read.ok) return read;
-        const document = { document: read.value, sha256: loaded.value.sha256 };
-        kept.set(version, document);
-        return success(document);
+        const attempt = async (): Promise<Result<ReadDocument, string>> => {
+          const loaded = await load();
+          if (!loaded.ok) return loaded;
+          const { bytes, sha256 } = loaded.value;
+          const read = await readInThread<DocumentText>({ name, bytes, firstPage, isPicture: false });
+          return read.ok ? success({ document: read.value, sha256 }) : read;
+        };
+        const first = await attempt();
+        const read = first.ok || first.error !== spoiled ? first : await attempt();
+        if (read.ok) kept.set(version, read.value);
+        else if (read.error === tooMuch) refused.set(version, performance.now() + refusedMs);
+        return read;
       });
     },
     /** The picture as it is shown. Takes the bytes away. */

@@ -34,6 +34,7 @@ export const readRichText: DocumentReader = (bytes, budget) => {
   let [encoding, pending, isOptional] = ["windows-1252", "", false];
   let [font, left] = [0, 0]; // `left`: characters that stand for the one of Unicode before them
   const fonts = new Map<number, string>();
+  const decoders = new Map<string, TextDecoder>();
   const said = new Map<string, string>();
   const marks: readonly string[] = [];
   /** What a group changes is its own; `end` follows its text. */
@@ -116,7 +117,9 @@ export const readRichText: DocumentReader = (bytes, budget) => {
     bin: (length: number) => token.lastIndex += Math.max(0, length),
   }));
   const flush = (): void => {
-    write(decoderOf(group.encoding || encoding).decode(Buffer.from(pending, "latin1")));
+    if (pending === "") return;
+    const label = group.encoding || encoding;
+    write(decoders.getOrInsertComputed(label, decoderOf).decode(Buffer.from(pending, "latin1")));
     pending = "";
   };
   token.lastIndex = 0;

@@ -26,6 +26,9 @@ Reflect.deleteProperty(globalThis, "DecompressionStream");
 // Libraries print warnings, and the output of `portcullis stdio` is the protocol's.
 for (const name of ["log", "info", "debug", "warn", "error"]) Reflect.set(globalThis.console, name, () => {});
 
+// pdf.js drops promises that fail in damaged files, by which the thread would end while it reads another's document.
+addEventListener("unhandledrejection", (event) => event.preventDefault());
+
 interface Task {
   readonly bytes: ArrayBuffer;
   readonly name: string;
