@@ -74,6 +74,36 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
   }
 });
 
+Deno.test("the wall is the same where directories have names: one that is read-only is not written either", async () => {
+  await using place = await makeServerPlace();
+  const [outside, library] = [await Deno.makeTempDir(), await Deno.makeTempDir()];
+  await Deno.mkdir(place.workspaceDir);
+  const WORKSPACE_DIR = `notes=${place.workspaceDir},library=${library}:ro`;
+  const token = await createToken(place.dataDir);
+  await using server = await startServer(place, { program, env: { ...env, WORKSPACE_DIR } });
+  await using elsewhere = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => new Response(""));
+  const targets: Targets = {
+    secretPath: `${outside}/secret.js`,
+    newPath: `${library}/new`,
+    workspaceDir: place.workspaceDir,
+    dataDir: place.dataDir,
+    program: Deno.execPath(),
+    elsewhere: { hostname: "127.0.0.1", port: elsewhere.addr.port },
+  };
+  await Deno.writeTextFile(targets.secretPath, "export default 'secret';");
+  const attempt = (what: string): Promise<string> => call(server, token, "attempt", { what, targets });
+  try {
+    for (const what of Object.keys(attempts)) {
+      if (what.startsWith("call a C") && Deno.build.os !== "linux") continue;
+      assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/, what);
+    }
+    assert.equal(await attempt("work in the workspace"), 'done: "made"');
+    assert.deepEqual(Array.from(Deno.readDirSync(library)), []);
+  } finally {
+    for (const each of [outside, library]) await Deno.remove(each, { recursive: true });
+  }
+});
+
 Deno.test("a tool that checks nothing follows a link that others planted: the gap that is documented", async () => {
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);

@@ -16,8 +16,11 @@ const tooMuch = "it takes more time or memory to read than a document may";
 const spoiled = "the thread that reads documents ended: try again";
 const noThread = "it is a document: these need a thread, which this server may not start";
 const slowStart = "it is a document: the thread that reads these did not start in time, so try again in a moment";
-/** What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. */
-const maxGrowthBytes = 1024 * 1024 * 1024;
+/**
+ * What the process may grow by meanwhile, and how often that is looked at: the last bound of what libraries allocate. A
+ * picture of 49 megapixels takes 690 MB, a docx of 2,000 pages 210.
+ */
+const maxGrowthBytes = 768 * 1024 * 1024;
 const watchMs = 100;
 /** Documents that wait for the thread beside the one that it reads. */
 const maxWaiting = 15;
