@@ -7,8 +7,9 @@ import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { inStoredForm } from "../../src/files/tools/near_names.ts";
 import { parseFilePath } from "../../src/files/workspace/path.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { callTool } from "../workspace/call_tool.ts";
-import { withWorkspace } from "./with_workspace.ts";
+import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 /** The workspace, and how often it was asked for something. */
 function counted(workspace: Workspace): { readonly workspace: Workspace; readonly asked: () => number } {
@@ -94,3 +95,28 @@ Deno.test("what a pattern may mean that fits nothing is looked for in turns, and
     assert.ok(longest < (performance.now() - began) / 4, `${longest} ms in one turn`);
   });
 });
+
+Deno.test("a line of megabytes is looked through in turns, whatever is looked for", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/line.txt`, `${"a".repeat(15 * 1024 * 1024)}needle`);
+    let passes = 0;
+    let isOver = false;
+    const pass = (): void => {
+      passes++;
+      if (!isOver) setImmediate(pass);
+    };
+    pass();
+    const odd = (characters: number): string => `${"a".repeat(characters / 2)}b${"a".repeat(characters / 2)}`;
+    for (const input of [{ query: odd(900) }, { query: odd(200), regex: true }]) {
+      const before = passes;
+      const { texts } = await answerOf(fileSearchTool(workspace), { ...input, path: "line.txt" });
+      assert.match(texts.join(), /[Nn]o (?:line|match)|0 matches|nothing/, JSON.stringify(texts).slice(0, 200));
+      assert.ok(
+        passes - before >= 10,
+        `${passes - before} passes of the event loop for ${JSON.stringify(input).slice(0, 20)}`,
+      );
+    }
+    isOver = true;
+    const { text } = await answerOf(fileSearchTool(workspace), { query: "needle", path: "line.txt" });
+    assert.match(text, /needle/);
+  }));

@@ -22,6 +22,8 @@ import { failure, type Result, success } from "../../lib/result.ts";
 export interface LinePattern {
   /** An offset in the first line that may match, of the lines from one offset to another; -1 where none does. */
   findCandidate(text: ByteText, from: number, to: number): number;
+  /** What V8's engine finds wherever there may be a match; `null` where nothing is known that each match holds. */
+  readonly screen: RegExp | null;
   /** The first match at or after an offset of the line, or of a part of it. */
   next(line: string, from: number): Match | null;
   /** Whether finding a match may take as long as the rest of the line is. */
@@ -84,6 +86,7 @@ function createTextPattern(text: string, ignoreCase: boolean): LinePattern {
   const next = createFormsFinder(forms, ignoreCase ? "i" : "");
   let hasOtherCase = screen === null || beyondAscii.test(text);
   return {
+    screen,
     findCandidate({ characters }, from, to) {
       if (screen === null) return from;
       const found = (to - from === characters.length ? characters : characters.slice(from, to)).search(screen);
@@ -142,6 +145,7 @@ async function createExpressionPattern(
     /** Lines that hold it somewhere. Most hold it nowhere, which one look at all of them tells. */
     let held: { readonly lines: ByteText; readonly to: number } | null = null;
     return success({
+      screen: plain === null ? screen : plain.screen,
       findCandidate(lines, given, to) {
         if (plain !== null) return plain.findCandidate(lines, given, to);
         const screened = screen === null ? 0 : lines.characters.slice(given, to).search(screen);

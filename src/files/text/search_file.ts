@@ -77,6 +77,8 @@ const newline = 0x0a;
 const maxShownCharacters = 500;
 /** What a line that may match costs beside its characters, as so many of them. */
 const lineCost = 32;
+/** Of a long line, what is looked through in one step. */
+const screenedCharacters = 64 * 1024;
 /** Bytes that hold more characters than are shown. */
 const shownBytes = 4 * (maxShownCharacters + 1);
 /** Places of one line that are named beside the first. */
@@ -205,8 +207,10 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
     // as many lines as one step searches, one at least
     const whole = at + stepCharacters >= to ? to : startOfLine(characters, at + stepCharacters);
     const stretchEnd = whole > at ? whole : Math.min(to, endOfLine(characters, at) + 1);
+    const isLong = stretchEnd - at > stepCharacters + 1;
+    if (isLong && !await mayHold(characters.slice(at, stretchEnd), search)) at = stretchEnd;
     for (let left = stepCharacters; left > 0 && at < stretchEnd;) {
-      const candidate = pattern.findCandidate(text, at, stretchEnd);
+      const candidate = isLong ? at : pattern.findCandidate(text, at, stretchEnd);
       if (candidate === -1) {
         at = stretchEnd;
         break;
@@ -242,6 +246,18 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
     if (isOver() && !isInVain(last)) return Math.max(last, afterLine);
   }
   return null;
+}
+
+/** Whether a line that is longer than a step may match. */
+async function mayHold(line: string, { pattern: { screen }, nextTurn }: FileSearch): Promise<boolean> {
+  if (screen === null) return true;
+  for (let at = 0; at < line.length; at += screenedCharacters) {
+    // the source is as long as what it finds, or longer
+    if (line.slice(at, at + screenedCharacters + screen.source.length).search(screen) !== -1) return true;
+    const pause = nextTurn();
+    if (pause !== undefined) await pause;
+  }
+  return false;
 }
 
 type ShownMatch = Pick<LineMatch, "text" | "column" | "found" | "texts">;
