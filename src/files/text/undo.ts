@@ -3,6 +3,7 @@
  * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now
  * refuse.
  */
+import { nextTurn } from "../../lib/turns.ts";
 import { countLineEnds, createTextFinder } from "./finder.ts";
 import { shortestHunks } from "./diff.ts";
 import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../workspace/change.ts";
@@ -169,6 +170,7 @@ async function undoOfPassages(
   const changed = failure({ reason: "changed_since", path: text } as const);
   const read = passages.length === 0 ? null : await workspace.read(path);
   if (!read?.ok || read.value.sha256 === null) return changed;
+  await nextTurn(); // many may have been read at once
   const { bytes: now } = read.value;
   const decoded = await decodeText(now);
   const reverted = decoded === null ? null : revertPassages(decoded.text, passages);

@@ -1,5 +1,6 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
 import * as z from "zod";
+import { nextTurn } from "../../lib/turns.ts";
 import {
   entryPath,
   fileUriTemplate,
@@ -54,6 +55,7 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       const path = parseFileUri(uri);
       if (path === null) return null;
       const read = await workspaceOf(source, principal).read(path);
+      await nextTurn(); // many may have been read at once
       return read.ok ? { contents: [toResourceContents(path, read.value.bytes)] } : toOutcome(read.error);
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
