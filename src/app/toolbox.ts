@@ -26,8 +26,9 @@ import {
 } from "../files/mod.ts";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
+import { whenAnswersAreRead } from "../lib/unread_answers.ts";
 import type { Approval } from "./approval.ts";
-import type { ResourceFamily, Tool } from "../mcp/mod.ts";
+import type { ResourceFamily, Tool, ToolContext } from "../mcp/mod.ts";
 import { openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces } from "./workspaces.ts";
 
@@ -67,6 +68,12 @@ interface ToolboxParts extends Parts {
   readonly transferAccess?: Access;
 }
 
+const answersUnread = {
+  ok: false,
+  code: "answers_unread",
+  message: "Earlier answers to you wait to be read. Read them, then call again",
+} as const;
+
 /** Calls of one caller that work on files at the same time. */
 const maxFileCallsAtOnce = 4;
 
@@ -86,9 +93,21 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     gateResources,
   });
   const share = createParallelShare(maxFileCallsAtOnce);
+  const inPlace = <T>(context: ToolContext, work: () => T | Promise<T>, refusal: T): T | Promise<T> => {
+    const caller = shareKey(context.principal);
+    const signal = (): AbortSignal => context.signal;
+    return share(caller, () => {
+      const read = whenAnswersAreRead(caller, signal);
+      return read === null ? work() : read.then((isRead) => isRead ? work() : refusal);
+    }, signal);
+  };
   const inShare = (tool: Tool): Tool => ({
     ...tool,
-    run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context), () => context.signal),
+    run: (input, context) => inPlace(context, () => tool.run(input, context), answersUnread),
+  });
+  const readInShare = (family: ResourceFamily): ResourceFamily => ({
+    ...family,
+    read: (uri, context) => inPlace(context, () => family.read(uri, context), { refusal: answersUnread.message }),
   });
   const mayRead = async (principal: Principal, filenames: readonly string[]): Promise<boolean> => {
     const rules = await Promise.all(filenames.map((filename) => judge(principal, "file_read", filename)));
@@ -105,7 +124,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
   const resources: readonly ResourceFamily[] = [
-    gateResources(workspaceFilesResource(workspace)),
+    gateResources(readInShare(workspaceFilesResource(workspace))),
     ...(records === null ? [] : [records.resources]),
   ];
   const tools: readonly Tool[] = [

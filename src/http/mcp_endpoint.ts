@@ -51,6 +51,7 @@ import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import { runInTurn } from "../lib/turns.ts";
+import { noteAnswer, smallAnswerCharacters } from "../lib/unread_answers.ts";
 import { addressKey } from "../lib/network.ts";
 
 interface Outsiders {
@@ -157,11 +158,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
 
+    const noteSize = (characters: number): void => noteAnswer(shareKey(principal), characters, peer.answerSent);
     const encode = (answer: McpAnswer, startedAt: number | null): Response => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
         void peer.answerSent.then(() => intake.release(caller, size));
+        noteSize(size);
       }
       if (answer.kind === "json" && answer.isMalformed && answer.status < 400) {
         outsiders?.noteRefused(principal, request, 400);
@@ -171,7 +174,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
         outsiders?.noteAnswer(principal, !exchange.disconnected.aborted);
       }
       if (answer.kind !== "stream") return toResponse(request, answer);
-      return toResponse(request, answer, (isWhole) => outsiders?.noteAnswer(principal, isWhole));
+      return toResponse(request, answer, (isWhole) => outsiders?.noteAnswer(principal, isWhole), noteSize);
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
@@ -254,8 +257,6 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
 const smallBodyBytes = 4_096;
 /** Answers after so long may be too late for their caller. */
 const slowAnswerMs = 1_000;
-/** Answers up to this size lie in the buffers of the connection. */
-const smallAnswerCharacters = 65_536;
 
 /** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */
 function isJson(contentType: string | null): boolean {

@@ -23,12 +23,15 @@ const blank = encoder.encode(" "); // RFC 8259 §2: whitespace may stand before 
 
 /** Called once, when a stream ends: whether its last message was sent, or its caller left before. */
 export type OnStreamEnd = (isWhole: boolean) => void;
+/** Called with the characters of each message of a stream, when it goes to the network. */
+type OnMessage = (characters: number) => void;
 
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
 function toStreamResponse(
   { reader, isJson = false }: Extract<McpAnswer, { kind: "stream" }>,
   { keepAliveMs, retryMs }: EventStreamOptions,
   onEnd?: OnStreamEnd,
+  onMessage?: OnMessage,
 ): Response {
   let isOver = false;
   const end = (isWhole: boolean): void => {
@@ -41,7 +44,9 @@ function toStreamResponse(
   const encode = (frame: Frame): string => isJson ? frame.text : toEvent(frame, retryMs);
   if (rest !== null) {
     end(true);
-    return new Response(rest.map(encode).join(""), { headers });
+    const text = rest.map(encode).join("");
+    onMessage?.(text.length);
+    return new Response(text, { headers });
   }
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -52,7 +57,11 @@ function toStreamResponse(
       if (frame === null) {
         end(true);
         controller.close();
-      } else controller.enqueue(frame === "idle" ? idle : encoder.encode(encode(frame)));
+      } else if (frame === "idle") controller.enqueue(idle);
+      else {
+        onMessage?.(frame.text.length);
+        controller.enqueue(encoder.encode(encode(frame)));
+      }
     },
     cancel() {
       end(false);
@@ -112,8 +121,8 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 /** Encodes answers of the protocol layer, in the kind that their caller reads. */
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
-): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd) => Response {
-  return (request, answer, onStreamEnd) => {
+): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd, onMessage?: OnMessage) => Response {
+  return (request, answer, onStreamEnd, onMessage) => {
     switch (answer.kind) {
       case "json":
         if (answer.sessionId !== undefined) {
@@ -128,7 +137,7 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toStreamResponse(answer, eventStreams, onStreamEnd);
+        return toStreamResponse(answer, eventStreams, onStreamEnd, onMessage);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

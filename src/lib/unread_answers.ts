@@ -1,0 +1,47 @@
+/**
+ * Large answers that lie with the network because their callers do not read them, by caller. They are held twice, as text
+ * and as bytes: sixty of 4 MB took 590 MiB. So a caller's next dear call waits until they are read, and is refused when
+ * that takes long.
+ */
+
+/** Answers up to this size lie in the buffers of the connection. */
+export const smallAnswerCharacters = 65_536;
+/** What a caller may leave unread before its next call waits. */
+const maxUnreadCharacters = 8 * 1024 * 1024;
+const patienceMs = 10_000;
+
+interface Unread {
+  characters: number;
+  readonly waiting: Set<() => void>;
+}
+
+const unread = new Map<string, Unread>();
+
+/** Notes an answer on its way; `sent` is fulfilled when the caller has it, or is gone. */
+export function noteAnswer(caller: string, characters: number, sent: Promise<void> | undefined): void {
+  if (characters <= smallAnswerCharacters || sent === undefined) return;
+  const own = unread.getOrInsertComputed(caller, () => ({ characters: 0, waiting: new Set() }));
+  own.characters += characters;
+  void sent.then(() => {
+    own.characters -= characters;
+    if (own.characters === 0) unread.delete(caller);
+    if (own.characters <= maxUnreadCharacters) { for (const wake of own.waiting) wake(); }
+  });
+}
+
+/** `null` where the caller's answers are read; else whether they are in time, which the signal ends. */
+export function whenAnswersAreRead(caller: string, signal: () => AbortSignal): Promise<boolean> | null {
+  const own = unread.get(caller);
+  if (own === undefined || own.characters <= maxUnreadCharacters) return null;
+  return new Promise((resolve) => {
+    const end = (isRead: boolean) => (): void => {
+      clearTimeout(timer);
+      own.waiting.delete(wake);
+      resolve(isRead);
+    };
+    const wake = end(true);
+    const timer = setTimeout(end(false), patienceMs);
+    own.waiting.add(wake);
+    signal().addEventListener("abort", end(false), { once: true });
+  });
+}

@@ -1,0 +1,35 @@
+/** Answers that their callers do not read. */
+import assert from "node:assert/strict";
+import { noteAnswer, whenAnswersAreRead } from "../../src/lib/unread_answers.ts";
+
+const mebibyte = 1024 * 1024;
+const never = (): AbortSignal => new AbortController().signal;
+
+Deno.test("a caller waits while more than 8 MiB of its answers are unread, and no other caller does", async () => {
+  const sent = Array.from({ length: 3 }, () => Promise.withResolvers<void>());
+  for (const { promise } of sent) noteAnswer("slow", 4 * mebibyte, promise);
+  assert.equal(whenAnswersAreRead("quick", never), null);
+  const waiting = [1, 2].map(() => whenAnswersAreRead("slow", never));
+  assert.ok(waiting.every((each) => each !== null));
+  sent[0]?.resolve();
+  assert.deepEqual(await Promise.all(waiting), [true, true]);
+  assert.equal(whenAnswersAreRead("slow", never), null);
+  for (const { resolve } of sent) resolve();
+});
+
+Deno.test("small answers, and those of which nobody learns whether they were sent, are not counted", () => {
+  const { promise } = Promise.withResolvers<void>();
+  for (let time = 0; time < 1_000; time++) noteAnswer("small", 65_536, promise);
+  noteAnswer("small", 100 * mebibyte, undefined);
+  assert.equal(whenAnswersAreRead("small", never), null);
+});
+
+Deno.test("who gives its call up waits no longer", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  noteAnswer("gone", 9 * mebibyte, promise);
+  const leaving = new AbortController();
+  const waiting = whenAnswersAreRead("gone", () => leaving.signal);
+  leaving.abort();
+  assert.equal(await waiting, false);
+  resolve();
+});
