@@ -1,7 +1,9 @@
 /**
- * The dearest calls that the bounds allow, for every tool and each of its parameters. A tool that has no rows here, or a
- * parameter that no call gives, fails the test.
+ * The dearest calls that the bounds allow, for every tool and each of its parameters, and for every other method. A tool
+ * or a method that has no rows here, or a parameter that no call gives, fails the test.
  */
+import { methodNames } from "../../../src/mcp/mod.ts";
+import { modernRequest } from "../../fixtures/mcp_call.ts";
 import { deepPath, nearPath } from "./planted_files.ts";
 
 /** Arguments of one call; of `times` that are sent at once each may be another. */
@@ -112,6 +114,19 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
       replace_all: true,
       dry_run: true,
     }),
+    "what nearly fits everywhere in a large file": () => ({
+      path: "more_letters.txt",
+      old_text: odd(400_000),
+      new_text: "x",
+      dry_run: true,
+    }),
+    "lines of a large file, with other line ends": () => ({
+      path: "more_mixed.txt",
+      old_text: "b\n",
+      new_text: "c\nd\n",
+      replace_all: true,
+      dry_run: true,
+    }),
   },
   file_move: {
     "many copies": (time) => ({
@@ -182,8 +197,81 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
   servicenow_fetch_attachment: { "a long name": () => ({ id: "INC0010001", name: "a".repeat(500_000) }) },
 };
 
-/** What other methods are asked for. */
-export const dearRequests: Readonly<Record<string, unknown>> = {
+/** A message, and the headers that go with it. */
+export interface DearRequest {
+  readonly method: string;
+  readonly params?: unknown;
+  /** Of the revision whose messages name their client's capabilities. */
+  readonly isModern?: boolean;
+  /** The caller reads no answer: it leaves after this many milliseconds. */
+  readonly unreadMs?: number;
+}
+
+const uris = (count: number): unknown[] => many(count, (index) => `workspace:///${"é/".repeat(400)}${index}`);
+const taskId = "t".repeat(500_000);
+const file = (path: string, others: object = {}) => ({ name: "file_read", arguments: { filename: path, ...others } });
+
+/** What other methods are asked for, and calls whose answer is not read. */
+export const dearRequests: Readonly<Record<string, DearRequest>> = {
+  "initialize by a long name": {
+    method: "initialize",
+    params: {
+      protocolVersion: "2025-06-18",
+      capabilities: { experimental: nested(4_000) },
+      clientInfo: { name: "é".repeat(200_000), version: "1".repeat(200_000) },
+    },
+  },
+  "server/discover": { method: "server/discover", params: { a: "é".repeat(400_000) }, isModern: true },
+  "tools/list": { method: "tools/list", params: { cursor: "a".repeat(500_000) } },
+  "tools/list, whole": { method: "tools/list" },
+  "a tool of a long name": { method: "tools/call", params: { name: "file_".repeat(100_000) } },
+  "logging/setLevel": { method: "logging/setLevel", params: { level: "a".repeat(500_000) } },
+  "subscriptions/listen": {
+    method: "subscriptions/listen",
+    params: {
+      notifications: {
+        resourcesListChanged: true,
+        resourceSubscriptions: uris(200),
+        taskIds: many(200, (index) => `${"t".repeat(200)}${index}`),
+      },
+    },
+    isModern: true,
+    unreadMs: 1_000,
+  },
+  "tasks/get": { method: "tasks/get", params: { taskId }, isModern: true },
+  "tasks/update": {
+    method: "tasks/update",
+    params: {
+      taskId,
+      inputResponses: Object.fromEntries(many(20_000, (index) => [`k${index}`, []]) as [string, []][]),
+    },
+    isModern: true,
+  },
+  "tasks/cancel": { method: "tasks/cancel", params: { taskId }, isModern: true },
+  "prompts/list": { method: "prompts/list", params: { cursor: "a".repeat(500_000) } },
+  "prompts/get": {
+    method: "prompts/get",
+    params: { name: "summarize_incident", arguments: { number: "INC0010001,".repeat(40_000) } },
+  },
+  "resources/templates/list": { method: "resources/templates/list", params: { cursor: "a".repeat(500_000) } },
+  "resources/list of a made-up place": { method: "resources/list", params: { cursor: "a".repeat(500_000) } },
+  "resources/read of a deep address": { method: "resources/read", params: { uri: `workspace:///${deepPath}` } },
+  "resources/subscribe": { method: "resources/subscribe", params: { uri: `workspace:///${"é/".repeat(100_000)}` } },
+  "resources/unsubscribe": { method: "resources/unsubscribe", params: { uri: `workspace:///${deepPath}` } },
+  "large answers that nobody reads": {
+    method: "tools/call",
+    params: file("quotes.txt", { max_bytes: mebibyte }),
+    unreadMs: 3_000,
+  },
+  "late answers that nobody reads": {
+    method: "tools/call",
+    params: file("line.txt:1:7000000-7000500", { files: many(3, () => "quotes.txt"), max_bytes: mebibyte }),
+    unreadMs: 3_000,
+  },
+  "a batch of reads": {
+    method: "a batch", // is sent as it is
+    params: many(50, (id) => ({ jsonrpc: "2.0", id, method: "tools/call", params: file("quotes.txt") })),
+  },
   "completion of a deep path": {
     method: "completion/complete",
     params: {
@@ -203,6 +291,27 @@ export const dearRequests: Readonly<Record<string, unknown>> = {
     },
   },
 };
+
+/** Methods for which there is no request here. */
+export function untriedMethods(): readonly string[] {
+  const tried = new Set(Object.values(dearRequests).map(({ method }) => method));
+  return [...methodNames].filter((method) => !tried.has(method) && !method.startsWith("notifications/"));
+}
+
+/** The body and the headers of a request. */
+export function encodeRequest({ method, params, isModern = false }: DearRequest): {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  if (method === "a batch") {
+    return { body: JSON.stringify(params), headers: { "mcp-protocol-version": "2025-03-26" } };
+  }
+  if (!isModern) return { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }), headers: {} };
+  const capabilities = method === "tools/call" ? {} : { extensions: { "io.modelcontextprotocol/tasks": {} } };
+  const { message, headers } = modernRequest(method, params as Readonly<Record<string, unknown>>, capabilities);
+  const isSent = Object.values(headers).every((value) => value.length < 4_000);
+  return { body: JSON.stringify(message), headers: isSent ? headers : { "mcp-protocol-version": "2026-07-28" } };
+}
 
 /** A value of each kind that a parameter's schema may allow, as large as a body: for parameters of every tool. */
 export function dearValue(schema: Readonly<Record<string, unknown>>): unknown {

@@ -29,6 +29,8 @@ export async function plantFiles(root: string): Promise<void> {
   write("lines.txt", "a\n".repeat(480_000));
   write("mixed.txt", "a\r\nb\n".repeat(200_000));
   write("large.txt", "some words of a line\n".repeat(700_000));
+  write("more_letters.txt", "a".repeat(15 * mebibyte));
+  write("more_mixed.txt", "a\r\nb\n".repeat(2_500_000));
   write("quotes.txt", '"\\'.repeat(mebibyte / 2));
   write("controls.txt", `${"a".repeat(45)}\u0001`.repeat(19_999));
   write("short.txt", `${"a\n".repeat(255)}b\n`.repeat(2_000));

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { startServicenowServer } from "../../fixtures/servicenow/server.ts";
 import { processorSeconds, startOllamaProcess } from "../run_hostile_load.ts";
-import { dearCalls, dearRequests, dearValue } from "./dear_calls.ts";
+import { dearCalls, dearRequests, dearValue, encodeRequest, untriedMethods } from "./dear_calls.ts";
 import { plantFiles, undone } from "./planted_files.ts";
 import type { WaitingOrder, Waits } from "./waiting_caller.ts";
 
@@ -43,10 +43,12 @@ export interface FreezeReport {
   readonly idle: number;
   /** The most that calls of one kind took; `null` where the system does not tell. */
   readonly peakMebibytes: number | null;
-  /** Tools, and parameters as `tool.parameter`, for which there is no call. */
+  /** Tools and methods for which there is no call. */
   readonly untried: readonly string[];
 }
 
+/** So long the work of callers who have gone is waited for. */
+const maxLingeringMs = 60_000;
 const scope = "files:read files:write llm:generate servicenow:read servicenow:write";
 
 /** Tries them all. */
@@ -62,19 +64,20 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
   await plantFiles(workspaceDir);
   await Deno.writeTextFile(join(workspaceDir, "innocent.txt"), "nothing to see\n".repeat(20));
   await Deno.writeTextFile(join(workspaceDir, "undo.txt"), undone.before);
-  const post = (body: string, signal: AbortSignal): Promise<Response> =>
+  const post = ({ body, headers = {} }: Sent, signal: AbortSignal): Promise<Response> =>
     fetch(`${url}/mcp`, {
       method: "POST",
       headers: {
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
         authorization: `Bearer ${hostile}`,
+        ...headers,
       },
       body,
       signal,
     });
   const ask = async (method: string, params?: unknown): Promise<string> => {
-    const response = await post(rpc(method, params), AbortSignal.timeout(60_000));
+    const response = await post({ body: rpc(method, params) }, AbortSignal.timeout(60_000));
     return await response.text();
   };
   const { tools } = JSON.parse(jsonOf(await ask("tools/list"))).result;
@@ -91,21 +94,26 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
   await wait(500);
   await caller.report();
   await wait(1_500);
+  const calm = processorSeconds(pid).ran;
+  await wait(1_000);
+  const idleShare = processorSeconds(pid).ran - calm;
   const { worst: idle } = await caller.report();
   const rest = memoryOf(pid, "VmRSS");
   clearPeak(pid);
   say(`idle: ${idle.toFixed(0)} ms, ${rest?.toFixed(0) ?? "?"} MiB`);
   const rows: FreezeRow[] = [];
-  for (const [name, bodyOf] of bodies(tools)) {
+  for (const [name, sentAs, unreadMs] of requests(tools)) {
     if (!name.includes(only)) continue;
     for (const times of atOnce) {
       const before = processorSeconds(pid);
       const had = memoryOf(pid, "VmRSS");
       const leaving = new AbortController();
-      const timer = setTimeout(() => leaving.abort(), milliseconds);
+      const timer = setTimeout(() => leaving.abort(), Math.min(milliseconds, unreadMs ?? Infinity));
       const sent = Array.from({ length: times }, async (_, time) => {
         try {
-          await (await post(bodyOf(time), leaving.signal)).text();
+          const response = await post(sentAs(time), leaving.signal);
+          if (unreadMs === undefined) await response.text();
+          else await new Promise((_, reject) => leaving.signal.addEventListener("abort", reject));
         } catch {
           // given up
         }
@@ -125,6 +133,8 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
           stretch.toFixed(1)
         })  control ${control.toFixed(0).padStart(4)} ms  ${String(times).padStart(2)} x ${name}`,
       );
+      const lingered = await untilCalm(pid, idleShare);
+      if (lingered > 500) say(`     it went on for ${lingered.toFixed(0)} ms after its callers had gone`);
       await caller.report(); // what was given up may still end
     }
   }
@@ -137,10 +147,22 @@ interface ListedTool {
   readonly inputSchema: { readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
 }
 
-function* bodies(tools: readonly ListedTool[]): Generator<readonly [string, (time: number) => string]> {
+interface Sent {
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Of the revision whose calls are cancelled when their caller leaves: what was given up does not go on for minutes. */
+function sentCall(name: string, given: Readonly<Record<string, unknown>>): Sent {
+  return encodeRequest({ method: "tools/call", params: { name, arguments: given }, isModern: true });
+}
+
+function* requests(
+  tools: readonly ListedTool[],
+): Generator<readonly [name: string, sentAs: (time: number) => Sent, unreadMs?: number | undefined]> {
   for (const { name, inputSchema: { properties } } of tools) {
     for (const [what, argumentsOf] of Object.entries(dearCalls[name] ?? {})) {
-      yield [`${name}: ${what}`, (time) => rpc("tools/call", { name, arguments: argumentsOf(time) })];
+      yield [`${name}: ${what}`, (time) => sentCall(name, argumentsOf(time))];
     }
     const large = Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, dearValue(schema)]));
     const keys = Object.keys(properties);
@@ -148,19 +170,17 @@ function* bodies(tools: readonly ListedTool[]): Generator<readonly [string, (tim
     yield [`${name}: each parameter as large as a body`, (time) => {
       const usual = Object.values(dearCalls[name] ?? {})[0]?.(time) ?? {};
       const key = keys[time % keys.length] ?? "";
-      return rpc("tools/call", { name, arguments: { ...usual, [key]: large[key] } });
+      return sentCall(name, { ...usual, [key]: large[key] });
     }];
   }
-  for (
-    const [what, { method, params }] of Object.entries(dearRequests) as [string, { method: string; params: unknown }][]
-  ) {
-    const body = rpc(method, params);
-    yield [what, () => body];
+  for (const [what, request] of Object.entries(dearRequests)) {
+    const sent = encodeRequest(request);
+    yield [what, () => sent, request.unreadMs];
   }
 }
 
 function untried(tools: readonly ListedTool[]): readonly string[] {
-  return tools.filter(({ name }) => dearCalls[name] === undefined).map(({ name }) => name);
+  return [...tools.map(({ name }) => name).filter((name) => dearCalls[name] === undefined), ...untriedMethods()];
 }
 
 function rpc(method: string, params?: unknown): string {
@@ -185,6 +205,19 @@ function startWaiting(order: WaitingOrder): Disposable & { report(): Promise<Wai
     },
     [Symbol.dispose]: () => worker.terminate(),
   };
+}
+
+/** Waits until the server works no more than for the innocent caller alone; gives how long that took, in milliseconds. */
+async function untilCalm(pid: number, idleShare: number): Promise<number> {
+  const started = performance.now();
+  const step = 100;
+  for (let before = processorSeconds(pid).ran; performance.now() - started < maxLingeringMs;) {
+    await wait(step);
+    const { ran } = processorSeconds(pid);
+    if (ran - before < (idleShare * 1.5 + 0.1) * step / 1_000) break;
+    before = ran;
+  }
+  return performance.now() - started;
 }
 
 /** Lets the kernel count the peak anew (proc(5), `clear_refs`). */
