@@ -33,6 +33,8 @@ type Edited = Result<{ readonly text: string; readonly count: number }, EditRefu
 /** So many places are looked at before others may have their turn. */
 const placesPerTurn = 8_192;
 const charactersPerTurn = 65_536;
+/** Line ends are looked for in so many characters at once. */
+const pieceCharacters = 512 * 1024;
 /** Lines that a refusal names. */
 const maxNamedLines = 6;
 
@@ -45,9 +47,15 @@ export async function replaceText(
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
   // CR alone ends lines if the text has no LF and the search finds nothing otherwise
+  const pieces = piecesOf(text);
   const ends = text.includes("\n") || !text.includes("\r") ? [/\r\n/g, /\r\n?/g] : [/\r\n?/g];
   for (const lineEnd of ends) {
-    const plain = text.replace(lineEnd, "\n");
+    const lines: string[] = [];
+    for (const piece of pieces) {
+      lines.push(piece.replace(lineEnd, "\n"));
+      await nextTurn();
+    }
+    const plain = lines.join("");
     const replacement = newText.replace(lineEnd, "\n");
     let wanted = "";
     let starts: readonly number[] = [];
@@ -81,14 +89,14 @@ async function replaceAt(
   while (head < most && wanted[head] === replacement[head]) head++;
   let tail = 0;
   while (tail < most - head && wanted.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
-  const common = commonEnd(text);
+  const common = commonEnd(piecesOf(text));
   const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
     const added = replacement.slice(head, replacement.length - tail).replaceAll("\n", end);
     return [end, { added, sizeBytes: Buffer.byteLength(added) }];
   }));
   const changeOf = (removed: string) => {
     const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
-    const { added = "", sizeBytes = 0 } = forms.get(isAlike ? commonEnd(removed) : common) ?? {};
+    const { added = "", sizeBytes = 0 } = forms.get(isAlike ? commonEnd([removed]) : common) ?? {};
     return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
   };
   const eachPlace = async (use: (from: number, to: number, change: ReturnType<typeof changeOf>) => void) => {
@@ -128,11 +136,28 @@ function offsetsIn(text: string, lineEnd: RegExp): (offset: number) => number {
   };
 }
 
-/** How most lines of a text end. */
-function commonEnd(text: string): "\n" | "\r\n" | "\r" {
-  if (!text.includes("\n")) return text.includes("\r") ? "\r" : "\n";
-  const [all, pairs] = [text.match(/\n/g), text.match(/\r\n/g)].map((found) => found?.length ?? 0) as [number, number];
-  return pairs * 2 > all ? "\r\n" : "\n";
+/** How most lines of the pieces of a text end. */
+function commonEnd(pieces: readonly string[]): "\n" | "\r\n" | "\r" {
+  const [all, pairs] = [countLineEnds, countPairs].map((count) => pieces.reduce((sum, piece) => sum + count(piece), 0));
+  if (all === 0) return pieces.some((piece) => piece.includes("\r")) ? "\r" : "\n";
+  return (pairs ?? 0) * 2 > (all ?? 0) ? "\r\n" : "\n";
+}
+
+function countPairs(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\r\n"); at !== -1; at = text.indexOf("\r\n", at + 2)) count++;
+  return count;
+}
+
+/** The text in pieces, none of which ends between CR and LF. */
+function piecesOf(text: string): readonly string[] {
+  const pieces: string[] = [];
+  for (let from = 0, to; from < text.length; from = to) {
+    to = Math.min(text.length, from + pieceCharacters);
+    if (text[to - 1] === "\r") to = Math.min(text.length, to + 1);
+    pieces.push(text.slice(from, to));
+  }
+  return pieces;
 }
 
 /** The line, from 1, of each offset; these ascend. */
