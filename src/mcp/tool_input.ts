@@ -162,7 +162,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
       if (sent === "" && isEmptyAbsent(property)) return;
-      if (isNone(sent) && isTextOrAbsent(property)) return;
+      if (isNone(sent) && isObject(property) && property["type"] === "string" && mayBeNone(property)) return;
       const place = [...path, parameter];
       if (name !== parameter) names.set(place.join("."), name);
       const value = converted(property, sent, place);
@@ -380,15 +380,10 @@ function takesNull(property: unknown): boolean {
 }
 
 /** An empty list. */
-function isNone(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
-}
+const isNone = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-/** A text of which an empty list can be none: a guard, or a text to write, is no list. */
-function isTextOrAbsent(property: unknown): boolean {
-  if (!isObject(property) || property["type"] !== "string") return false;
-  return property["written"] === undefined || property["empty"] === "absent";
-}
+/** Of a text: a guard, or a text to write, is no list, and an empty one is not left out. */
+const mayBeNone = ({ written, empty }: Members): boolean => written === undefined || empty === "absent";
 
 /** Whether an empty text can only mean that the parameter was left out. */
 function isEmptyAbsent(property: unknown): boolean {

@@ -260,9 +260,8 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch) {
   const field = namingFields(table)[0] ?? "name";
   const nearest = isUnknown ? await attempt(resolveReference(parts, { table, text: named, field })) : null;
   const hint = nearest?.ok === false && nearest.error.reason === "invalid_input" ? [nearest.error.message] : [];
-  if (nearest?.ok && !nearest.value.name.toLowerCase().startsWith(`${named?.toLowerCase()} (`)) {
-    hint.push(`did you mean ${nearest.value.name}?`);
-  }
+  const isOther = nearest?.ok && !nearest.value.name.toLowerCase().startsWith(`${named?.toLowerCase()} (`);
+  if (isOther) hint.push(`did you mean ${nearest.value.name}?`);
   // a path through a reference that is empty in all of them is not there either
   const asked = new Set([...search.fields === undefined ? [] : names, ...sorted].filter((path) => !path.includes(".")));
   const unshown = [...asked].filter((path) => rows.length > 0 && !rows.some((row) => path in row));

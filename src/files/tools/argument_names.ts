@@ -48,8 +48,7 @@ const readNames: Meanings = {
   should_read_entire_file: only(true, false),
   command: only("view"),
   mode: only("slice"),
-  is_url: only(false),
-  ...{ truncate_mode: only("start"), ...beside("max_answer_chars") },
+  ...{ is_url: only(false), truncate_mode: only("start"), ...beside("max_answer_chars") },
 };
 
 /** claude-code Write, Gemini CLI, Desktop Commander, the text editor tool. */
@@ -121,7 +120,6 @@ const walking: Meanings = {
     path: `${but("path", directory)} paths files directories dirs folders target_directories`,
   }),
   ...{ skip_ignored_files: { to: "include_ignored", as: "opposite" }, ignore_globs: "exclude" },
-  ...instead("file_filtering_options", "give include_ignored: true for what .gitignore names"),
   ...beside("timeout timeout_ms max_answer_chars full_path early_termination"),
   path: {
     form: "several",
@@ -251,20 +249,15 @@ const undoNames: Meanings = {
 
 /** What other servers and agents call the tools. */
 const knownAs = {
-  read:
-    "read_file cat get view open open_file view_file view_image view_line_range get_file_contents read read_media_file " +
-    "read_text_file read_multiple_files read_many_files notebook_read head tail compare_files diff_files diff",
-  write: "write_file create_file create_new_file create_text_file create_or_update_file write_to_file append_file " +
-    "append_to_file save_file write create touch append save",
-  edit: "edit_file str_replace replace_in_file search_replace edit multi_edit replace apply_patch edit_block " +
-    "replace_string_in_file multi_replace_string_in_file replace_file_content insert_edit_into_file replace_regex " +
-    "str_replace_editor str_replace_based_edit_tool insert notebook_edit text_editor apply_diff patch",
-  list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes " +
-    "get_file_info file_info list_allowed_directories list stat dir wc du exists",
-  search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files " +
-    "find_file glob_file_search search_for_pattern text_search codebase_search start_search find_in_files",
-  move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move copy",
-  delete: "delete_file remove_file delete_directory rm unlink remove delete rmdir",
+  read: "cat get view open read head tail compare diff get_file_contents view_image read_media_file notebook_read",
+  write: "write create append save touch create_or_update_file",
+  edit: "edit replace patch insert str_replace search_replace apply_patch apply_diff edit_block notebook_edit " +
+    "str_replace_editor str_replace_based_edit_tool text_editor",
+  list: "list ls tree glob stat dir wc du exists find_by_name list_directory_with_sizes get_file_info file_info " +
+    "list_allowed_directories",
+  search: "grep ripgrep find search search_for_pattern codebase_search start_search",
+  move: "mkdir mv cp rename move copy create_directory make_directory",
+  delete: "rm unlink remove delete rmdir",
   undo: "undo_edit undo_change undo revert restore",
 };
 

@@ -352,9 +352,8 @@ async function planContent(
     }
     const { count } = edited.value;
     if (count !== (edit.expected ?? count)) {
-      const words = `old_text is there ${
-        count === 1 ? "once" : `${count} times`
-      }; with expected_replacements ${count} all are replaced`;
+      const times = count === 1 ? "once" : `${count} times`;
+      const words = `old_text is there ${times}; with expected_replacements ${count} all are replaced`;
       problems.push({ edit, code: "other_count", words });
       continue;
     }
