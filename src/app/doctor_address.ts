@@ -214,20 +214,23 @@ async function fetchDocument(url: string): Promise<Readonly<Record<string, unkno
 
 /** Without a token the endpoint answers 401 itself; anything else to this agent alone comes from before it. */
 async function* examineEdge(url: string): AsyncGenerator<Check> {
-  const statusFor = async (agent: string): Promise<number | null> => {
+  const answerTo = async (agent: string, more: Readonly<Record<string, string>> = {}): Promise<Response | null> => {
     const response = await ask(url, {
       method: "POST",
       headers: {
         "user-agent": agent,
         "content-type": "application/json",
         accept: "application/json, text/event-stream",
+        ...more,
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
     }).catch(() => null);
     await response?.body?.cancel();
-    return response?.status ?? null;
+    return response;
   };
-  const [status, cloudStatus] = [await statusFor(doctorAgent), await statusFor(`${cloudAgent} (${doctorAgent})`)];
+  const answer = await answerTo(doctorAgent);
+  const status = answer?.status ?? null;
+  const cloudStatus = (await answerTo(`${cloudAgent} (${doctorAgent})`))?.status ?? null;
   yield status === 401 ? documentsWell(`${url} asks for a sign-in, as it should`) : documentsWarning(
     `${url} answers ${status ?? "nothing"} to a call without a token, not 401`,
     "let the proxy pass POST requests to /mcp with their headers, and answers as they are",
@@ -236,6 +239,21 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
     yield documentsWarning(
       `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
       "let your CDN or firewall admit AI agents to /mcp, /oauth and /.well-known",
+    );
+  }
+  if (status !== 401) return;
+  if (answer?.headers.get("www-authenticate")?.includes("resource_metadata=") !== true) {
+    yield documentsWarning(
+      `${url} asks for a sign-in without saying where: its answer has lost the header WWW-Authenticate`,
+      "let the proxy pass the headers of answers unchanged",
+    );
+    return;
+  }
+  const refused = (await answerTo(doctorAgent, { authorization: "Bearer none" }))?.headers.get("www-authenticate");
+  if (refused?.includes('error="invalid_token"') !== true) {
+    yield documentsWarning(
+      `${url} does not get the tokens that clients send: the header Authorization is lost on the way`,
+      "let the proxy pass Authorization unchanged to /mcp",
     );
   }
 }

@@ -65,7 +65,6 @@ export const arrivalFaults: readonly Fault[] = [
   {
     name: "other-name",
     cause: "other_address",
-    isOfProxy: true,
     async run(client) {
       client.headers.set("x-forwarded-host", "mcp.example.com");
       await client.post("tools/list");

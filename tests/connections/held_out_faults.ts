@@ -372,6 +372,17 @@ export const heldOutFaults: readonly HeldOutFault[] = [
   },
   { name: "challenge-without-method", says: /PKCE with S256/, run: authorizing({ code_challenge_method: null }) },
   {
+    name: "token-entered-twice",
+    says: /header is malformed.*two were joined|header is malformed.*Enter a token again, whole/,
+    async run(client) {
+      await client.connect();
+      assert.equal(
+        (await client.post("tools/list", { authorization: `Bearer ${client.token}${client.token}` })).status,
+        401,
+      );
+    },
+  },
+  {
     name: "token-of-a-script",
     says: /none of this server's.*placeholder/,
     run: (client) => client.post("tools/list", { authorization: "Bearer undefined" }),

@@ -162,3 +162,30 @@ Deno.test("doctor asks the ServiceNow instance: well, asleep, a wrong secret, ou
     /^warn +ServiceNow: SERVICENOW_INSTANCE alone .*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/m,
   );
 });
+
+Deno.test("doctor: headers that a proxy loses on the way to /mcp or back are named", async () => {
+  await using place = await makeServerPlace();
+  const [port, ownPort] = [freePort(), freePort()];
+  let [lostOnTheWay, lostOnTheWayBack] = ["", ""];
+  await using _proxy = Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const headers = new Headers(request.headers);
+    headers.delete(lostOnTheWay || "x-nothing");
+    const body = request.method === "GET" ? null : await request.bytes();
+    const answer = await fetch(`http://127.0.0.1:${ownPort}${pathname}`, { method: request.method, headers, body });
+    const answered = new Headers(answer.headers);
+    answered.delete(lostOnTheWayBack || "x-nothing");
+    return new Response(await answer.bytes(), { status: answer.status, headers: answered });
+  });
+  const env = { SERVER_URL: `http://127.0.0.1:${port}`, DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir };
+  await using _server = await startServer(place, { env, args: ["--port", String(ownPort)] });
+  const told = async (): Promise<string> => (await runCommand(["doctor", "--port", String(ownPort)], { env })).stdout;
+  assert.doesNotMatch(await told(), /^(warn|FAIL) +metadata/m);
+  lostOnTheWay = "authorization";
+  assert.match(
+    await told(),
+    /^warn +metadata: \S+\/mcp does not get the tokens [^]*?hint: let the proxy pass Authorization/m,
+  );
+  [lostOnTheWay, lostOnTheWayBack] = ["", "www-authenticate"];
+  assert.match(await told(), /^warn +metadata: \S+\/mcp asks for a sign-in without saying where/m);
+});

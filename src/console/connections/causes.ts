@@ -33,7 +33,7 @@ const had = (kind: StepKind, outcome: Step["outcome"], ...reasons: readonly (str
 /** Signs beside the step and its reason, by the names that the table gives them. */
 const conditions: Readonly<Record<string, (facts: Facts) => boolean>> = {
   agent_is_claude_code: ({ steps }) => steps.some(({ agent }) => /^claude-code/i.test(agent ?? "")),
-  came_by_other_host: cameBy("other_host"),
+  came_by_other_host: (facts) => cameBy("other_host")(facts) || cameBy("direct_other_host")(facts),
   came_by_other_scheme: cameBy("other_scheme"),
   clock_jumped({ step, steps }) {
     if (step.reason === "wrong_claims" || step.sign === "clock_jumped") return true;

@@ -90,7 +90,9 @@ function foreignToken(
     [];
   const [, payload = ""] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token) ?? [];
   if (payload === "") {
-    const isCut = /^(eyJ|pc[a-z]_)/.test(token) && token.split(".").length !== 5; // five parts are encrypted
+    const parts = token.split(".");
+    // five parts are encrypted, and none of them but the first is an object
+    const isCut = /^(eyJ|pc[a-z]_)/.test(token) && (parts.length !== 5 || parts[1]?.startsWith("eyJ") === true);
     return reason === "malformed_token" && !isCut ? { reason: "token_of_other_kind" } : null;
   }
   const claims = parseJson(new TextDecoder().decode(Buffer.from(payload, "base64url")));
@@ -189,6 +191,7 @@ export function createAttemptRecorder(
   const givenUp = boundedMap<string, number>(maxSeenGrants);
   const signOf = ({ reason, sign }: NewStep): string | null => {
     if (reason?.startsWith("expired") === true) return isClockSteady() ? "clock_steady" : "clock_jumped";
+    if (isDirect && sign === "other_host") return "direct_other_host";
     return sign ?? (isDirect ? "direct" : null);
   };
   const note = (given: NewStep): void => {

@@ -232,7 +232,8 @@ export function diagnose(attempt: Attempt, now: number) {
   const step = decisiveStep(steps);
   let state: DiagnosisState = "going_on";
   if (step === undefined || silentMs < settledMs) return { state, causes: [] };
-  const isDirect = steps.some(({ sign }) => sign === "direct") && !steps.some(({ sign }) => sign === forwardedSign);
+  const isDirect = steps.some(({ sign }) => sign?.startsWith("direct")) &&
+    !steps.some(({ sign }) => sign === forwardedSign);
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
   const facts: Facts = { base, prefix, step, steps, silentMs, isDirect, redirectHost: redirectHostOf(steps) };

@@ -63,9 +63,10 @@ const stepSchema = z.lazy(() =>
      */
     host: optionalText(),
     /**
-     * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` where no
-     * proxy is known, `forwarded` of a request with a proxy's headers, `below /path` where the server shares its host
-     * by that path, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
+     * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` and
+     * `direct_other_host` where no proxy is known, `forwarded` of a request with a proxy's headers, `below /path` where
+     * the server shares its host by that path, `registration_closed`; of what has expired, `clock_jumped` or
+     * `clock_steady`.
      */
     sign: optionalText(),
   })
