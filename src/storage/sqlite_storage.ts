@@ -60,7 +60,9 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const dataVersion = database.prepare("PRAGMA data_version");
   // Asked for every call, so without an object and its names. Deno has the method, its type library does not yet.
   (dataVersion as ReturnsArrays).setReturnArrays(true);
-  const mayHaveChanged = options.watchCommits?.(Deno.realPathSync(path)) ?? (() => true);
+  // A file system that cannot share memory has no write-ahead log: what an earlier one left says nothing.
+  const hasLog = database.prepare("PRAGMA journal_mode").get()?.["journal_mode"] === "wal";
+  const mayHaveChanged = (hasLog ? options.watchCommits?.(Deno.realPathSync(path)) : undefined) ?? (() => true);
   let seenVersion: unknown;
   let changes = 0;
   let seenNote = -1;

@@ -92,6 +92,27 @@ async function seeEach(way: (typeof ways)[number]): Promise<void> {
   await storage.close();
 }
 
+Deno.test("sqlite storage: where there is no write-ahead log, SQLite is asked for the change count", async () => {
+  await using place = await sqlitePlace({ watchCommits: () => () => false });
+  const keeper = await place.open();
+  await put(keeper, ["k"], 1);
+  await keeper.close();
+  const prepare = DatabaseSync.prototype.prepare;
+  DatabaseSync.prototype.prepare = function (sql) { // as on a file system that cannot share memory
+    return prepare.call(this, sql.replace("journal_mode = WAL", "journal_mode = DELETE"));
+  };
+  try {
+    const [storage, other] = [await place.open(), await place.open()];
+    const before = await storage.changeCount();
+    await put(other, ["k"], 2);
+    assert.notEqual(await storage.changeCount(), before);
+    await storage.close();
+    await other.close();
+  } finally {
+    DatabaseSync.prototype.prepare = prepare;
+  }
+});
+
 testStorageContract("guarded sqlite", async () => {
   const place = await sqlitePlace();
   const describe = (error: unknown) => describeSqliteFailure(error, place.path);
