@@ -154,18 +154,15 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
       names.some((each) => plain === fold(each)) || (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
     ) ?? known.find(({ names }) => words !== "" && names.some((each) => words === wordsIn(each)));
   // find_and_replace, copy_path: what is done comes last, and the rest says nothing
-  const verbs = allWordsIn(bare).filter((word) => !besideVerbs.has(word)).map((verb) =>
+  const verbs = allWordsIn(bare).filter((word) => word !== "" && !besideVerbs.includes(` ${word} `)).map((verb) =>
     known.find(({ names }) => names.includes(verb))?.own
   );
   const byVerb = verbs.includes(undefined) ? undefined : verbs.at(-1);
   return found?.own ?? byVerb ?? closestWord(name, offered.map(({ name: own }) => own));
 }
 
-const besideVerbs = new Set([
-  ..."file files path paths text texts directory content contents line lines name names string strings".split(" "),
-  ..."regex range keyword code in into to by and multi multiple many single new".split(" "),
-  "",
-]);
+const besideVerbs = " file files path paths text directory content contents line lines name names string strings " +
+  "regex range keyword code in into to by and multi multiple many single new ";
 
 /** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
 function wordsIn(name: string): string {
