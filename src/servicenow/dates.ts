@@ -91,8 +91,8 @@ function parseDays(word: string, today: Temporal.PlainDate): Days | null {
   }
   const [, direction, weekday = ""] = /^(last|next) (mon|tues|wednes|thurs|fri|satur|sun)day$/.exec(word) ?? [];
   if (direction !== undefined) {
-    const ahead = (weekdays.indexOf(weekday) + 7 - today.dayOfWeek) % 7 + 1; // from tomorrow on
-    return [today.add({ days: direction === "next" ? ahead : ahead % 7 - 7 }), oneDay];
+    const ahead = (weekdays.indexOf(weekday) + 7 - today.dayOfWeek) % 7 + 1; // 1, tomorrow, to 7
+    return [today.add({ days: direction === "next" ? ahead : ahead % 7 - 7 }), oneDay]; // last: -7 to -1
   }
   const [, ahead, steps, step, ago] = /^(in )?(\d{1,4}) (day|week|month|year)s?( ago)?$/.exec(word) ?? [];
   if (step === undefined || (ahead === undefined) === (ago === undefined)) return null;

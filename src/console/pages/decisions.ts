@@ -27,7 +27,7 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p class="quiet">Nothing has run yet.</p>
+      <p class="quiet">None of these calls has run yet.</p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
