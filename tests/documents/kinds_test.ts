@@ -239,6 +239,17 @@ Deno.test("odt, ods and odp: charts by their title and series, and what else is 
   );
 });
 
+Deno.test("odt: pictures and sections of elsewhere are named, and not fetched", async () => {
+  const image = (href: string) => `<draw:frame><draw:image xlink:href="${href}"/></draw:frame>`;
+  const body = `<office:text><text:p>${image("https://a.example/x.png")}${image("Pictures/1.png")}${
+    image("./Object 1")
+  }</text:p>
+    <text:section><text:section-source xlink:href="../../other.odt"/><text:p>kept</text:p></text:section></office:text>`;
+  assert.deepEqual((await read(makeOpenDocument(body))).remarks, [
+    "refers to 2 outside files, which were not fetched: https://a.example/x.png, ../../other.odt",
+  ]);
+});
+
 Deno.test("ods: links and merged cells are told", async () => {
   const row =
     '<table:table-row><table:table-cell table:number-columns-spanned="2" table:number-rows-spanned="2"><text:p>' +

@@ -17,7 +17,7 @@ Deno.test("readPdf() reads from any page on, and says which are read", async () 
   assert.deepEqual(parts, [{ name: "p2", text: "two" }, { name: "p3", text: "three" }]);
   assert.deepEqual([summary, isCut], ["3 pages, of which p2-3 are read", true]);
   const short = await readPdf(bytes.slice(), budget, 1, 0);
-  assert.equal(short.summary, "3 pages, of which p1-1 are read: p2- gives the next ones");
+  assert.equal(short.summary, "3 pages, of which p1 is read: p2- gives the next ones");
   assert.deepEqual((await readPdf(bytes.slice(), budget, 9)).parts.map(({ name }) => name), ["p3"]);
 });
 

@@ -12,7 +12,7 @@ import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { makeExcel } from "./make_document.ts";
+import { makeExcel, makePowerPoint, makeWord } from "./make_document.ts";
 import { makePdf } from "../fixtures/pdf.ts";
 import { answerOf, failureOf, withWorkspace } from "../tools/with_workspace.ts";
 
@@ -361,6 +361,33 @@ Deno.test("pages that one reading does not reach are read where they are asked f
     assert.equal(await contentOf("pages 960"), "--- p960 ---\ntext 960\n");
     assert.match((await failureOf(read, { filename: "long.pdf:p1001" })).message, /no part "p1001"/);
     assert.deepEqual(asked, [1, 1, 401, 1, 901, 960, 1, 1001, 1001]);
+  }));
+
+Deno.test("the five jobs of an office: each is one call", () =>
+  withDocuments(async ({ root, read, search }) => {
+    const paragraphs = (lines: readonly string[]) => lines.map((line) => `<w:p><w:r><w:t>${line}</w:t></w:r></w:p>`);
+    const term = ["2 Notice", "Notice is three months to the end of a quarter."];
+    Deno.writeFileSync(`${root}/contract.docx`, makeWord(paragraphs(term).join("")));
+    Deno.writeFileSync(`${root}/contract.pdf`, makePdf([["2 Notice", "Notice is six weeks to the end of a quarter."]]));
+    const rows = [["A", "OPEN", 100], ["B", "CLOSED", 200], ["C", "OPEN", 300]].map(([name, state, value], at) =>
+      `<row r="${at + 1}"><c r="A${at + 1}" t="inlineStr"><is><t>${name}</t></is></c><c r="D${at + 1}" t="inlineStr">` +
+      `<is><t>${state}</t></is></c><c r="F${at + 1}"><v>${value}</v></c></row>`
+    );
+    Deno.writeFileSync(`${root}/plan.xlsx`, makeExcel({ Q3: `<sheetData>${rows.join("")}</sheetData>` }));
+    const slide = (text: string) => `<p:sld><p:sp><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:sp></p:sld>`;
+    Deno.writeFileSync(`${root}/deck.pptx`, makePowerPoint([slide("Intro"), slide("The price is 4,200 euros")]));
+    Deno.writeFileSync(`${root}/offer.pdf`, makePdf([["Offer"], ["In all 12,500 euros"]]));
+
+    const notice = await answerOf(search, { query: "notice", ignore_case: true });
+    assert.match(notice.text, /contract\.docx\n.*2 Notice[^]*three months[^]*\[p1\] Notice is six weeks/);
+    const { structured } = await answerOf(read, { filename: "plan.xlsx:Q3!D:F" });
+    const open = String(structured["content"]).matchAll(/\| OPEN \| (\d+) \|/g);
+    assert.equal(open.reduce((sum, [, value]) => sum + Number(value), 0), 400);
+    assert.match((await answerOf(search, { query: "price" })).text, /deck\.pptx\n\d+: \[slide 2\] The price is 4,200/);
+    const offers = await answerOf(search, { query: String.raw`\b[1-9]\d,\d{3}\b`, regex: true });
+    assert.match(offers.text, /offer\.pdf\n\d+: \[p2\] In all 12,500 euros\n\(1 line in 1 file/);
+    const difference = await answerOf(read, { filename: "contract.docx", against: "contract.pdf" });
+    assert.match(difference.text, /-.*six weeks[^]*\+.*three months/);
   }));
 
 Deno.test("hits in a document without pages are given without a name of its part", () =>

@@ -36,11 +36,7 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
   const outside = [...relations(main).values()].filter(({ type, isExternal }) =>
     isExternal && !type.endsWith("/hyperlink")
   );
-  if (outside.length > 0) {
-    const were = outside.length === 1 ? "was" : "were";
-    const count = countOf(outside.length, "outside file");
-    remarks.push(`refers to ${count}, which ${were} not fetched: ${targetWords(outside)}`);
-  }
+  remarks.push(...outsideRemarks(outside));
   const title = titleOf(textOf(childOf(part("docProps/core.xml"), "coreProperties", "title")));
   return { names, title, remarks, main, part, relations, related };
 }
@@ -49,7 +45,13 @@ export function macroRemarks(names: readonly string[], pattern: RegExp): string[
   return names.some((name) => pattern.test(name)) ? ["contains macros, which were not run"] : [];
 }
 
-export function targetWords(relations: readonly Relation[]): string {
+export function outsideRemarks(outside: readonly Pick<Relation, "target">[]): string[] {
+  const were = outside.length === 1 ? "was" : "were";
+  const count = countOf(outside.length, "outside file");
+  return outside.length === 0 ? [] : [`refers to ${count}, which ${were} not fetched: ${targetWords(outside)}`];
+}
+
+export function targetWords(relations: readonly Pick<Relation, "target">[]): string {
   return relations.slice(0, 5).map(({ target }) => target.slice(0, 200)).join(", ");
 }
 

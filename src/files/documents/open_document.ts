@@ -7,7 +7,7 @@ import { columnName } from "./cells.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
-import { macroRemarks, seriesWords } from "./office.ts";
+import { macroRemarks, outsideRemarks, seriesWords } from "./office.ts";
 
 /** How often one row or cell that has text is repeated. */
 const maxRepeats = 1_000;
@@ -26,6 +26,11 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
     [...allOf(content, "style", "list-style"), ...allOf(part("styles.xml"), "style", "list-style")]
       .map((style) => [`${style.name} ${style.attributes["name"]}`, style]),
   );
+  const outside = allOf(body, "image", "object", "section-source", "plugin")
+    .map(({ attributes: { href: target = "" } }) => ({ target })).filter(({ target }) =>
+      /^(?:\w+:|\.\.\/)/.test(target)
+    );
+  remarks.push(...outsideRemarks(outside));
   if (body.name === "spreadsheet") {
     const sheets = elementsOf(body, "table").map((table) => toSheet(table, { part, styles, budget }));
     return { kind: "ods", title, remarks, ...toSheets(sheets, budget) };

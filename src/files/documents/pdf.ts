@@ -81,7 +81,8 @@ export async function readPdf(
   const isCut = parts.length < document.numPages;
   const end = first + parts.length - 1;
   const further = end < document.numPages ? `: p${end + 1}- gives the next ones` : "";
-  const cut = isCut ? `, of which p${first}-${end} are read${further}` : "";
+  const which = end === first ? `p${first} is read` : `p${first}-${end} are read`;
+  const cut = isCut ? `, of which ${which}${further}` : "";
   return {
     kind: "pdf",
     title: titleOf(typeof title === "string" ? title : ""),
