@@ -29,7 +29,8 @@ import {
 import { nextTurn } from "../lib/turns.ts";
 import { whenReady } from "../lib/join_next.ts";
 import type { Session } from "./session.ts";
-import type { Principal } from "../lib/principal.ts";
+import { createParallelShare } from "../lib/parallel_share.ts";
+import { type Principal, shareKey } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import { sessionNotFound } from "./notice_streams.ts";
@@ -37,6 +38,10 @@ import { answerPublicInitialize, noteInitialized } from "./methods.ts";
 
 /** What a server has asked for is sent back as it was, or is a fault. */
 const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResponses"]);
+
+/** Batches of one caller that are answered at the same time: their answers lie in memory until the last is there. */
+const maxBatchesAtOnce = 4;
+const never = new AbortController().signal;
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
@@ -47,6 +52,7 @@ export function createBodyHandler(
   answerMessage: MessageHandler,
 ): BodyHandler {
   const { clock, sessions, scopeNotices, audit } = runtime;
+  const batches = createParallelShare(maxBatchesAtOnce);
   const answerBatch = async (
     batch: readonly unknown[],
     context: Omit<Parameters<MessageHandler>[1], "isSingle">,
@@ -56,11 +62,16 @@ export function createBodyHandler(
       audit(refusedBatchEntry(exchange, { time: clock(), code, outcome }));
     const refusal = refuseBatch(runtime, batch, revision, exchange.principal);
     if (refusal?.kind === "insufficient_scope") note("insufficient_scope", "insufficient_scope");
-    return refusal ?? await answerAll(
-      batch,
-      (message) => answerMessage(message, { ...context, isSingle: false }),
-      () => note("batch_too_large", "protocol_error"),
-    );
+    if (refusal !== null) return refusal;
+    const answer = () =>
+      answerAll(
+        batch,
+        (message) => answerMessage(message, { ...context, isSingle: false }),
+        () => note("batch_too_large", "protocol_error"),
+      );
+    // cancellations, and answers to what a call asks, pass those that wait
+    const asks = batch.some((message) => kindOfMessage(message) === "request");
+    return await (asks ? batches(shareKey(exchange.principal), answer, () => never) : answer());
   };
 
   return (body, exchange) => {

@@ -118,3 +118,33 @@ Deno.test("a batch of answers that take a turn each lets other callers have thei
   assert.equal(passesAtStart.length, 10);
   assert.ok(new Set(passesAtStart).size >= 9, `passes of the event loop before each answer: ${passesAtStart}`);
 });
+
+Deno.test("four batches of a caller are answered at the same time; notices pass those that wait", async () => {
+  let [running, most] = [0, 0];
+  const held = Promise.withResolvers<void>();
+  const tools = createToolRegistry([defineTool({
+    name: "waits",
+    title: "Waits",
+    description: "Waits.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    async run() {
+      most = Math.max(most, ++running);
+      await held.promise;
+      running--;
+      return { ok: true, content: [], structuredContent: {} };
+    },
+  })]);
+  const { post } = createHarness({ tools });
+  const batches = Array.from({ length: 10 }, () => post([toolCall("waits", {}, 1)]));
+  assert.equal((await post([notification])).status, 202);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(running, 4);
+  held.resolve();
+  for (const { status, body } of await Promise.all(batches)) {
+    assert.equal(status, 200);
+    await body?.cancel();
+  }
+  assert.equal(most, 4);
+});

@@ -18,6 +18,10 @@ const many = (count: number, each: (index: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));
 const nested = (depth: number): unknown => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
 
+/** What ServiceNow's tools take at most: characters of a query, and values, here of fields that are nearly there. */
+const longest = many(20, (index) => `short_description=${"a".repeat(170)}${index}`).join("\n");
+const nearFields = many(60, (index) => `short_descriptio${index}=${"é".repeat(200)}`).join("\n");
+
 /** By tool: its dear calls by name. */
 export const dearCalls: Readonly<Record<string, Readonly<Record<string, Arguments>>>> = {
   file_read: {
@@ -171,24 +175,49 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "a schema": () => ({ prompt: "x", json_schema: { anyOf: many(70_000, () => ({ items: [] })) } }),
     "files": () => ({ prompt: "x", files: many(16, (index) => `binary/${index % 6}.txt`), max_tokens: 1 }),
     "a nested schema": () => ({ prompt: "x", json_schema: { allOf: nested(4_000) } }),
+    "the largest schema": () => ({
+      prompt: "x",
+      json_schema: { anyOf: many(4_900, () => ({ items: [] })) },
+      max_tokens: 1,
+    }),
   },
   llm_models: { "all": () => ({}) },
   servicenow_search: {
     "a long query": () => ({ table: "incident", where: "short_description=a\n".repeat(20_000), limit: 1_000 }),
+    "the longest query": () => ({ table: "incident", where: longest, limit: 1_000 }),
+    "all fields of the most records": () => ({ table: "incident", where: "active=true or active=false", limit: 1_000 }),
   },
-  servicenow_count: { "a long query": () => ({ table: "incident", where: "a=b or c=d\n".repeat(20_000) }) },
-  servicenow_get_record: { "a long name": () => ({ id: "INC0010001,".repeat(50_000) }) },
-  servicenow_describe: { "a long name": () => ({ table: "a".repeat(500_000) }) },
-  servicenow_create: { "many values": () => ({ table: "incident", values: "a=b\n".repeat(100_000), dry_run: true }) },
+  servicenow_count: {
+    "a long query": () => ({ table: "incident", where: "a=b or c=d\n".repeat(20_000) }),
+    "the longest query": () => ({ table: "incident", where: longest }),
+  },
+  servicenow_get_record: {
+    "a long name": () => ({ id: "INC0010001,".repeat(50_000) }),
+    "a record": () => ({ id: "INC0010001" }),
+  },
+  servicenow_describe: {
+    "a long name": () => ({ table: "a".repeat(500_000) }),
+    "a table": () => ({ table: "incident" }),
+  },
+  servicenow_create: {
+    "many values": () => ({ table: "incident", values: "a=b\n".repeat(100_000), dry_run: true }),
+    "as many as may be": () => ({ table: "incident", values: nearFields, dry_run: true }),
+  },
   servicenow_update: {
     "many values": () => ({ id: "INC0010001", values: "a=b\n".repeat(100_000), dry_run: true }),
+    "as many as may be": () => ({ id: "INC0010001", values: nearFields, dry_run: true }),
   },
   servicenow_add_note: {
     "a long text": () => ({ id: "INC0010001", audience: "team", text: "é\n".repeat(200_000), dry_run: true }),
+    "the longest": () => ({ id: "INC0010001", audience: "team", text: "é\n".repeat(9_999), dry_run: true }),
   },
-  servicenow_order: { "many answers": () => ({ item: "laptop", answers: "a=b\n".repeat(100_000), dry_run: true }) },
+  servicenow_order: {
+    "many answers": () => ({ item: "laptop", answers: "a=b\n".repeat(100_000), dry_run: true }),
+    "as many as may be": () => ({ item: "Standard Laptop", answers: nearFields, dry_run: true }),
+  },
   servicenow_approve: {
     "a long comment": () => ({ id: "INC0010001", decision: "reject", comment: "é".repeat(300_000) }),
+    "the longest": () => ({ id: "INC0010001", decision: "reject", comment: "é".repeat(19_999) }),
   },
   servicenow_attach: {
     "the largest file": () => ({ id: "INC0010001", filename: "attached.bin" }),
