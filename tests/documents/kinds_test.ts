@@ -184,6 +184,9 @@ Deno.test("hostile: rtf without end, of very many groups, or that is none", asyn
   assert.equal(await one("{\\rtf1 open {\\b bold"), "open **bold**");
   assert.equal(await one("{\\rtf1 a}}}} b\\bin99999999999 c"), "a b");
   assert.equal(await one("{\\rtf1\\constructor\\toString x\\uc9999999999 \\u65?y\\par}"), "xA");
+  const changes = String.raw`\deleted\revauth1`.repeat(50_000);
+  const people = String.raw`{\*\revtbl{Unknown;}{${"A".repeat(100_000)};}}`;
+  assert.equal(await one(String.raw`{\rtf1${people}${changes} x\par}`), `[deleted by ${"A".repeat(100)}: x]`);
   await assert.rejects(one(`{\\rtf1${"{".repeat(5_000)}`), /nests more than 400 groups/);
   await assert.rejects(one("no RTF"), /no RTF by its content/);
 });

@@ -7,6 +7,8 @@ import { decoderOf } from "./markup.ts";
 
 /** Groups within each other. */
 const maxGroups = 400;
+/** Of who changed something. */
+const maxNameCharacters = 100;
 /** A word with its number, a byte in two digits, a symbol, a brace, or text. */
 const token = /\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-f]{2})|\\([^])|([{}])|[\r\n\0]+|[^\\{}\r\n\0]+/gi;
 const symbols = {
@@ -38,7 +40,9 @@ export const readRichText: DocumentReader = (bytes, budget) => {
   const said = new Map<string, string>();
   const marks: readonly string[] = [];
   /** What a group changes is its own; `end` follows its text. */
-  let group = { place: "text", marks, change: "", encoding: "", end: "", substitutes: 1, level: 9, isCell: false };
+  let group = {
+    ...{ place: "text", marks, change: "", by: "", encoding: "", end: "", substitutes: 1, level: 9, isCell: false },
+  };
   const around = [group];
 
   const take = (place: string): string => {
@@ -47,13 +51,13 @@ export const readRichText: DocumentReader = (bytes, budget) => {
     return escaped(text.trim());
   };
   const write = (text: string): void => {
-    const { place, marks, change, level } = group;
+    const { place, marks, change, by, level } = group;
     if (text === "" || place === "skip" || marks.includes("hidden")) return;
-    budget.take(text.length);
+    budget.take(text.length + by.length);
     if (place !== "text" && place !== "note") return void said.set(place, (said.get(place) ?? "") + text);
     const own = marks.filter((tag) => tag !== "b" || level === 9);
     const shown = `${own.map((tag) => `<${tag}>`).join("")}${escaped(text)}${own.map((tag) => `</${tag}>`).join("")}`;
-    line += change === "" ? shown : `[${change}: ${shown}]`;
+    line += change === "" ? shown : `[${change} by ${by || "someone"}: ${shown}]`;
   };
   const endParagraph = (): void => {
     if (group.place === "note") line += " ";
@@ -89,7 +93,7 @@ export const readRichText: DocumentReader = (bytes, budget) => {
     group.marks = [...group.marks.filter((one) => one !== tag), ...on === 0 ? [] : [tag]];
   const changed = (how: string) => (on: number) => group.change = on === 0 ? "" : how;
   const changedBy = (at: number) =>
-    group.change += ` by ${escaped(said.get("people")?.split(";")[at]?.trim() || "someone")}`;
+    group.by = escaped(said.get("people")?.split(";")[at]?.trim().slice(0, maxNameCharacters) ?? "");
   const acts = new Map<string, (number: number) => unknown>(Object.entries({
     ...Object.fromEntries(Object.entries(symbols).map(([word, text]) => [word, () => write(text)])),
     ...Object.fromEntries(Object.entries(places).map(([word, place]) => [word, () => group.place = place])),
