@@ -2,6 +2,7 @@
  * Streams of notices that last: a legacy session's own (HTTP's GET; DELETE ends the session) and the modern
  * `subscriptions/listen`.
  */
+import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { tooManyCalls } from "./tool_call.ts";
 import {
@@ -256,10 +257,14 @@ async function watchableOf(
 ): Promise<readonly string[]> {
   const spelled = new Map<string, string>();
   for (const uri of wanted.slice(0, limits.maxSubscriptions)) {
+    await nextTurn(); // addresses may be long
     spelled.getOrInsertComputed(canonicalUri(resources, uri), () => uri);
   }
   const watchable: string[] = [];
-  for (const uri of spelled.values()) if (await mayWatch(resources, principal, uri)) watchable.push(uri);
+  for (const uri of spelled.values()) {
+    await nextTurn();
+    if (await mayWatch(resources, principal, uri)) watchable.push(uri);
+  }
   return watchable;
 }
 
