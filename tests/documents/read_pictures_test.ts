@@ -38,7 +38,8 @@ Deno.test("file_read scales pictures of more than one read holds, and says what 
       assert.match((await answerOf(read, { filename: "bomb.png" })).texts.join(""), /shown as .*/);
       Deno.writeFileSync(`${root}/cut.jpg`, Deno.readFileSync(`${root}/big.jpg`).subarray(0, 1_200_000).fill(0, 900));
       assert.match((await failureOf(read, { filename: "cut.jpg" })).message, /damaged/);
-      Deno.writeFileSync(`${root}/phone.heic`, new TextEncoder().encode("\0\0\0\x18ftypheic\0\0\0\0mif1heic\xff\0"));
+      const heic = "\0\0\0\x18ftypheic\0\0\0\0mif1heic\xff\0";
+      Deno.writeFileSync(`${root}/phone.heic`, Uint8Array.from(heic, (letter) => letter.charCodeAt(0)));
       assert.match((await failureOf(read, { filename: "phone.heic" })).message, /in HEIC, .*; save it as JPEG/);
       Deno.writeTextFileSync(`${root}/a.svg`, "<svg><text>hi</text></svg>");
       assert.match((await answerOf(read, { filename: "a.svg" })).text, /^<svg><text>hi/);
