@@ -38,6 +38,7 @@ export function parseToolInput(
     const parsed = tool.input.safeParse(given, { error: describeIssue });
     if (parsed.success) return success(parsed.data);
   }
+  if (Object.keys(given).length > maxGiven) return failure(`Invalid arguments: more than ${maxGiven} were given`);
   const understood = understandArguments(tool, wholeSchema, given);
   const { names, faults } = understood;
   const parsed = tool.input.safeParse(understood.input, { error: (issue) => describeIssue(issue, names) });
@@ -105,6 +106,8 @@ function sizeWords(bound: string, size: number | bigint, origin: string): string
 
 /** Faults that one refusal names. */
 const maxFaults = 20;
+/** Arguments of one call that are looked at: each that is unknown is compared with all names. */
+const maxGiven = 1_000;
 /** Characters of an argument's name that a refusal repeats. */
 const maxShownName = 64;
 

@@ -372,3 +372,10 @@ Deno.test("the audit gets a tool's arguments by its own names", async () => {
   await post(toolCall("read", { colour: 1 }));
   assert.deepEqual(seen, [{ arguments: { filename: "a.txt" } }, { name: "read", arguments: { colour: 1 } }]);
 });
+
+Deno.test("a call with more than a thousand arguments is refused before they are looked at", async () => {
+  const { post } = createHarness({ maxBodyBytes: 1_000_000 });
+  const many = Object.fromEntries(Array.from({ length: 60_000 }, (_, index) => [`k${index}`, []]));
+  const response = await post(toolCall("echo", { ...many, text: "hi" }));
+  assert.match(await response.text(), /more than 1000 were given/);
+});
