@@ -11,7 +11,6 @@ import {
   peekMasterKey,
   readDataDirectory,
   type Storage,
-  type StorageBounds,
   type StorageKey,
   wrongMasterKey,
 } from "../storage/mod.ts";
@@ -48,25 +47,18 @@ export interface Parts extends Installation {
   readonly extraTools: readonly Tool[];
 }
 
-/** How the storage is opened. */
-interface StorageOptions {
-  /** For a server, which goes on while its database is lost. */
-  readonly log?: Log;
-  readonly bounds?: StorageBounds;
-  readonly kernel?: OpenStorageOptions["kernel"];
-}
-
 /**
  * Opens what a configuration names, making the data directory and the database on the first start. Throws
- * {@link UnusableError} where they, or the key, cannot be used.
+ * {@link UnusableError} where they, or the key, cannot be used. With a `log`, as a server has one, it goes on while its
+ * database is lost.
  */
 export async function openInstallation(
   settings: StorageSettings,
   clock: Clock,
-  options: StorageOptions = {},
+  options: Pick<OpenStorageOptions, "log" | "bounds" | "kernel"> = {},
 ): Promise<Installation> {
   const early = readMasterKey(settings);
-  const storage = await openStorageOf(settings, clock, options);
+  const storage = await openStorage({ ...options, ...placeOf(settings), clock });
   try {
     const secrets = createSecretBox(early ?? await makeMasterKeyFor(storage, settings));
     if (settings.previousMasterKey !== undefined) {
@@ -87,36 +79,23 @@ export async function openInstallation(
  * {@link UnusableError}.
  */
 export async function examineInstallation(
-  { database, dataDir, masterKey }: StorageSettings,
+  settings: StorageSettings,
   lookFor: StorageKey,
 ): Promise<{ readonly isFound: boolean } | null> {
   const { examineStorage } = await loadExamineStorage();
-  const examined = await examineStorage({
-    ...(database === undefined ? {} : { location: database }),
-    sqlitePath: pathBelow(dataDir, dataFiles.database),
-    lookFor,
-  });
+  const examined = await examineStorage({ ...placeOf(settings), lookFor });
   if (examined === null || examined.mark === null) return null;
+  const { dataDir, masterKey } = settings;
   const key = masterKey ?? peekMasterKey(dataDir);
   if (key === null) throw missingMasterKey(dataDir);
   if (examined.mark !== masterKeyMark(createSecretBox(key))) throw wrongMasterKey();
   return examined;
 }
 
-/** Opens the storage that a configuration names, whatever its master key. */
-async function openStorageOf(
-  { database, dataDir }: StorageSettings,
-  clock: Clock,
-  { log, kernel, bounds = {} }: StorageOptions = {},
-): Promise<Storage> {
-  return await openStorage({
-    ...(database === undefined ? {} : { location: database }),
-    sqlitePath: pathBelow(dataDir, dataFiles.database),
-    clock,
-    log,
-    bounds,
-    kernel,
-  });
+/** Where the storage is that a configuration names. */
+function placeOf({ database, dataDir }: StorageSettings) {
+  const sqlitePath = pathBelow(dataDir, dataFiles.database);
+  return database === undefined ? { sqlitePath } : { sqlitePath, location: database };
 }
 
 /**

@@ -12,20 +12,6 @@ import { hasNames, readAdded, writeAdded } from "./config/directories.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import type { RunningServer } from "./running_server.ts";
 
-/** A server behind the wall. */
-interface SandboxedServer {
-  /** How the start went. */
-  readonly started: Promise<Ready | Refused | Failed>;
-  /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
-  readonly ended: Promise<Stopped | Failed>;
-  /** The name of the first client that connects. */
-  readonly connected: Promise<string>;
-  /** Asks it to finish. */
-  stop(): void;
-  /** Ends its thread, once it has stopped. */
-  end(): void;
-}
-
 /** A server whose directories have names can be started anew with others, for which this thread needs its permissions. */
 const neededAgain: ReadonlySet<string> = new Set(["read", "write", "net", "ffi"]);
 
@@ -42,9 +28,9 @@ export function startSandboxedServer(
   entry: URL,
   writeLog: WriteLines,
   port?: number,
-): SandboxedServer {
-  const started = Promise.withResolvers<Ready | Refused | Failed>();
-  const ended = Promise.withResolvers<Stopped | Failed>();
+) {
+  const started = Promise.withResolvers<Message<"ready" | "refused" | "failed">>();
+  const ended = Promise.withResolvers<Message<"stopped" | "failed">>();
   const connected = Promise.withResolvers<string>();
   const { http } = config;
   const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
@@ -73,7 +59,7 @@ export function startSandboxedServer(
   });
   const send = (message: ToWorker): void => worker.postMessage(message);
   const answerTo = (id: number) => (answer: Answers[keyof Answers]) => send({ kind: "answer", id, answer });
-  const fail = (failed: Failed): void => {
+  const fail = (failed: Message<"failed">): void => {
     started.resolve(failed);
     ended.resolve(failed);
   };
@@ -116,10 +102,15 @@ export function startSandboxedServer(
     fail({ kind: "failed", reason: event.message });
   };
   return {
+    /** How the start went. */
     started: started.promise,
+    /** Resolves when the server has ended: in good order after `stop`, else with the reason. */
     ended: ended.promise,
+    /** The name of the first client that connects. */
     connected: connected.promise,
+    /** Asks it to finish. */
     stop: () => send({ kind: "stop" }),
+    /** Ends its thread, once it has stopped. */
     end: () => worker.terminate(),
   };
 }
@@ -155,26 +146,6 @@ export type ToWorker =
   /** Finish what is in flight, close everything, answer `stopped`. */
   | { readonly kind: "stop" };
 
-interface Ready extends Omit<RunningServer, "stop"> {
-  readonly kind: "ready";
-}
-
-/** The server cannot run, for a reason that was foreseen: `error:` and `hint:` lines. */
-interface Refused {
-  readonly kind: "refused";
-  readonly text: string;
-}
-
-interface Failed {
-  readonly kind: "failed";
-  readonly reason: string;
-}
-
-/** The server has ended because it was told to. */
-interface Stopped {
-  readonly kind: "stopped";
-}
-
 /** What the worker asks the main thread for, by the kind of the question. */
 export type Question =
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
@@ -199,10 +170,15 @@ export type FromWorker =
   | { readonly kind: "take_out"; readonly name: string }
   /** The first client that connected, as it calls itself. */
   | { readonly kind: "connected"; readonly name: string }
-  | Ready
-  | Refused
-  | Failed
-  | Stopped;
+  | (Omit<RunningServer, "stop"> & { readonly kind: "ready" })
+  /** The server cannot run, for a reason that was foreseen: `error:` and `hint:` lines. */
+  | { readonly kind: "refused"; readonly text: string }
+  | { readonly kind: "failed"; readonly reason: string }
+  /** The server has ended because it was told to. */
+  | { readonly kind: "stopped" };
+
+/** What the worker says, of these kinds. */
+type Message<Kind extends FromWorker["kind"]> = Extract<FromWorker, { readonly kind: Kind }>;
 
 // The main thread's way to the company's provider, for a server whose worker may connect to no host that its configuration
 // does not name: the provider's metadata says where its endpoints are. It reaches the issuer's origin, and those that the

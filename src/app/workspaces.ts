@@ -1,6 +1,5 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import {
-  type AccessPatterns,
   createUserWorkspaces,
   defaultWorkspaceLimits,
   type JoinedDirectory,
@@ -13,8 +12,6 @@ import {
   type Workspace,
   type WorkspaceSource,
 } from "../files/mod.ts";
-import { type KernelRoots } from "../lib/kernel/descriptor.ts";
-import { type KernelAccess } from "../lib/kernel/kernel.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import type { Config } from "./config/config.ts";
 import type { WorkspaceDirectory } from "./config/directories.ts";
@@ -63,15 +60,17 @@ export async function workspaceOpener(
   settings: WorkspaceSettings,
   { storage, clock, bounds, kernel }: Pick<Parts, "storage" | "clock" | "kernel"> & Partial<Pick<Parts, "bounds">>,
 ): Promise<(directory: string | null) => Workspace> {
-  const { maxWriteBytes, quotaBytes = null, trashKeepMs } = settings;
+  const { maxWriteBytes, quotaBytes = null, trashKeepMs, deniedNames = [] } = settings;
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const trash = { keepMs: trashKeepMs, maxBytes: maxTrashBytes };
-  const access = accessOf(settings);
+  const access = { denied: deniedNames };
   if (settings.store === "storage") {
     const { openStoreWorkspace } = await loadStoreWorkspace();
-    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
+    // A colon is in no directory name: no user's workspace is ever the shared one (`null`).
+    const nameOf = (directory: string | null): string => directory === null ? "shared" : `user:${directory}`;
+    return (directory) => openStoreWorkspace({ storage, name: nameOf(directory), limits, access, clock, trash });
   }
-  const options = { limits, clock, ...kernelOf(kernel) };
+  const options = { limits, clock, ...kernel?.available ? { kernel: kernel.roots } : {} };
   const [only] = settings.directories;
   if (only?.name === "") {
     return (user) => openDiskWorkspace({ root: pathBelow(only.path, user ?? ""), access, trash, ...options });
@@ -152,17 +151,4 @@ export function placeOfFiles({ store, sharing, directories }: WorkspaceSettings,
 /** Whether changes can be undone. */
 export function keepsChanges({ trashKeepMs }: WorkspaceSettings): boolean {
   return trashKeepMs > 0;
-}
-
-/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
-function storeNameOf(directory: string | null): string {
-  return directory === null ? "shared" : `user:${directory}`;
-}
-
-function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelRoots } {
-  return kernel?.available ? { kernel: kernel.roots } : {};
-}
-
-function accessOf({ deniedNames = [] }: WorkspaceSettings): AccessPatterns {
-  return { denied: deniedNames };
 }

@@ -39,7 +39,6 @@ export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspa
 export { mediaTypeOf, readName, showExactly, showName, showText } from "./workspace/file_display.ts";
 export { sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
-export type { AccessPatterns } from "./workspace/access_rules.ts";
 export {
   entryPath,
   foldedForms,

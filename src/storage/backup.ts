@@ -172,20 +172,14 @@ function copyDurably(from: string, to: string): void {
 
 /** Syncs the file to the disk. */
 function syncFile(path: string): void {
-  sync(Deno.openSync(path, { read: true, write: true }));
+  using file = Deno.openSync(path, { read: true, write: true });
+  file.syncSync();
 }
 
 /** Renames a file or directory, and syncs the directory. */
 function renameDurably(from: string, to: string): void {
   Deno.renameSync(from, to);
   if (Deno.build.os === "windows") return; // directories cannot be opened there
-  sync(Deno.openSync(parentOf(to)));
-}
-
-function sync(file: Deno.FsFile): void {
-  try {
-    file.syncSync();
-  } finally {
-    file.close();
-  }
+  using directory = Deno.openSync(parentOf(to));
+  directory.syncSync();
 }

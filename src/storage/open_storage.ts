@@ -65,7 +65,8 @@ async function openGuardedSqlite(
   // them for a look would drop SQLite's locks in this process (fcntl(2)).
   const handles: number[] = [];
   const watch = kernel?.watchPlace ?? ((file) => watchByHandle(file, handles));
-  const files = databaseFiles(Deno.realPathSync(path)).map((file) => ({ file, isSame: watch(file) }));
+  const database = Deno.realPathSync(path); // beside it are its write-ahead log and the log's index
+  const files = ["", "-wal", "-shm"].map((suffix) => database + suffix).map((file) => ({ file, isSame: watch(file) }));
   const findLoss = (): Problem | null => {
     const gone = files.find(({ isSame }) => !isSame());
     if (gone === undefined) return null;
@@ -290,9 +291,4 @@ export async function bindMasterKey(storage: Storage, mark: string): Promise<voi
     const checks = [{ key: markKey, version: null }];
     if (await storage.commit({ checks, puts: [{ key: markKey, value: mark }] })) return; // else another was first
   }
-}
-
-/** The files of an open SQLite database: itself, its write-ahead log and the log's index. */
-function databaseFiles(databasePath: string): readonly string[] {
-  return ["", "-wal", "-shm"].map((suffix) => `${databasePath}${suffix}`);
 }

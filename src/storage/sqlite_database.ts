@@ -48,12 +48,9 @@ function describeCode(code: number | undefined, path: string, message: string): 
 
 /** Puts an error of the database at `path` into words. */
 export function describeSqliteFailure(error: unknown, path: string): Problem {
-  const [problem, remedy] = describeCode(sqliteCodeOf(error), path, messageOf(error));
+  const message = error instanceof Error ? error.message : String(error);
+  const [problem, remedy] = describeCode(sqliteCodeOf(error), path, message);
   return { problem, remedy };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
@@ -70,14 +67,13 @@ export const maxCheckedBytes = 256 * 2 ** 20;
 
 /** Opens it, making its tables where there are none. Throws {@link UnusableError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
-  options: {
+  { path, busyTimeoutMs, checkedBytes }: {
     readonly path: string;
     readonly busyTimeoutMs: number;
     /** Looks for damage in a database up to this size: in one of 256 MB it takes 0.4 s. */
     readonly checkedBytes: number;
   },
 ): DatabaseSync {
-  const { path, busyTimeoutMs, checkedBytes } = options;
   let database: DatabaseSync | undefined;
   try {
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
