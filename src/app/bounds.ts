@@ -23,7 +23,7 @@ export interface Bounds {
   readonly authorizationServer?: Partial<Limits>;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly healthChecksPerMinute?: number;
-  readonly http?: HttpBounds;
+  readonly http?: { readonly bodyTimeoutMs?: number; readonly maxPublicBodyBytes?: number };
   /** How often it is looked at. */
   readonly certificate?: { readonly lookMs?: number };
   readonly eventStreams?: Partial<EventStreamOptions>;
@@ -34,9 +34,4 @@ export interface Bounds {
   readonly sweepIntervalMs?: number;
   readonly transfers?: Partial<TransferLimits>;
   readonly workspace?: Partial<WorkspaceLimits>;
-}
-
-interface HttpBounds {
-  readonly bodyTimeoutMs?: number;
-  readonly maxPublicBodyBytes?: number;
 }

@@ -5,7 +5,7 @@ import type { Log } from "../lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import { UnusableError } from "../lib/result.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
-import type { Config, TlsConfig } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
 
 interface ListenPlace {
   readonly host: string;
@@ -38,17 +38,14 @@ export function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, li
   }
 }
 
-interface MainListenerOptions {
-  readonly log: Log;
-  /** Taken if it is free where the configuration leaves the port to the system. */
-  readonly preferredPort: number | undefined;
-}
-
-/** The server's own listener. Throws {@link UnusableError} where it cannot listen, or its TLS files are unusable. */
+/**
+ * The server's own listener; it takes the preferred port if it is free where the configuration leaves the port to the
+ * system. Throws {@link UnusableError} where it cannot listen, or its TLS files are unusable.
+ */
 export function listenForClients(
   http: Config["http"],
   answer: Endpoint,
-  { log, preferredPort }: MainListenerOptions,
+  { log, preferredPort }: { readonly log: Log; readonly preferredPort: number | undefined },
 ): PersistentListener {
   const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
   const on = (port: number): HttpServer => listen({ ...http, port }, answer);
@@ -85,12 +82,9 @@ export function listen(
   { host: hostname, port, trustedProxies, tls, reusePort = false }: Config["http"] & { readonly reusePort?: boolean },
   answer: Endpoint,
 ): Deno.HttpServer<Deno.NetAddr> {
+  const credentials = tls && { cert: tls.certificates, key: tls.privateKey };
   return Deno.serve(
-    { hostname, port, onListen: () => {}, ...reusePort ? { reusePort } : {}, ...credentialsOf(tls) },
+    { hostname, port, onListen: () => {}, ...reusePort ? { reusePort } : {}, ...credentials },
     (request, info) => answer(request, new ConnectionPeer(request, info, trustedProxies)),
   );
-}
-
-function credentialsOf(tls: TlsConfig | undefined): Deno.TlsCertifiedKeyPem | Record<never, never> {
-  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
 }

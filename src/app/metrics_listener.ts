@@ -35,21 +35,17 @@ export function listenForMetrics(
     names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
     expose: () => {
       const { rss, heapUsed } = Deno.memoryUsage();
+      const { user, system } = nodeProcess().cpuUsage();
       return metrics.expose({
         version,
         openStreams: openStreams(),
         residentBytes: rss,
         heapUsedBytes: heapUsed,
-        cpuSeconds: cpuSeconds(),
+        cpuSeconds: (user + system) / 1e6,
         startedAt: Math.floor(startedAt / 1_000),
       });
     },
   }));
   log.write("info", "metrics_listening", { host, port: server.port });
   return server;
-}
-
-function cpuSeconds(): number {
-  const { user, system } = nodeProcess().cpuUsage();
-  return (user + system) / 1e6;
 }

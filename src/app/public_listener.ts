@@ -1,23 +1,11 @@
 /** Listens as PUBLIC_DOMAIN: on HTTP_PORT at once, on PORT with TLS as soon as there is a certificate. */
 import { loadPublicCertificate, type ServedCertificate } from "../http/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Log } from "../lib/log.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import { type Clock, pause, systemTimers } from "../lib/time.ts";
-import type { Bounds } from "./bounds.ts";
+import { pause, systemTimers } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
-import type { Installation } from "./installation.ts";
+import type { Installation, Parts } from "./installation.ts";
 import { listen, listeningOn, portRemedy } from "./listeners.ts";
-
-interface PublicListenerOptions extends Installation {
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly bounds?: Bounds;
-}
-
-interface PublicListener extends PersistentListener {
-  hasCertificate(): boolean;
-}
 
 /** Linux alone has it in a form that Deno offers: two servers on one port, each with its certificate. */
 const sharesPorts = Deno.build.os === "linux";
@@ -39,8 +27,8 @@ interface ServedListener extends Pick<PersistentListener, "shutdown"> {
 export async function listenPublicly(
   http: Config["http"] & { readonly name: string },
   answer: Endpoint,
-  options: PublicListenerOptions,
-): Promise<PublicListener> {
+  options: Installation & Pick<Parts, "log" | "clock"> & Partial<Pick<Parts, "bounds">>,
+) {
   const { host, port, httpPort, name, acmeDirectory: directory } = http;
   const { log, bounds } = options;
   // At once, not when the certificate is there; and servers that share a port would not notice one another.

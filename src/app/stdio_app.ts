@@ -2,9 +2,7 @@
 import { ownerId } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { type Installation, logConfinement, type Parts } from "./installation.ts";
-import type { KernelAccess } from "../lib/kernel/kernel.ts";
-import { type Clock, systemTimers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import { systemTimers } from "../lib/time.ts";
 import type { Principal } from "../lib/principal.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
@@ -16,13 +14,10 @@ import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
 
-interface StdioAppDependencies extends Installation {
-  readonly kernel?: KernelAccess;
+interface StdioAppDependencies extends Installation, Pick<Parts, "kernel" | "log" | "clock"> {
   readonly input: ReadableStream<Uint8Array>;
   readonly output: WritableStream<Uint8Array>;
   readonly stop: AbortSignal;
-  readonly log: Log;
-  readonly clock: Clock;
 }
 
 /** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */

@@ -1,7 +1,7 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
 import { type ConfigSources, findSetting, isDeploy, settingText, shownText } from "./find_setting.ts";
 import type { ConfigProblem } from "./config_file.ts";
-import { settings, settingSections, settingTables, type SettingValues, variableNames } from "./settings.ts";
+import { settings, settingSections, settingTables, type SettingValues } from "./settings.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
@@ -70,10 +70,12 @@ function publicUrl(
 ): string | undefined {
   if (publicDomain === undefined) return serverUrl;
   const url = `https://${publicDomain}`;
-  const others = { SERVER_URL: serverUrl === url ? undefined : serverUrl, tlsCertificateFile, tlsKeyFile };
-  const names = { SERVER_URL: "SERVER_URL", tlsCertificateFile: "TLS_CERT_FILE", tlsKeyFile: "TLS_KEY_FILE" };
-  for (const [name, field] of Object.entries(names)) {
-    const value = others[name as keyof typeof others];
+  const others = {
+    SERVER_URL: serverUrl === url ? undefined : serverUrl,
+    TLS_CERT_FILE: tlsCertificateFile,
+    TLS_KEY_FILE: tlsKeyFile,
+  };
+  for (const [field, value] of Object.entries(others)) {
     if (value === undefined) continue;
     const hint = `cannot be set together with PUBLIC_DOMAIN, which makes the server ${url} with its own certificate`;
     problems.push(wrong(field, value, hint));
@@ -230,10 +232,9 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     problems.push(wrong("SERVER_URL", undefined, hint));
   }
   const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
-  const variables = layeredVariables({ env, file: file ?? null }, variableNames);
-  const apart = pathsApart({ ...values, storage }, variables, file);
+  const apart = pathsApart({ ...values, storage }, sources);
   const workspace = completeWorkspace(values.workspace, apart, sources, problems);
-  if (workspace.directories[0]?.name === "") requireSeparatePaths(apart, workspace, sources, problems);
+  if (workspace.directories[0]?.name === "") requireSeparatePaths(workspace, sources, problems);
   return {
     ...values,
     authorizationServer: {
@@ -335,11 +336,10 @@ export function changeAdded(config: Config, added: readonly NamedDirectory[]): R
 /** What holds a secret, or decides whom the server trusts, by the names of its settings. */
 function pathsApart(
   { http, storage: { database, dataDir } }: SettingValues,
-  variables: ConfigSources["env"],
-  file: ConfigSources["file"],
+  { env, file }: ConfigSources,
 ): Readonly<Record<string, string>> {
-  const secretFiles = settings.filter(({ secret }) => secret)
-    .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`]] as const);
+  const secretFiles = settings.filter(({ secret }) => secret).map((setting) => `${setting.env}_FILE`)
+    .map((name) => [name, env[name] || file?.values[name]] as const);
   const paths: Readonly<Record<string, string | undefined>> = {
     ...Object.fromEntries(secretFiles),
     DATABASE_URL: database?.rootCertificatePath,
@@ -354,8 +354,7 @@ function pathsApart(
 
 /** None of these may lie in the only directory of a workspace on the disk. */
 function requireSeparatePaths(
-  apart: Readonly<Record<string, string>>,
-  { dir, store }: SettingValues["workspace"],
+  { dir, store, apart }: Config["workspace"],
   sources: ConfigSources,
   problems: ConfigProblem[],
 ): void {
@@ -402,14 +401,6 @@ function completeServicenow(
 /** Directories with names, or a path alone: the one directory. */
 function parseDirectories(text: string): Result<readonly NamedDirectory[], string> {
   return parseNamedDirectories(text) ?? success([{ name: "", path: text, isReadOnly: false }]);
-}
-
-/** The environment over the file: what a variable's name leads to. */
-function layeredVariables(
-  { env, file }: Pick<ConfigSources, "env" | "file">,
-  names: readonly string[],
-): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries(names.map((name) => [name, env[name] || file?.values[name]]));
 }
 
 /** The settings that have a value, each with its value (of a secret "set") and source, for the console. */

@@ -16,12 +16,6 @@ interface PathEntry {
 /** Looks at a path; `null` when nothing is there, or nothing that may be looked at. */
 export type LookAt = (path: string) => PathEntry | null;
 
-/** A directory on the way, and the names that are still to go from there. */
-interface Station {
-  readonly id: string;
-  readonly rest: readonly string[];
-}
-
 const maxSteps = 1_000; // names and links; systems stop at 40 links
 
 /** Whether `path` is `directory` or leads into it. Both are absolute; neither need be there yet. */
@@ -34,13 +28,16 @@ export function leadsInto(path: string, directory: string, lookAt: LookAt): bool
   );
 }
 
-/** The directories from the root on; the last one holds the first name that is missing, if any is. */
-function stationsOf(path: string, lookAt: LookAt): readonly Station[] {
+/**
+ * The directories from the root on, each with the names that are still to go from there; the last one holds the first
+ * name that is missing, if any is.
+ */
+function stationsOf(path: string, lookAt: LookAt) {
   let root = rootOf(path);
   let at: readonly string[] = [];
   let rest = namesOf(path, root);
   const pathOf = (names: readonly string[]): string => root + names.join("/");
-  const station = (): Station => ({ id: lookAt(pathOf(at))?.id ?? fold(pathOf(at)), rest });
+  const station = () => ({ id: lookAt(pathOf(at))?.id ?? fold(pathOf(at)), rest });
   const stations = [station()];
   for (let step = 0; step < maxSteps; step++) {
     const [name, ...others] = rest;
