@@ -1,6 +1,7 @@
 /** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
 import * as z from "zod";
-import type { Clock, Timers } from "../lib/time.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
+import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/secrets.ts";
@@ -9,9 +10,8 @@ import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { type SigningKeys, signingKeys } from "./signing_keys.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
+import type { StorageKey } from "../storage/mod.ts";
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
 import { type Holder, holderOf, type UserDirectory } from "./manage_users.ts";
@@ -80,12 +80,8 @@ function parseHeader(token: string): Result<{ kid: string }, AccessTokenProblem>
   if (header === "" || Buffer.from(signature, "base64url").toString("base64url") !== signature) {
     return failure("malformed_token");
   }
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(Buffer.from(header, "base64url").toString("utf8"));
-  } catch {
-    return failure("malformed_token");
-  }
+  const parsed = parseJson(Buffer.from(header, "base64url").toString("utf8"));
+  if (parsed === undefined) return failure("malformed_token");
   // RFC 8725 §3: our tokens have these three members; `jwk`, `jku`, `x5u`, `x5c`, `crit` and others are not ours.
   const checked = headerSchema.safeParse(parsed);
   return checked.success ? success(checked.data) : failure("foreign_token_header");
@@ -94,14 +90,11 @@ function parseHeader(token: string): Result<{ kid: string }, AccessTokenProblem>
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 
 /** Signs and verifies access tokens of one issuer for one resource. Verification does not know about revocation. */
-export function createAccessTokens(options: {
-  readonly issuer: string;
-  readonly resource: string;
-  readonly lifetimeSeconds: number;
-  readonly signingKeys: SigningKeys;
-  readonly clock: Clock;
-}) {
-  const { issuer, resource, lifetimeSeconds, signingKeys, clock } = options;
+export function createAccessTokens(
+  { issuer, resource, clock, lifetimeSeconds, signingKeys }:
+    & Pick<AuthorizationServerOptions, "issuer" | "resource" | "clock">
+    & { readonly lifetimeSeconds: number; readonly signingKeys: SigningKeys },
+) {
   return {
     async issue(grant: Grant, scopes: readonly string[]) {
       const { kid, privateKey } = await signingKeys.current();
@@ -154,13 +147,11 @@ type TokenProblem =
 /** What `http`'s guard verifies tokens with. */
 export type Verifier = ReturnType<typeof createVerifier>;
 
+type VerifierOptions = Pick<AuthorizationServerOptions, "storage" | "log" | "clock" | "timers">;
+
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export function createVerifier(
-  { storage, users, signingKeys, accessTokens, clock, log, timers }: {
-    readonly storage: Storage;
-    readonly log: Log;
-    readonly clock: Clock;
-    readonly timers?: Timers | undefined;
+  { storage, users, signingKeys, accessTokens, clock, log, timers }: VerifierOptions & {
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;

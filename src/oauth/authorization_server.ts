@@ -13,11 +13,6 @@ import type { createEndpoints } from "./endpoints.ts";
 
 type Endpoints = ReturnType<typeof createEndpoints>;
 
-const loadCompanyCode = async () => ({
-  ...await import("./company/provider.ts"),
-  ...await import("./company_people.ts"),
-});
-
 /** A route, and its rate limit by address. */
 export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
@@ -38,7 +33,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { agreedClock = createAgreedClock(clock, timers) } = options;
   const loadCompany = loadOnce(async () => {
     if (company === undefined) throw new TypeError("No provider is configured");
-    const { createProvider, createRecheck } = await loadCompanyCode();
+    const { createProvider } = await import("./company/provider.ts");
+    const { createRecheck } = await import("./company_people.ts");
     const asked = { company, timers, provider: createProvider({ company, fetch: company.fetch, clock, timers }) };
     return { ...asked, recheck: createRecheck({ ...options, ...asked }) };
   });

@@ -28,27 +28,12 @@ interface ResponseTarget {
 }
 
 /** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
-function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
+export function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters);
   if (target.state !== null) query.set("state", target.state);
   query.set("iss", issuer); // RFC 9207 §2
   // The registered text is kept as it is, its own query included (RFC 6749 §3.1.2).
   return `${target.redirectUri}${target.redirectUri.includes("?") ? "&" : "?"}${query}`;
-}
-
-/** Redirects the browser with a code; 303, since the consent form was posted. */
-export function codeResponse(issuer: string, target: ResponseTarget, code: string): Response {
-  return redirectResponse(303, locationOf(issuer, target, { code }));
-}
-
-/** Where the client receives errors. */
-function errorLocation(issuer: string, target: ResponseTarget, error: AuthorizationError, description: string): string {
-  return locationOf(issuer, target, { error, error_description: description });
-}
-
-/** Redirects the browser with the user's refusal; 303 as with a code. */
-export function deniedResponse(issuer: string, target: ResponseTarget): Response {
-  return redirectResponse(303, errorLocation(issuer, target, "access_denied", "The user denied access"));
 }
 
 // * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
@@ -75,7 +60,7 @@ const authorizationProblems = {
 type AuthorizationProblem = keyof typeof authorizationProblems;
 
 /** Error codes of RFC 6749 §4.1.2.1, RFC 8707 §2 and OpenID Connect Core §3.1.2.6 that a client may be sent. */
-type AuthorizationError = (typeof authorizationProblems)[AuthorizationProblem][0] | "access_denied" | "login_required";
+type AuthorizationError = (typeof authorizationProblems)[AuthorizationProblem][0] | "login_required";
 
 function findProblem(
   client: Client,
@@ -165,7 +150,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       const error = as ?? ofProblem;
       refused(error, problem);
       const description = error === "invalid_target" ? `${text}; it must be ${options.resource}` : text;
-      const location = errorLocation(issuer, target, error, description);
+      const location = locationOf(issuer, target, { error, error_description: description });
       if (!await isStranger(options, client, target)) return redirectResponse(302, location);
       return refusedRequestPage({
         clientName: client.name,

@@ -1,8 +1,6 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
 import * as z from "zod";
 import { equalInConstantTime, hashSecret, randomSecret, type SecretBox } from "../lib/secrets.ts";
-import type { Clock } from "../lib/time.ts";
-import type { Storage } from "../storage/mod.ts";
 import { defineRecordFamily, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -103,12 +101,9 @@ export interface SignedIn {
 export type Browsers = ReturnType<typeof createBrowsers>;
 
 /** The browsers of one installation: sessions in storage, under hashes of their cookies. */
-export function createBrowsers(options: {
-  readonly issuer: string;
-  readonly storage: Storage;
-  readonly users: UserDirectory;
-  readonly clock: Clock;
-}) {
+export function createBrowsers(
+  options: Pick<AuthorizationServerOptions, "issuer" | "storage" | "clock"> & { readonly users: UserDirectory },
+) {
   const { storage, users, clock } = options;
   const cookiesReachOtherPorts = !options.issuer.startsWith("https:");
   const sessionLifetimeSeconds = cookiesReachOtherPorts ? maxSharedSessionSeconds : maxSessionSeconds;

@@ -2,24 +2,20 @@
 import * as z from "zod";
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "@panva/jose";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock, Timers } from "../lib/time.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
+import type { Timers } from "../lib/time.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
-import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Client, defineRecordFamily } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash } from "../lib/secrets.ts";
 import { addressKey } from "../lib/network.ts";
 import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";
 
-interface AuthenticationOptions {
-  readonly issuer: string;
-  readonly storage: Storage;
-  readonly clock: Clock;
+interface AuthenticationOptions
+  extends Pick<AuthorizationServerOptions, "issuer" | "storage" | "clock" | "fetchDocument"> {
   readonly timers: Pick<Timers, "elapsed">;
-  readonly fetchDocument?: FetchDocument;
   readonly directory: ClientDirectory;
 }
 

@@ -11,7 +11,7 @@ import {
   clients,
 } from "./records.ts";
 import { knownScopes, parseScope } from "./scope.ts";
-import type { Clock } from "../lib/time.ts";
+import type { Timers } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
@@ -49,14 +49,14 @@ interface KnownDocument {
 
 export type ClientDirectory = ReturnType<typeof createClientDirectory>;
 
-/** `asker` is on whose behalf a document is fetched (see `FetchDocument`). Without `fetchDocument`, there are no metadata documents. */
+/**
+ * `asker` is on whose behalf a document is fetched (see `FetchDocument`); `elapsed` says for how long one in memory is
+ * fresh. Without `fetchDocument`, there are no metadata documents.
+ */
 export function createClientDirectory(
   { storage, secrets, clock, elapsed, log, fetchDocument }:
     & Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "fetchDocument">
-    & {
-      /** For how long documents in memory are fresh. */
-      readonly elapsed: Clock;
-    },
+    & Pick<Timers, "elapsed">,
 ) {
   const documents = boundedMap<string, KnownDocument>(maxDocuments);
   const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {

@@ -55,9 +55,9 @@ const maxFailures = 10_000;
 /** An outage is borne so long after the check was due. */
 const outageMs = 86_400_000;
 
-/** The id of a session at the provider, among our keys. */
-export function providerSessionId(issuer: string, sid: string): string {
-  return hashSecret(`${issuer}\n${sid}`);
+/** The id, among our keys, of a subject or a session at the provider. */
+export function idAtProvider(issuer: string, subjectOrSid: string): string {
+  return hashSecret(`${issuer}\n${subjectOrSid}`);
 }
 
 /** What asking the provider needs. */
@@ -77,7 +77,7 @@ export async function userIdOf(
   { storage, company: { issuer } }: Pick<PeopleOptions, "storage" | "company">,
   subject: string,
 ): Promise<string> {
-  const linked = await companyPeople.read(storage, identityKey(issuer, subject));
+  const linked = await companyPeople.read(storage, idAtProvider(issuer, subject));
   return linked?.value.userId ?? companyUserId(issuer, subject);
 }
 
@@ -120,7 +120,7 @@ export function linkPerson(
   person: Seen,
 ): Promise<Result<null, "not_allowed" | "linked_elsewhere">> {
   const { issuer } = company;
-  const key = identityKey(issuer, person.subject);
+  const key = idAtProvider(issuer, person.subject);
   const ownId = companyUserId(issuer, person.subject);
   return retryOnConflict(async () => {
     if (userId !== ownerId && !isAllowed(company.allow, person)) return failure("not_allowed");
@@ -151,14 +151,10 @@ export function unlinkOwner({ storage }: Pick<PeopleOptions, "storage">): Promis
     const isEnded = await storage.commit({
       checks: [unchanged(stored)],
       puts: [users.put(ownerId, user)],
-      deletes: [companyPeople.key(identityKey(issuer, subject))],
+      deletes: [companyPeople.key(idAtProvider(issuer, subject))],
     });
     return isEnded || conflict;
   });
-}
-
-function identityKey(issuer: string, subject: string): string {
-  return hashSecret(`${issuer}\n${subject}`);
 }
 
 function checkOf(company: CompanySettings, { subject, groups }: Seen, now: number): NonNullable<User["company"]> {
@@ -177,7 +173,7 @@ export async function rememberSignIn(
       ...(sealed === null ? [] : [providerTokens.put(userId, { sealed })]),
       ...(sid === null
         ? []
-        : [providerSessions.put(providerSessionId(company.issuer, sid), { userId }, clock() + sessionLifetimeMs)]),
+        : [providerSessions.put(idAtProvider(company.issuer, sid), { userId }, clock() + sessionLifetimeMs)]),
     ],
     deletes: sealed === null ? [providerTokens.key(userId)] : [],
   });

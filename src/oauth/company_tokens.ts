@@ -12,8 +12,8 @@ import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, rea
 import {
   admitPerson,
   endPerson,
+  idAtProvider,
   isRecheckDue,
-  providerSessionId,
   providerSessions,
   type RecheckOptions,
   userIdOf,
@@ -231,7 +231,7 @@ async function signedOutPerson(options: RecheckOptions, { sub, sid = "" }: Claim
     const userId = await userIdOf(options, sub);
     return await users.read(options.storage, userId) === null ? null : userId;
   }
-  const id = providerSessionId(options.company.issuer, sid);
+  const id = idAtProvider(options.company.issuer, sid);
   return (await providerSessions.read(options.storage, id))?.value.userId ?? null;
 }
 

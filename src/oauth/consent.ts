@@ -19,7 +19,8 @@ import {
   waitingListOf,
 } from "./records.ts";
 import type { Batch } from "../storage/mod.ts";
-import { codeResponse, deniedResponse } from "./authorize.ts";
+import { redirectResponse } from "../lib/page.ts";
+import { locationOf } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./refusal.ts";
@@ -235,9 +236,10 @@ function codeOf({ secrets }: InteractionOptions, handle: string): string {
 }
 
 function decisionResponse(options: InteractionOptions, handle: string, request: AuthorizationRequest): Response {
-  return request.answered?.isAllowed
-    ? codeResponse(options.issuer, request, codeOf(options, handle))
-    : deniedResponse(options.issuer, request);
+  const parameters: Record<string, string> = request.answered?.isAllowed
+    ? { code: codeOf(options, handle) }
+    : { error: "access_denied", error_description: "The user denied access" };
+  return redirectResponse(303, locationOf(options.issuer, request, parameters)); // 303, since a form was posted
 }
 
 /** The answer that the same browser got to the same decision on the same page; `null` for anything else. */

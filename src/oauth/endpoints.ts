@@ -170,17 +170,14 @@ function createMetadataEndpoint(
   return publishDocument(({ headers }) => headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
 }
 
-interface CredentialOptions extends AuthorizationServerOptions {
-  readonly browsers: Browsers;
-  readonly accessTokens: AccessTokens;
-}
-
 /**
  * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
  * one client's servers, and a stranger there must not use up their allowance. `null` without a valid credential. Costs
  * a few reads: no passphrase hash, no fetch; no credential is consumed, and the body stays readable.
  */
-function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
+function createCredentialKey(
+  options: SharedParts & { readonly browsers: Browsers },
+): (request: Request) => Promise<string | null> {
   const { storage, secrets, clock, browsers, limits, lifetimes, accessTokens } = options;
   /** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
   const grantIdOf = async (parameters: Parameters): Promise<string | null> => {

@@ -2,11 +2,7 @@
 import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
 
 /** The texts and status of an error page. */
-export function deadEnd(
-  title: string,
-  advice: string,
-  status = 403,
-): { readonly status: number; readonly title: string; readonly advice: string } {
+export function deadEnd(title: string, advice: string, status = 403) {
   return { status, title, advice };
 }
 

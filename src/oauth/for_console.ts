@@ -43,18 +43,6 @@ export interface Visitor {
   readonly seesOthers: boolean;
 }
 
-/** A posted form, and who posted it. */
-interface VisitorForm {
-  readonly visitor: Visitor;
-  readonly form: URLSearchParams;
-}
-
-/** Why a passphrase is not right, for the person. */
-interface ConfirmationRefusal {
-  readonly words: string;
-  readonly status: 403 | 429;
-}
-
 /** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
 export type Visits = ReturnType<typeof createVisits>;
 
@@ -106,11 +94,7 @@ export function createVisits(options: SignInOptions) {
     /** The act that a visit carries through the sign-in, asked for by a form of this very browser; `null` otherwise. */
     carriedAct(request: Request, page: ConsolePage): string | null {
       const query = new URL(request.url).searchParams;
-      const [act, until, proof] = ["act", "until", "proof"].map((name) => query.get(name) ?? "") as [
-        string,
-        string,
-        string,
-      ];
+      const [act = "", until = "", proof = ""] = ["act", "until", "proof"].map((name) => query.get(name) ?? "");
       const isAsked = browsers.identify(request).hashes
         .some((hash) => equalInConstantTime(proof, proofOf(hash, page, act, until)));
       return isAsked && options.clock() < Number(until) ? act : null;
@@ -120,7 +104,7 @@ export function createVisits(options: SignInOptions) {
       request: Request,
       page: ConsolePage,
       isCarried: (act: string) => boolean,
-    ): Promise<Result<VisitorForm, Response>> {
+    ): Promise<Result<{ readonly visitor: Visitor; readonly form: URLSearchParams }, Response>> {
       const form = await readOwnForm(options, request, browsers.identify(request));
       if (!form.ok) return failure(errorPage(options.issuer, form.error));
       const act = form.value.get("act") ?? "";
@@ -135,7 +119,7 @@ export function createVisits(options: SignInOptions) {
       { userId }: Visitor,
       passphrase: string,
       { address }: Peer,
-    ): Promise<Result<{ readonly cookie: string }, ConfirmationRefusal>> {
+    ): Promise<Result<{ readonly cookie: string }, { readonly words: string; readonly status: 403 | 429 }>> {
       const browser = browsers.identify(request);
       const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
       const fields = { user: outcome.user, address };

@@ -3,7 +3,7 @@ import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
-import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
+import { type Account, holderOf } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
@@ -38,13 +38,11 @@ export interface AccessList {
   readonly isCut: boolean;
 }
 
-interface ListOptions {
-  readonly storage: Storage;
-  readonly users: UserDirectory;
-}
-
 /** Live grants and tokens of a user, or of everyone (`null`), newest first. */
-export async function listAccess({ storage, users }: ListOptions, userId: string | null): Promise<AccessList> {
+export async function listAccess(
+  { storage, users }: Pick<InteractionOptions, "storage" | "users">,
+  userId: string | null,
+): Promise<AccessList> {
   const found = await storedGrantsOf(storage, userId);
   // Each user is looked up once, however many grants they have.
   const subjects = [...new Set(found.map(({ subject }) => subject))];

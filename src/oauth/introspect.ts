@@ -28,11 +28,8 @@ export function createIntrospectEndpoint(options: IntrospectionOptions): Endpoin
     if (client.authentication === "none") {
       return refuseStep({ log, peer }, "introspection", "public_client_may_not_introspect", { client: client.id });
     }
-    const described = await (token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken)(
-      options,
-      client,
-      token,
-    );
+    const describe = token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken;
+    const described = await describe(options, client, token);
     const outcome = described === null ? "inactive" : "active";
     log.write("audit", "introspection", { outcome, client: client.id, address: peer.address });
     return jsonResponse(

@@ -111,18 +111,10 @@ export const authorizationServerSettings = {
   }),
 };
 
-/** Why settings of the company's provider do not fit together. */
-interface CompanyProblem {
-  readonly field: string;
-  /** What is set, where something is. */
-  readonly value?: string;
-  readonly hint: string;
-}
-
-/** The settings of the company's provider, where there is one; whatever is wrong goes to `refuse`. */
+/** The settings of the company's provider, where there is one; what is wrong goes to `refuse`, with its value if it has one. */
 export function completeCompany(
   values: ValuesOf<typeof authorizationServerSettings>,
-  refuse: (problem: CompanyProblem) => void,
+  refuse: (problem: { readonly field: string; readonly value?: string; readonly hint: string }) => void,
 ): CompanySettings | null {
   const { companyIssuer: issuer, companyClientId: clientId, companyClientSecret: clientSecret } = values;
   const { companyAllow: allow = [], companyGroups: groups = null } = values;

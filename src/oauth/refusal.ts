@@ -6,13 +6,9 @@ import type { Peer, ReportedStep } from "../lib/endpoint.ts";
 import type { Log, LogFields, LogLevel } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
-interface WireError {
-  readonly error: string;
-  readonly status: number;
-  readonly description: string;
-}
+type WireError = ReturnType<typeof wire>;
 
-const wire = (error: string, status: number, description: string): WireError => ({ error, status, description });
+const wire = (error: string, status: number, description: string) => ({ error, status, description });
 const badRequest = (description: string, status = 400) => wire("invalid_request", status, description);
 const badMetadata = (description: string) => wire("invalid_client_metadata", 400, description);
 const badRedirect = (description: string) => wire("invalid_redirect_uri", 400, description);

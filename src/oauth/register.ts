@@ -91,10 +91,10 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     const name = metadata?.client_name;
     const refused = refusedAs(name);
     // The token is looked at first: a stranger learns nothing about what else is wrong.
-    if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
+    const isVouchedFor = holdsToken(registration, request, metadata?.token_value);
+    if (registration.mode !== "open" && !isVouchedFor) return refused("wrong_registration_token");
     if (metadata === null) return refused("malformed_client_metadata");
     const forItself = isForItself(metadata);
-    const isVouchedFor = holdsToken(registration, request, metadata.token_value);
     if (forItself && !isVouchedFor) return refused("client_credentials_need_token");
     const redirects = forItself ? success({ kept: [], dropped: [] }) : sortRedirectUris(metadata.redirect_uris ?? []);
     if (!redirects.ok) return refused(redirects.error);
@@ -114,10 +114,6 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     }, { name });
     return jsonResponse(registrationResponse(client, secret, dropped), { status: 201 });
   };
-}
-
-function mayRegister(registration: Registration, request: Request, tokenValue: string | undefined): boolean {
-  return registration.mode === "open" || holdsToken(registration, request, tokenValue);
 }
 
 function holdsToken(registration: Registration, request: Request, tokenValue: string | undefined): boolean {

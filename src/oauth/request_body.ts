@@ -5,13 +5,7 @@ import { type BodyRefusal, bodyTimeoutMs, readRequestText } from "../lib/request
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Why a body cannot be used. */
-type BodyProblem =
-  | "body_too_large"
-  | "body_too_slow"
-  | "encoded_body"
-  | "wrong_content_type"
-  | "malformed_body"
-  | "repeated_parameter";
+type BodyProblem = (typeof problemOf)[BodyRefusal] | "wrong_content_type" | "repeated_parameter";
 
 /** A form, or the JSON of a registration. */
 export const maxOAuthBodyBytes = 65_536;
@@ -28,7 +22,7 @@ function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
+const problemOf = {
   too_large: "body_too_large",
   too_slow: "body_too_slow",
   too_fragmented: "malformed_body",
@@ -36,7 +30,7 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
   unreadable: "malformed_body",
   not_utf8: "malformed_body",
   encoded: "encoded_body",
-};
+} as const satisfies Record<BodyRefusal, string>;
 
 /** The body's text; its Content-Type must be the given type. */
 async function readText(

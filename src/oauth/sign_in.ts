@@ -27,13 +27,10 @@ import { seeOther } from "../lib/page.ts";
 export interface SignInOptions extends InteractionOptions {
   readonly passwords: PasswordHasher;
   readonly throttle: ReturnType<typeof createPasswordThrottle>;
+  readonly linkCompany?: LinkCompany | null;
 }
 
-interface LinkOption {
-  readonly linkCompany: LinkCompany | null;
-}
-
-export function createSignInEndpoint(options: SignInOptions & LinkOption): Endpoint {
+export function createSignInEndpoint(options: SignInOptions): Endpoint {
   const { log, limits, browsers } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
@@ -74,7 +71,7 @@ async function purposeOf(
 }
 
 async function checkPassphrase(
-  options: SignInOptions & LinkOption,
+  options: SignInOptions,
   { request, peer, browser, purpose }: { request: Request; peer: Peer; browser: Browser; purpose: SignInPurpose },
   form: URLSearchParams,
 ): Promise<Response> {
@@ -83,12 +80,11 @@ async function checkPassphrase(
   const client = purpose.kind === "request" ? purpose.waiting.client.id : undefined;
   const passphrase = form.get("passphrase") ?? "";
   const outcome = await verifyPassphrase(options, { browser, userName, passphrase, address: peer.address });
-  const user = outcome.user;
-  const fields = { user, client };
+  const fields = { user: outcome.user, client };
   if (!outcome.ok) {
     logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
-    if (outcome.retryAfterSeconds !== null) {
-      const { retryAfterSeconds } = outcome;
+    const { retryAfterSeconds } = outcome;
+    if (retryAfterSeconds !== null) {
       const problem = tooManyAttempts(retryAfterSeconds);
       return await showSignIn(options, purpose, { userName, status: 429, retryAfterSeconds, problem });
     }

@@ -37,9 +37,6 @@ import { knownScopes, parseScope, withinLimit } from "./scope.ts";
 import type { createClientAuthenticator } from "./client_authentication.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
 
-/** Finds out which client sends a request from `address`. */
-type ClientAuthenticator = ReturnType<typeof createClientAuthenticator>;
-
 /** A grant type's success response (RFC 6749 §5.1). */
 export interface IssuedTokens {
   readonly grantId: string;
@@ -64,7 +61,8 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
 ];
 
 export interface TokenEndpointOptions extends GrantTypeOptions {
-  readonly authenticateClient: ClientAuthenticator;
+  /** Finds out which client sends a request from `address`. */
+  readonly authenticateClient: ReturnType<typeof createClientAuthenticator>;
 }
 
 export function createTokenEndpoint(
