@@ -67,8 +67,7 @@ async function runAction(command: Callable, actions: Actions, context: CommandCo
     if (mistake === null) return await action.run(context, words);
   }
   const usage = action === undefined ? command.usage : own;
-  context.say(`error: ${mistake}\nhint: ${usage.map(commandLine).join("\n      ")}\n`);
-  return 2;
+  return endWith(context.say, `error: ${mistake}\nhint: ${usage.map(commandLine).join("\n      ")}\n`, 2);
 }
 
 function mistakeIn(

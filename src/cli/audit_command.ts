@@ -91,8 +91,7 @@ async function verify(
   for (const note of notes) say(`note: ${note}\n`);
   if (problems.length > 0) {
     await print(problems.map((problem) => `${problem}\n`).join(""));
-    say("error: the stored audit was changed\n");
-    return 1;
+    return endWith(say, "error: the stored audit was changed\n");
   }
   await print(`${lines} lines in ${chains} ${chains === 1 ? "chain" : "chains"}: none was removed, changed or moved\n`);
   if (kept.length === 0) {

@@ -143,8 +143,7 @@ async function approve(
   const approved = await clients.approveClient(installation, { id, scope, assertions: assertions !== undefined });
   if (approved.ok) {
     const how = assertions === undefined ? "in its own name" : "for people whom the company's provider vouches for";
-    say(`approved; it may have ${approved.value.scopes.join(" ")} ${how}\n`);
-    return 0;
+    return endWith(say, `approved; it may have ${approved.value.scopes.join(" ")} ${how}\n`, 0);
   }
   const { field, message } = approved.error;
   return field === "id"

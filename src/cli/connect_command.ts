@@ -79,8 +79,7 @@ function connect(context: CommandContext): ExitStatus | Promise<ExitStatus> {
     const problem = more.length > 0
       ? "connect takes one client"
       : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
-    say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
-    return 2;
+    return endWith(say, `error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`, 2);
   }
   if (flags["write"] !== undefined || flags["remove"] !== undefined) {
     return client === undefined

@@ -144,8 +144,7 @@ export async function runToEnd(command: Command, context: CommandContext): Promi
     const words = systemFaultWords(error);
     if (words === null) throw error;
     const path = faultyPath(error);
-    context.say(`error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
-    return 1;
+    return endWith(context.say, `error: ${command.name} failed: ${path === null ? "" : `${path}: `}${words}\n`);
   }
 }
 
@@ -248,7 +247,7 @@ export function parseArguments(
     else if (["--version", "-V", "-v"].includes(arg)) version = true;
     else if (!arg.startsWith("-")) words.push(arg);
     else {
-      const [name = "", inline] = splitOnce(arg.replace(/^--?/, ""), "=");
+      const [, name = "", inline] = /^--?([^=]*)(?:=([^]*))?$/.exec(arg) ?? [];
       const next = args[at + 1];
       const takesNext = inline === undefined && next !== undefined && !next.startsWith("--");
       if (arg.startsWith("--") && switches.includes(name)) {
@@ -276,9 +275,4 @@ function unknownFlag(name: string, known: readonly string[]): string {
   const closest = closestWord(name, known) ??
     known.find((flag) => name.length > prefixLength && flag.startsWith(name.slice(0, prefixLength))) ?? null;
   return closest === null ? "there is no such flag here" : `there is no such flag; did you mean --${closest}?`;
-}
-
-function splitOnce(text: string, separator: string): [string, string?] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 }

@@ -79,10 +79,7 @@ async function revoke(
   { say }: CommandContext,
   [id = ""]: readonly string[],
 ): Promise<ExitStatus> {
-  if (await tokens.revokeOperatorToken(installation, id)) {
-    say("revoked; the next request with it is refused\n");
-    return 0;
-  }
-  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`portcullis token list\` shows the ids\n`);
-  return 1;
+  return await tokens.revokeOperatorToken(installation, id)
+    ? endWith(say, "revoked; the next request with it is refused\n", 0)
+    : endWith(say, `error: there is no token ${JSON.stringify(id)}\nhint: \`portcullis token list\` shows the ids\n`);
 }

@@ -6,9 +6,6 @@ import { escapeUnprintable } from "../lib/json_log.ts";
 import { type Action, administered, commandOf, printTable } from "./action.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 
-/** Loaded when an action runs: see action.ts. */
-const load = () => loadOwnerTrash();
-
 /** Works beside a running server. */
 export const trashCommand: CommandWork = commandOf({
   usage: ["trash list [--user USER] [--json]", "trash restore ID [--as PATH] [--user USER]"],
@@ -27,7 +24,7 @@ export const trashCommand: CommandWork = commandOf({
 type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
 
 function withTrash(work: Work, flags: readonly string[]): Action {
-  return administered(load, async ({ openOwnerTrash }, { config, storage, clock }, context, words) => {
+  return administered(loadOwnerTrash, async ({ openOwnerTrash }, { config, storage, clock }, context, words) => {
     const opened = await openOwnerTrash(config, { storage, clock, user: context.flags["user"] });
     try {
       return await work(opened, context, words);
