@@ -32,7 +32,7 @@ import { askJson } from "./transport.ts";
 import { type Attachment, attachment, filesNotRead, listFiles } from "./get_record.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
-  answerLines,
+  answerWith,
   defineWritingTool,
   dryRun,
   recordNames,
@@ -188,8 +188,6 @@ interface AttachRequest extends RecordName {
 }
 
 /** A record's number or name, its title, and the attachment that was made: `null` where none was sent. */
-type AttachedFile = Awaited<ReturnType<typeof attachFile>>;
-
 async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest) {
   const found = await findRecord(parts, { id, table }, { writing: true, fields: ["short_description"] });
   const record = nameOf(found.table, found.record);
@@ -252,14 +250,13 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     const fileName = filename.slice(filename.lastIndexOf("/") + 1);
     const request = { id, table: given(table) };
     if (dryRun) {
-      const lines = ({ record, title }: AttachedFile): readonly string[] => {
-        const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+      const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+      return await answerWith({ servicenow, context }, attachFile, { ...request, file: null }, ({ record, title }) => {
         const about = title === "" || title === record ? record : `${record} (${title})`;
         return [
           reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
         ];
-      };
-      return await answerLines({ servicenow, context }, attachFile, { ...request, file: null }, lines);
+      });
     }
     return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
@@ -267,7 +264,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       const promised = mediaTypeOf(fileName);
       const contentType = plainTypes.test(promised) ? promised : "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
-      return await answerLines({ servicenow, context }, attachFile, { ...request, file }, ({ record, file: added }) => {
+      return await answerWith({ servicenow, context }, attachFile, { ...request, file }, ({ record, file: added }) => {
         const [name, sizeBytes] = [added?.fileName ?? fileName, added?.sizeBytes ?? size.value];
         return [`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`];
       });

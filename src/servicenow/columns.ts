@@ -154,10 +154,7 @@ async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readon
 }
 
 /** `isWhole`: it has columns of each table of the lineage. Rows can be hidden from a person one by one. */
-async function fromDictionary(
-  { tableApi }: DeskParts,
-  lineage: readonly string[],
-): Promise<{ readonly columns: readonly Column[]; readonly isWhole: boolean }> {
+async function fromDictionary({ tableApi }: DeskParts, lineage: readonly string[]) {
   const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
   const request = { query, fields: dictionaryFields, limit: maxColumns, stored: true };
   const rows = await tableApi.rowsIfShown("sys_dictionary", request);
@@ -307,8 +304,8 @@ const spoken = `
 `;
 const spokenNames: ReadonlyMap<string, string> = new Map(namedLines(spoken));
 
-/** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
-export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column | null> {
+/** By name, by label, and where neither fits by the labels of other languages, which are asked for then; or refused. */
+export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column> {
   const known = columnNamed(columns, given);
   if (known !== undefined) return known;
   const { lineage } = columns;
@@ -320,19 +317,19 @@ export async function namedColumn(parts: DeskParts, columns: TableColumns, given
     return rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]);
   }));
   const named = (labels.ok ? labels.value : []).findLast(([label]) => label === given.trim().toLowerCase())?.[1];
-  return columns.columns.find(({ name }) => name === named) ?? await possibleColumn(parts, columns, given);
+  const column = columns.columns.find(({ name }) => name === named) ?? await possibleColumn(parts, columns, given);
+  if (column === null) throw invalidInput(unknownColumn(columns, given));
+  return column;
 }
 
 /** The column of a table that a caller names, and those of several names. */
 export async function findColumn(parts: DeskParts, table: string, given: string): Promise<FoundColumn> {
   const steps = given.trim().split(".");
   if (steps.length > maxSteps) throw invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
-  const start = await columnsOf(parts, table);
-  let owner = start;
+  let owner = await columnsOf(parts, table);
   const path: string[] = [];
   for (const [index, step] of steps.entries()) {
     const column = await namedColumn(parts, owner, step);
-    if (column === null) throw invalidInput(unknownColumn(owner, step));
     path.push(column.name);
     if (index === steps.length - 1) return { path: path.join("."), column, owner };
     const target = column.reference;
@@ -344,17 +341,12 @@ export async function findColumn(parts: DeskParts, table: string, given: string)
     ) {
       throw invalidInput(`${step} leads to no table that can be read here`);
     }
-    const next = await columnsOf(parts, target);
-    owner = next;
+    owner = await columnsOf(parts, target);
   }
   throw invalidInput(`${given} is no field`);
 }
 
-export function findColumns(
-  parts: DeskParts,
-  table: string,
-  names: readonly string[],
-): Promise<readonly FoundColumn[]> {
+export function findColumns(parts: DeskParts, table: string, names: readonly string[]) {
   return Array.fromAsync(names, (name) => findColumn(parts, table, name));
 }
 
@@ -370,7 +362,7 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
 }
 
 /** The message for a field that a table does not have, or may not have: the nearest names, or all of them. */
-export function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
+function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
   const shown = excerpt(given);
   const names = columns.map(({ name }) => name);
   const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??

@@ -87,28 +87,18 @@ export function toTextOutcome(lines: readonly string[], madeFrom = ""): Extract<
   return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom };
 }
 
-/** What comes of a job that is done for the caller, or its failure in words. */
+/** What comes of a job that is done for the caller, shown as an outcome or in lines of text; or its failure in words. */
 export async function answerWith<Request, T>(
   { servicenow, context }: { readonly servicenow: ServicenowRecords; readonly context: ToolContext },
-  { job, request, show }: {
-    readonly job: Job<Request, T>;
-    readonly request: Request;
-    readonly show: (value: T) => ToolOutcome;
-  },
+  job: Job<Request, T>,
+  request: Request,
+  show: (value: T) => ToolOutcome | readonly string[],
 ): Promise<ToolOutcome> {
   const { principal: { subject }, signal } = context;
   const found = await servicenow.run(job, request, { subject, signal });
-  return found.ok ? show(found.value) : toFailureOutcome(servicenow, found.error);
-}
-
-/** The same, in lines of text. */
-export function answerLines<Request, T>(
-  call: { readonly servicenow: ServicenowRecords; readonly context: ToolContext },
-  job: Job<Request, T>,
-  request: Request,
-  lines: (value: T) => readonly string[],
-): Promise<ToolOutcome> {
-  return answerWith(call, { job, request, show: (value) => toTextOutcome(lines(value)) });
+  if (!found.ok) return toFailureOutcome(servicenow, found.error);
+  const shown = show(found.value);
+  return "ok" in shown ? shown : toTextOutcome(shown);
 }
 
 /** A failure in words. */

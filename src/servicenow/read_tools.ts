@@ -9,7 +9,6 @@ import { getRecord, type JournalEntry, type RecordView, type RelatedRecords } fr
 import { countRecords, maxSearchResults, type MeanTime, type RecordPage, type ShownRecord } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
-  answerLines,
   answerWith,
   indented,
   joinOutcomes,
@@ -151,11 +150,10 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       const max = isChosen ? maxChosenCharacters : undefined;
       const isOne = ids.length === 1;
       const outcomes = ids.map((each) =>
-        answerWith({ servicenow, context }, {
-          job: getRecord,
-          request: { ...request, id: each },
-          show: (view) => ({ ...toTextOutcome(viewLines(view, max, isOne)), view: viewOf([view.record]) }),
-        })
+        answerWith({ servicenow, context }, getRecord, { ...request, id: each }, (view) => ({
+          ...toTextOutcome(viewLines(view, max, isOne)),
+          view: viewOf([view.record]),
+        }))
       );
       return joinOutcomes(ids, await Promise.all(outcomes), contentWarning);
     },
@@ -249,11 +247,10 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         cursor: given(input.cursor),
       };
       const isFirst = Number(search.cursor ?? "") === 0;
-      return await answerWith({ servicenow, context }, {
-        job: searchWithOrders,
-        request: search,
-        show: (page) => ({ ...toTextOutcome(pageLines(page, isFirst)), view: viewOf(page.records) }),
-      });
+      return await answerWith({ servicenow, context }, searchWithOrders, search, (page) => ({
+        ...toTextOutcome(pageLines(page, isFirst)),
+        view: viewOf(page.records),
+      }));
     },
   });
 }
@@ -297,7 +294,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
         groupBy: given(input.group_by),
         meanTime: listOf(input.mean_time),
       };
-      return await answerLines({ servicenow, context }, countRecords, request, countLines);
+      return await answerWith({ servicenow, context }, countRecords, request, countLines);
     },
   });
 }
@@ -343,7 +340,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     async run({ table, field, item }, context) {
       const asked = given(item);
       if (asked !== undefined) {
-        return await answerLines({ servicenow, context }, readItem, asked, itemLines);
+        return await answerWith({ servicenow, context }, readItem, asked, itemLines);
       }
       const named = given(table);
       if (named === undefined) {
@@ -351,7 +348,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
         return toTextOutcome([`Tables: ${servicenow.tables.join(", ")}; ${people}`]);
       }
       const request = { table: named, field: given(field) };
-      return await answerLines({ servicenow, context }, describeTable, request, tableLines);
+      return await answerWith({ servicenow, context }, describeTable, request, tableLines);
     },
   });
 }

@@ -22,7 +22,7 @@ import {
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
-import { type Column, columnsOf, isNumeric, namedColumn, type TableColumns, unknownColumn } from "./columns.ts";
+import { type Column, columnsOf, isNumeric, namedColumn, type TableColumns } from "./columns.ts";
 import { attempt, excerpt, invalidInput, Refusal, type ServicenowFailure } from "./failure.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import { knownTable, namedLines, namesIn } from "./tables.ts";
@@ -380,7 +380,6 @@ export async function addNote(
   const name = fields[audience];
   const columns = await columnsOf(parts, found.table);
   const column = await namedColumn(parts, columns, name);
-  if (column === null) throw invalidInput(unknownColumn(columns, name));
   const label = audience === "caller" ? `${column.label}, which the caller reads` : column.label;
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
@@ -488,7 +487,6 @@ async function resolveValues(
   const resolved: ResolvedValue[] = [];
   for (const [given, value, next] of values) {
     const column = await namedColumn(parts, columns, given);
-    if (column === null) throw invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) throw invalidInput(`${column.name} is given twice`);
     const changed = new Set(resolved.map(({ name }) => name));
     const kept = Object.keys(record).filter((name) => !changed.has(name)).map((name) => storedValue(record, name));
@@ -517,7 +515,7 @@ async function resolveValue(
   },
 ): Promise<Value> {
   const { name, type, reference } = column;
-  if (isPlatformField(name)) throw invalidInput(`${name} is kept by ServiceNow itself`);
+  if (name.startsWith("sys_") || name === "number") throw invalidInput(`${name} is kept by ServiceNow itself`);
   if (name === "comments") {
     throw invalidInput("comments go to the caller: use servicenow_add_note with audience=caller");
   }
@@ -594,9 +592,4 @@ function choiceValue(name: string, value: string, choices: ColumnChoices["choice
       ? `${name} cannot be "${excerpt(value)}"; its values: ${listed}`
       : `${name} "${excerpt(value)}" means several values; give one of: ${listed}`,
   );
-}
-
-/** Fields that the platform keeps itself: a write to one of them is refused. */
-function isPlatformField(name: string): boolean {
-  return name.startsWith("sys_") || name === "number";
 }

@@ -84,7 +84,7 @@ function reported<Request>(
   job: Job<Request, ChangeReport>,
   request: Request,
 ): Promise<ToolOutcome> {
-  return answerWith(call, { job, request, show: (report) => reportOutcome(report, call.reader) });
+  return answerWith(call, job, request, (report) => reportOutcome(report, call.reader));
 }
 
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
@@ -123,8 +123,7 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
       from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
       dry_run: dryRun,
     }),
-  }, async (input, context, reader) => {
-    const { table, values = "", from, dry_run: dryRun } = input;
+  }, async ({ table, values = "", from, dry_run: dryRun }, context, reader) => {
     const request = { table, values, from: given(from), dryRun };
     return await reported({ servicenow, context, reader }, createRecord, request);
   });
@@ -215,7 +214,7 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
   }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
     const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
     const show = (report: OrderReport): ToolOutcome => toTextOutcome(orderLines(report, reader), report.madeFrom);
-    return await answerWith({ servicenow, context }, { job: orderFromCatalog, request, show });
+    return await answerWith({ servicenow, context }, orderFromCatalog, request, show);
   });
 }
 
