@@ -190,11 +190,7 @@ export function describeQuestion({ name, label, kind, mandatory, reference, choi
   ].join(" "));
 }
 
-async function resolveAnswer(
-  parts: DeskParts,
-  question: ItemQuestion,
-  value: string,
-): Promise<{ readonly stored: string; readonly shown: string }> {
+async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string) {
   const { name, kind, choices, reference } = question;
   if (value === "") return { stored: "", shown: "" };
   switch (kind) {

@@ -58,7 +58,7 @@ interface Choice extends Named {
 const maxChoices = 2_000;
 const maxRecordsRead = 300;
 
-/** Choices by the name of their column. Empty where the person may not read them. */
+/** Choices by the name of their column, in an object without a prototype. Empty where the person may not read them. */
 function choicesOf(
   { tableApi, remember }: DeskParts,
   { lineage }: Pick<TableColumns, "lineage">,
@@ -95,7 +95,7 @@ export async function choicesOfColumn(
   { name, choice }: Column,
 ): Promise<ColumnChoices> {
   const all = await choicesOf(parts, columns);
-  const known = choicesFor(all, name);
+  const known = all[name] ?? [];
   if (known.length > 0 || choice !== "list") return { choices: known, isWhole: choice !== "suggestion" };
   return await parts.remember(["choices seen", columns.table, name], async () => {
     const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^${newestFirst}`);
@@ -186,10 +186,6 @@ function bareLabel(label: string): string {
   return label.toLowerCase().replace(/^\d+\s*-\s*/, "").replaceAll(/[\s_-]+/g, " ").trim();
 }
 
-function choicesFor(choices: Readonly<Record<string, readonly Choice[]>>, column: string): readonly Choice[] {
-  return Object.hasOwn(choices, column) ? choices[column] ?? [] : [];
-}
-
 // States of records: which may follow, and which fields they require. The instance's own definition takes precedence.
 // What the base system has is used only if the instance's states have the same names.
 
@@ -214,7 +210,7 @@ const moves = `
 async function stateLabels(parts: DeskParts, table: string) {
   const lineage = [table, ...knownTable(table)?.parents ?? []];
   const known = await attempt(choicesOf(parts, { lineage }));
-  const own = known.ok ? choicesFor(known.value, "state") : [];
+  const own = known.ok ? known.value["state"] ?? [] : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
   return {
@@ -281,13 +277,6 @@ async function usualMoves(
   });
 }
 
-async function movesInWords(parts: DeskParts, table: string): Promise<readonly string[]> {
-  const moves = await usualMoves(parts, table, null);
-  return moves.length > 0
-    ? [`${byBaseSystem}:`, ...moves]
-    : ["Which state may follow which is NOT known: ServiceNow does not show it to this user."];
-}
-
 // A table as a person sees it.
 
 const maxChoicesInList = 12;
@@ -310,19 +299,21 @@ export async function describeTable(
     ? columns.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
     : found.map(({ column }) => column);
   const fields = wanted.slice(0, maxFields).map((column) => {
-    const all = distinctChoices(choicesFor(choices, column.name));
+    const all = distinctChoices(choices[column.name] ?? []);
     const listed = field === undefined ? all.slice(0, maxChoicesInList) : all;
     const isKnown = columns.columns.some(({ name }) => name === column.name);
     const label = isKnown ? column.label : "whether there is such a field is not known";
     return { ...column, label, choices: listed, choicesLeft: all.length - listed.length };
   });
+  /** Which state may follow which, where the state alone was asked for. */
+  const next = fields.length === 1 && fields[0]?.name === "state" ? await usualMoves(parts, table, null) : null;
+  const notKnown = "Which state may follow which is NOT known: ServiceNow does not show it to this user.";
   return {
     table,
     writable: parts.access.mayWrite(table),
     source: columns.source,
     fields,
     fieldsLeft: Math.max(0, wanted.length - maxFields),
-    /** Which state may follow which, where the state alone was asked for. */
-    next: fields.length === 1 && fields[0]?.name === "state" ? await movesInWords(parts, table) : [],
+    next: next === null ? [] : next.length === 0 ? [notKnown] : [`${byBaseSystem}:`, ...next],
   };
 }

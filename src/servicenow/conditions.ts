@@ -33,12 +33,6 @@ export interface Condition {
   readonly listed?: "words" | "never";
 }
 
-/** Conditions, and the fields to sort by; a field to descend by begins with "-". */
-interface ParsedConditions {
-  readonly conditions: readonly Condition[];
-  readonly order: readonly string[];
-}
-
 const maxConditions = 20;
 const maxCharacters = 4_000;
 
@@ -77,7 +71,8 @@ export function comparedField(text: string): string | null {
   return /^(?:ORDERBY(?:DESC)?)?([a-z][a-z0-9_]*)/.exec(text)?.[1] ?? null;
 }
 
-export function parseConditions(text: string): ParsedConditions {
+/** Conditions, and the fields to sort by; a field to descend by begins with "-". */
+export function parseConditions(text: string) {
   if (text.length > maxCharacters) throw invalidInput(`where must have at most ${maxCharacters} characters`);
   const lines = text.split(/\r?\n/).flatMap(splitLine).filter(({ text: line }) => line !== "");
   const conditions: Condition[] = [];
@@ -214,7 +209,7 @@ function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
 }
 
-function parseEncodedQuery(line: string): ParsedConditions {
+function parseEncodedQuery(line: string) {
   const conditions: Condition[] = [];
   const order: string[] = [];
   for (const part of line.replaceAll("^^", "\0").split("^").map((each) => each.trim())) {

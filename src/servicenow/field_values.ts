@@ -43,15 +43,13 @@ function toFieldValue(value: string | null | undefined, displayValue: string | n
 }
 
 export function storedValue(record: RecordFields, name: string): string {
-  const field = Object.hasOwn(record, name) ? record[name] : null;
-  if (field === undefined || field === null) return "";
+  const field = Object.hasOwn(record, name) ? record[name] ?? "" : "";
   return typeof field === "object" ? field.value : String(field);
 }
 
 /** What people see of a field. */
 export function displayValue(record: RecordFields, name: string): string {
-  const field = Object.hasOwn(record, name) ? record[name] : null;
-  if (field === undefined || field === null) return "";
+  const field = Object.hasOwn(record, name) ? record[name] ?? "" : "";
   return typeof field === "object" ? field.display_value : String(field);
 }
 

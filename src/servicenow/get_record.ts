@@ -20,9 +20,6 @@ import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { askJson } from "./transport.ts";
 
-/** What a person answered when they ordered an item. */
-type ItemAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
-
 /** A record as its reader may see it. */
 export interface RecordView {
   record: ShownRecord;
@@ -30,8 +27,8 @@ export interface RecordView {
   version: string;
   journal: readonly JournalEntry[] | null;
   files: readonly Attachment[] | null;
-  /** `hidden`: ServiceNow keeps them from the person. */
-  answers: ItemAnswers | "hidden" | null;
+  /** What a person answered when they ordered an item. `hidden`: ServiceNow keeps that from the person. */
+  answers: Awaited<ReturnType<typeof readAnswers>> | "hidden";
   related: RelatedRecords[];
 }
 

@@ -185,11 +185,7 @@ interface NewKeys {
   readonly to: SecretBox;
 }
 
-async function resealEntry(
-  storage: Storage,
-  listed: StoredEntry,
-  keys: NewKeys,
-): Promise<"resealed" | "upToDate" | "unreadable"> {
+async function resealEntry(storage: Storage, listed: StoredEntry, keys: NewKeys) {
   let entry: StoredEntry | null = listed;
   while (entry !== null) {
     const { key, version } = entry;

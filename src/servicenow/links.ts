@@ -296,11 +296,7 @@ export function createServicenowLinks(options: RefreshOptions) {
   /** All callers of this process share one refresh. It goes on when a caller gives up: the others still wait. */
   const sharedRefresh = (subject: string, refused: string | undefined): ReturnType<typeof refreshLink> => {
     const key = JSON.stringify([subject, refused ?? null]);
-    const present = running.get(key);
-    if (present !== undefined) return present;
-    const started = refreshLink(subject, refused).finally(() => running.delete(key));
-    running.set(key, started);
-    return started;
+    return running.getOrInsertComputed(key, () => refreshLink(subject, refused).finally(() => running.delete(key)));
   };
 
   return {
@@ -479,7 +475,8 @@ export function createLinkFlow(
       if (!tokens.ok) return refuse(tokens.error.reason === "refused" ? "code_refused" : "unavailable");
       const account = await whoAmI(tokens.value.accessToken, signal);
       if (!account.ok) return refuse(refusalOf(account.error));
-      const owner = purpose.kind === "link" ? purpose.subject : subjectOfAccount(account.value);
+      // An instance never reuses a sys_id.
+      const owner = purpose.kind === "link" ? purpose.subject : `servicenow:${account.value.sysId}`;
       try {
         await links.save(owner, tokens.value, account.value);
       } catch (error) {
@@ -495,11 +492,6 @@ export function createLinkFlow(
 function refusalOf({ reason }: ServicenowFailure): VisitRefusal {
   if (reason === "link_expired") return "code_refused";
   return reason === "forbidden" || reason === "not_found" ? "denied" : "unavailable";
-}
-
-/** The user that an account of the instance signs in as. An instance never reuses a sys_id. */
-function subjectOfAccount({ sysId }: InstanceAccount): string {
-  return `servicenow:${sysId}`;
 }
 
 function pendingKey(state: string): StorageKey {

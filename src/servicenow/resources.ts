@@ -92,11 +92,11 @@ interface ReadRecord {
   readonly selfLink: string;
 }
 
-export async function readResource(parts: DeskParts, { kind, value, isNumber }: ResourceId): Promise<ReadRecord> {
+export async function readResource(parts: DeskParts, { kind, value }: ResourceId): Promise<ReadRecord> {
   const { callAs, instance, person } = parts;
   const table = tableOf(kind);
   const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
-  if (isNumber) {
+  if (!isSysId(value)) {
     // A number may stand for several versions of an article: the newest is meant.
     const row = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
     if (row === undefined) throw new Refusal({ reason: "not_found" });
@@ -190,19 +190,18 @@ export function servicenowPrompts(read: ResourceFamily["read"]): readonly Prompt
   }));
 }
 
+/** `value`: a sys_id, or a number with the prefix of its table such as `INC0010001`. */
 interface ResourceId {
   readonly kind: RecordKind;
   readonly value: string;
-  readonly isNumber: boolean;
 }
 
-/** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
 export function parseResourceId(kind: RecordKind, text: string): Outcome<ResourceId> {
   const prefix = knownTable(tableOf(kind))?.numberPrefix ?? "";
-  if (isSysId(text)) return success({ kind, value: text.toLowerCase(), isNumber: false });
+  if (isSysId(text)) return success({ kind, value: text.toLowerCase() });
   const number = text.toUpperCase();
   if (prefix !== "" && number.startsWith(prefix) && /^\d{4,12}$/.test(number.slice(prefix.length))) {
-    return success({ kind, value: number, isNumber: true });
+    return success({ kind, value: number });
   }
   const expected = prefix === "" ? "" : `, or a number such as ${prefix}0010001`;
   return failure({ reason: "invalid_record_id", expected: `32 hexadecimal digits${expected}` });

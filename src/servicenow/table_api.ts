@@ -224,11 +224,6 @@ const keptMs = 600_000;
 /** Characters of everything that is kept. */
 const maxCharacters = 16_777_216;
 
-/** A caller, and the account under which the instance knows them. */
-interface Person extends Caller {
-  readonly account: InstanceAccount;
-}
-
 /** What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time. */
 export type DeskParts = ReturnType<ReturnType<typeof createDeskParts>>;
 
@@ -251,7 +246,8 @@ export function createDeskParts(place: {
   }
   const entries = boundedMap<string, Entry>({ maxWeight: maxCharacters, weigh: ({ characters }) => characters });
   const versions = boundedMap<string, string>(maxVersions);
-  return (person: Person) => {
+  /** `account`: under which the instance knows the caller. */
+  return (person: Caller & { readonly account: InstanceAccount }) => {
     const keyOf = (...name: readonly string[]): string =>
       JSON.stringify([person.subject, person.account.sysId, ...name]);
     return {
