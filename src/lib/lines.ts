@@ -15,7 +15,7 @@ interface ReadOptions {
 }
 
 /** The pieces of a stream, until it ends or is stopped. */
-export async function* readPieces(
+async function* readPieces(
   stream: ReadableStream<Uint8Array>,
   { stop, wait = (read) => read }: ReadOptions,
 ): AsyncGenerator<Uint8Array, void> {

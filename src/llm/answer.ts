@@ -39,7 +39,7 @@ export interface ModelAnswer {
   readonly durationMs: number;
 }
 
-interface FollowOptions {
+export interface FollowOptions {
   readonly timeoutMs: number | undefined;
   readonly pace: ProgressPace;
   readonly clock: Clock;

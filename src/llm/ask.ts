@@ -2,24 +2,23 @@
 import * as z from "zod";
 import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import { present } from "../lib/json.ts";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import {
   followAnswer,
+  type FollowOptions,
   hurriedCodes,
   type ModelAnswer,
   parseAnswer,
-  type ProgressPace,
   type ToolFailure,
 } from "./answer.ts";
 import { fittingShare, largerContext, promptTooLong } from "./failure.ts";
 import { exampleThatFits, type LoadFiles, type NamedText } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";
-import type { Clock } from "../lib/time.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { ChatMessage, ModelRequest } from "./port.ts";
 
 /** What a call asks, apart from its files. */
-export interface Asking {
+export interface Asking extends FollowOptions {
   readonly local: LocalModel;
   /** Model, options and format in the port's terms. */
   readonly request: Omit<ModelRequest, "messages">;
@@ -27,9 +26,6 @@ export interface Asking {
   readonly system?: string | undefined;
   readonly messages?: readonly (ChatMessage & { readonly files?: readonly string[] | undefined })[] | undefined;
   readonly wantsJson: boolean;
-  readonly timeoutMs: number | undefined;
-  readonly pace: ProgressPace;
-  readonly clock: Clock;
 }
 
 /** The answer to one question. */
@@ -49,18 +45,14 @@ export interface Answered {
 const charactersPerToken = 4;
 
 /** What is asked, its files included. */
-interface Question extends Pick<ModelRequest, "messages"> {
-  readonly texts: readonly NamedText[];
-  readonly leastTokens: number;
-  readonly bytes: number;
-}
+type Question = Extract<Awaited<ReturnType<typeof toQuestion>>, { readonly ok: true }>["value"];
 
 /** Reads the files, and puts them before the prompt. */
 export async function toQuestion(
   { prompt, system, messages: earlier = [] }: Asking,
   files: readonly string[] | undefined,
   load: LoadFiles,
-): Promise<Result<Question, ToolFailure>> {
+) {
   const messages: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   const texts: NamedText[] = [];
   for (const { role, content, files: named } of [...earlier, { role: "user" as const, content: prompt, files }]) {
@@ -145,10 +137,7 @@ export async function askQuestion(asking: Asking, question: Question, context: T
 const nothing: ModelAnswer = { text: "", thinking: "", completion: {}, failure: null, pieces: 0, durationMs: 0 };
 
 /** As the operator or the engine says it; the engine is asked only where the prompt is long enough to matter. */
-async function knownContext(
-  { local, request: { model, contextTokens } }: Asking,
-  bytes: number,
-): Promise<number | undefined> {
+async function knownContext({ local, request: { model, contextTokens } }: Asking, bytes: number) {
   if (contextTokens !== undefined || bytes < smallPromptBytes) return contextTokens;
   const { installed } = await local.recentReport();
   return installed.find(({ name }) => isSameModel(name, model))?.contextTokens;

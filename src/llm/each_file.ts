@@ -1,7 +1,7 @@
 /** One prompt for each of many files: a table of short answers, for a caller that need not read the files. */
 import { contextWith, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { type Answered, type Asking, askQuestion, textBlock, toQuestion } from "./ask.ts";
 import type { ToolFailure } from "./answer.ts";
 import { fileLoader, invalid, withoutScope } from "./files.ts";
@@ -80,7 +80,8 @@ export async function answerEach(
     isWhole ? "" : `More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`,
     problem && `${problem.message} Left, for another call: ${left.join(", ") || "none"}`,
   ].filter((note) => note).join(" ");
-  const content = [textBlock(wantsJson ? jsonList(rows) : table(rows)), textBlock(`[${text}]`)];
+  const shown = wantsJson ? `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]` : table(rows);
+  const content = [textBlock(shown), textBlock(`[${text}]`)];
   const structuredContent = {
     ...{ text, model, truncated: problem !== null, answers: rows, file_tokens: spent.files },
     ...{ prompt_tokens: spent.prompts, completion_tokens: spent.answers, load_ms: 0 },
@@ -93,12 +94,7 @@ export async function answerEach(
 }
 
 /** The files that names and patterns stand for, each once. */
-async function expand(
-  files: readonly string[],
-  source: WorkspaceSource,
-  context: ToolContext,
-  clock: () => number,
-): Promise<Result<{ readonly names: readonly string[]; readonly isWhole: boolean }, ToolFailure>> {
+async function expand(files: readonly string[], source: WorkspaceSource, context: ToolContext, clock: () => number) {
   if (!context.principal.scopes.has("files:read")) return failure(withoutScope);
   const workspace = workspaceOf(source, context.principal);
   const deadline = clock() + maxFindMs;
@@ -135,8 +131,4 @@ function table(rows: readonly Row[]): string {
     ];
     return `${file}\t${cells.join(" ")}`;
   }).join("\n");
-}
-
-function jsonList(rows: readonly Row[]): string {
-  return `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]`;
 }

@@ -43,20 +43,13 @@ export interface NamedText {
   readonly isTail: boolean;
 }
 
-/** Files as a model gets them. */
-interface LoadedFiles {
-  readonly texts: readonly NamedText[];
-  /** Base64. */
-  readonly images: readonly string[];
-}
-
 /** Reads files, within the bounds of one call. */
-export type LoadFiles = (names: readonly string[] | undefined) => Promise<Result<LoadedFiles, ToolFailure>>;
+export type LoadFiles = ReturnType<typeof fileLoader>;
 
 const wholeFile: LineRequest = {};
 
 /** For one call: what it may read is counted over all that it loads, with the tags and names around it. */
-export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number): LoadFiles {
+export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number) {
   let files = 0;
   let images = 0;
   let usedBytes = 0;
@@ -120,7 +113,8 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     return failure(refusal);
   };
 
-  return async (names = []) => {
+  /** Files as a model gets them: images in Base64. */
+  return async (names: readonly string[] = []) => {
     const loaded = { texts: [] as NamedText[], images: [] as string[] };
     if (names.length === 0) return success(loaded);
     if (!principal.scopes.has("files:read")) return failure(withoutScope);

@@ -5,12 +5,13 @@ import {
   defineTool,
   type Meaning,
   otherNames,
+  readingHints,
   saysNothing,
   type Tool,
   type ToolContext,
   type ToolOutcome,
 } from "../mcp/mod.ts";
-import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace, type ToolFailure } from "./answer.ts";
+import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace } from "./answer.ts";
 import { answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import { answerEach } from "./each_file.ts";
 import type { LocalModel } from "./local_model.ts";
@@ -19,7 +20,7 @@ import { fileLoader, invalid, maxFiles } from "./files.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import { hasMoreParts, isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
 
 /** Names and patterns of a call with an answer for each file. */
@@ -54,13 +55,7 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
       "Asks a small model on the owner's machine to summarise, classify or extract, also from files that you need not " +
       "read. It may be wrong.",
     scopes: ["llm:generate"],
-    annotations: {
-      title: "Ask the local model",
-      readOnlyHint: true,
-      destructiveHint: false,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Ask the local model", ...readingHints, idempotentHint: false },
     aliases: generateAliases,
     knownAs: "llm_ask generate ask_llm ask_model chat complete ollama_generate ollama_chat local_llm",
     input: z.lazy(() => generateInput(options)),
@@ -167,10 +162,7 @@ function useOneOf(names: readonly string[]): string {
 }
 
 /** The model to ask, with its context where the operator sets it. Without an allow list the engine says what it has. */
-async function chooseModel(
-  options: LlmGenerateOptions,
-  asked: string | undefined,
-): Promise<Result<{ readonly model: string; readonly contextTokens?: number }, ToolFailure>> {
+async function chooseModel(options: LlmGenerateOptions, asked: string | undefined) {
   const { models, model: local } = options;
   if (models !== undefined) {
     const allowed = models.map(parseAllowedModel);

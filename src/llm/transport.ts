@@ -1,8 +1,8 @@
 /** Requests to one engine: streams of events, probes, an end to every call, and each failure as a value. */
 import type { OllamaHost } from "./host.ts";
 import { parseJson } from "../lib/json.ts";
-import { readLines, readPieces } from "../lib/lines.ts";
-import { collectBytes } from "../lib/request_text.ts";
+import { readLines } from "../lib/lines.ts";
+import { readBounded } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { atMost } from "../lib/time.ts";
 import {
@@ -175,11 +175,7 @@ export interface ModelClientOptions {
  * host itself goes there directly. Requests then carry the whole URL as their target (RFC 9112 §3.2.2), which some
  * servers misread: so only where a proxy is set. What is asked now and then (`keepsNone`) leaves no idle connection.
  */
-function httpClient(
-  { hostname, port }: OllamaHost,
-  isDirect: boolean,
-  keepsNone: boolean,
-): Deno.HttpClient | undefined {
+function httpClient({ hostname, port }: OllamaHost, isDirect: boolean, keepsNone: boolean) {
   if (typeof Deno.createHttpClient !== "function" || !(isDirect || keepsNone)) return undefined;
   return Deno.createHttpClient({
     ...(isDirect && { proxy: { transport: "tcp", hostname, port } }),
@@ -196,13 +192,9 @@ export function createTransport({ host, apiKey, fetch, avoidProxy, limits = olla
   const authorization = apiKeySent ? `Bearer ${apiKey}` : host.basicAuthorization;
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
 
-  /** The text of an answer, or `null` where it is longer. */
-  const textOf = async (response: Response, maxBytes: number, watch: ModelCallWatch): Promise<string | null> => {
-    const collected = collectBytes(maxBytes);
-    const pieces = response.body === null ? [] : readPieces(response.body, { stop: watch.signal, wait: watch.wait });
-    for await (const piece of pieces) if (!collected.add(piece)) return null;
-    return new TextDecoder().decode(collected.bytes());
-  };
+  /** The text of an answer; empty where it is longer. */
+  const textOf = async (response: Response, maxBytes: number): Promise<string> =>
+    new TextDecoder().decode(await readBounded(response, maxBytes) ?? new Uint8Array());
 
   /** Sends, and turns every answer but a good one into a failure. A redirect would post the prompt elsewhere. */
   const send = async (
@@ -220,8 +212,8 @@ export function createTransport({ host, apiKey, fetch, avoidProxy, limits = olla
         : { method: "POST", headers: { ...headers, "content-type": "application/json" }, body: JSON.stringify(body) }),
     });
     if (response.status !== 200) {
-      const text = await textOf(response, limits.maxErrorBytes, watch);
-      return failure(fromStatus(response.status, text ?? "", { host, apiKeySent, model: body?.model }));
+      const text = await textOf(response, limits.maxErrorBytes);
+      return failure(fromStatus(response.status, text, { host, apiKeySent, model: body?.model }));
     }
     const type = response.headers.get("content-type") ?? "";
     return /^(application\/(x-ndjson|json)|text\/event-stream)\b/i.test(type)
@@ -261,7 +253,7 @@ export function createTransport({ host, apiKey, fetch, avoidProxy, limits = olla
     try {
       const sent = await send(path, undefined, watch);
       if (!sent.ok) return sent;
-      const reply = read(parseJson(await textOf(sent.value, limits.maxReplyBytes, watch) ?? ""));
+      const reply = read(parseJson(await textOf(sent.value, limits.maxReplyBytes)));
       return reply === null ? failure(notTheEngine(host)) : success(reply);
     } catch (error) {
       return failure(watch.failure ?? fromNetworkError(error, host));
