@@ -46,9 +46,6 @@ import { given } from "./tables.ts";
 /** What came of a file, or the tool's failure. */
 type Done<T> = Promise<{ readonly ok: true; readonly value: T } | Extract<ToolOutcome, { readonly ok: false }>>;
 
-/** Who changes files, and where the change is noted. */
-type Caller = Pick<ToolContext, "principal" | "noteChange">;
-
 /** Files of the user who calls. */
 export type AttachmentFiles = ReturnType<typeof workspaceFiles>;
 
@@ -79,7 +76,7 @@ export function workspaceFiles(source: WorkspaceSource) {
     async save(
       { filename, suggestion }: { readonly filename: string | undefined; readonly suggestion: string },
       pieces: ArrivingContent,
-      caller: Caller,
+      caller: Pick<ToolContext, "principal" | "noteChange">,
     ): Done<{ readonly name: string; readonly sizeBytes: number }> {
       const chosen = filename === undefined ? null : parseFilePath(filename);
       if (chosen?.ok === false) return toPathFailure("filename", chosen.error);

@@ -296,10 +296,7 @@ function storedAnswer(row: RecordFields) {
 }
 
 /** The names of chosen records by sys_id, of open tables and records that the person may read. */
-async function recordNames(
-  { tableApi, access }: DeskParts,
-  answers: readonly StoredAnswer[],
-): Promise<Map<string, string>> {
+async function recordNames({ tableApi, access }: DeskParts, answers: readonly StoredAnswer[]) {
   const byTable = Map.groupBy(answers.filter(({ table }) => access.mayRead(table)), ({ table }) => table);
   const names = new Map<string, string>();
   for (const [table, chosen] of [...byTable].slice(0, maxTables)) {

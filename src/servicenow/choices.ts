@@ -59,10 +59,7 @@ const maxChoices = 2_000;
 const maxRecordsRead = 300;
 
 /** Choices by the name of their column, in an object without a prototype. Empty where the person may not read them. */
-function choicesOf(
-  { tableApi, remember }: DeskParts,
-  { lineage }: Pick<TableColumns, "lineage">,
-): Promise<Readonly<Record<string, readonly Choice[]>>> {
+function choicesOf({ tableApi, remember }: DeskParts, { lineage }: Pick<TableColumns, "lineage">) {
   return remember(["choices", ...lineage], async () => {
     const query = `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`;
     const fields = namesIn("name element value label language dependent_value");

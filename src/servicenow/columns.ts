@@ -219,11 +219,7 @@ async function seenColumns(
  * or possible, and then whether it is there shows when it is used. `null` where its name is that of none or likely a
  * mistake.
  */
-async function possibleColumn(
-  parts: DeskParts,
-  { table, columns, source }: TableColumns,
-  given: string,
-): Promise<Column | null> {
+async function possibleColumn(parts: DeskParts, { table, columns, source }: TableColumns, given: string) {
   const name = given.trim();
   if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) return null;
   return await parts.remember(["column", table, name], async () => {

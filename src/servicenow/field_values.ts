@@ -25,7 +25,8 @@ export const recordSchema: z.ZodType<RecordFields> = z.record(
     if (Array.isArray(field)) return JSON.stringify(field);
     const { value, display_value: displayValue } = (field ?? {}) as Readonly<Record<string, unknown>>;
     if (isTextOrNone(value) && isTextOrNone(displayValue) && field !== undefined) {
-      return toFieldValue(value, displayValue);
+      if (displayValue === undefined || displayValue === null || displayValue === value) return value ?? "";
+      return value ? { value, display_value: displayValue } : displayValue;
     }
     issues.push({ code: "custom", input: field, message: "no field of a record" });
     return null;
@@ -34,12 +35,6 @@ export const recordSchema: z.ZodType<RecordFields> = z.record(
 
 function isTextOrNone(value: unknown): value is string | null | undefined {
   return value === undefined || value === null || typeof value === "string";
-}
-
-function toFieldValue(value: string | null | undefined, displayValue: string | null | undefined): FieldValue {
-  if (displayValue === undefined || displayValue === null || displayValue === value) return value ?? "";
-  if (value === undefined || value === null || value === "") return displayValue;
-  return { value, display_value: displayValue };
 }
 
 export function storedValue(record: RecordFields, name: string): string {

@@ -95,10 +95,7 @@ function labelOf(table: string): string {
 }
 
 /** The records that a list means, names separated by commas or bars, as the instance stores and people see them. */
-export async function resolveList(
-  parts: DeskParts,
-  { text, ...name }: GivenName,
-): Promise<{ readonly stored: string; readonly shown: string }> {
+export async function resolveList(parts: DeskParts, { text, ...name }: GivenName) {
   const all = await Array.fromAsync(text.split(/\s*[,|]\s*/), async (part): Promise<Reference> => {
     const found = resolveReference(parts, { ...name, text: part });
     // Lists of people hold addresses of others too.

@@ -172,11 +172,7 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
 }
 
 /** What people call the sys_ids and stored choices among these values. */
-async function namesOf(
-  parts: DeskParts,
-  table: string,
-  values: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+async function namesOf(parts: DeskParts, table: string, values: readonly string[]) {
   const names = new Map<string, string>();
   const ids = [...new Set(values.filter(isStoredSysId))];
   for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {

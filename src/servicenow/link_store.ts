@@ -94,13 +94,12 @@ const maxListed = 500;
  * Keeps each user's linked account and its tokens, sealed. An entry that was sealed for another user or instance does
  * not open.
  */
-export function createLinkStore(options: {
+export function createLinkStore({ instance: { origin }, storage, secrets, log }: {
   readonly instance: { readonly origin: string };
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly log: Log;
 }) {
-  const { instance: { origin }, storage, secrets, log } = options;
   const healthOf = async (subject: string, record: LinkRecord): Promise<LinkHealth> => {
     const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
     const account = sealed !== null

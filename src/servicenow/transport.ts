@@ -81,7 +81,11 @@ export function createTransport(
           method: request.method,
           redirect: "manual", // a redirect would carry the token to another host
           signal: request.accept === "stream" ? signal : AbortSignal.any([signal, deadline]),
-          headers: headersOf(request, accessToken),
+          headers: {
+            accept: request.accept === "json" ? "application/json" : "*/*",
+            ...(accessToken === null ? {} : { authorization: `Bearer ${accessToken}` }),
+            ...(request.body === undefined ? {} : { "content-type": request.body.type }),
+          },
           ...(request.body === undefined ? {} : { body: request.body.content }),
         },
       );
@@ -102,14 +106,6 @@ export function createTransport(
       if (deadline.aborted) return unavailable("timed_out", request);
       return unavailable("unreachable", request);
     }
-  };
-}
-
-function headersOf(request: UpstreamRequest, accessToken: string | null): Record<string, string> {
-  return {
-    accept: request.accept === "json" ? "application/json" : "*/*",
-    ...(accessToken === null ? {} : { authorization: `Bearer ${accessToken}` }),
-    ...(request.body === undefined ? {} : { "content-type": request.body.type }),
   };
 }
 
