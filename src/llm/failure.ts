@@ -277,13 +277,9 @@ export function fromStatus(status: number, body: string, { host, model, apiKeySe
     return ollamaFailure("ollama_unreachable", words, status === 503);
   }
   if (status === 429 || status === 503) {
-    return /loading|starting|swapping/i.test(text)
-      ? ollamaFailure(
-        "busy",
-        `${engineName(host)} was still loading the model; try again in a little while.`,
-        "loading",
-      )
-      : ollamaFailure("busy", `${engineName(host)} is busy; try again in a little while.`, true);
+    const isLoading = /loading|starting|swapping/i.test(text);
+    const words = `${isLoading ? "was still loading the model" : "is busy"}; try again in a little while.`;
+    return ollamaFailure("busy", `${engineName(host)} ${words}`, isLoading ? "loading" : true);
   }
   if ([400, 413, 422].includes(status) || /^option "|invalid format|invalid duration|cannot unmarshal/i.test(text)) {
     return ollamaFailure("invalid_request", `${host.engine} refused the request${said}`);
@@ -306,7 +302,7 @@ export function fromErrorLine(line: unknown, host: OllamaHost, model?: string): 
 }
 
 /** The failure for a model that a host lacks. */
-function notInstalled({ isOllama, origin }: OllamaHost, model = "that was asked for"): OllamaFailure {
+function notInstalled({ isOllama, origin }: OllamaHost, model: string): OllamaFailure {
   return ollamaFailure(
     "model_not_installed",
     isOllama

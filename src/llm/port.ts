@@ -2,17 +2,6 @@
 import type { OllamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 
-/** Sampling options; those of one word have the same name on the wire. */
-interface SamplingOptions {
-  readonly temperature?: number;
-  /** At least 1: with 0 a real Ollama never stops. */
-  readonly maxTokens: number;
-  readonly seed?: number;
-  readonly topP?: number;
-  readonly topK?: number;
-  readonly stop?: readonly string[];
-}
-
 /** `"json"`, or a JSON schema that the answer has to follow. */
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
@@ -28,7 +17,16 @@ export interface ChatMessage {
 export interface ModelRequest {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
-  readonly options: SamplingOptions;
+  /** How it samples; what is of one word has the same name on the wire. */
+  readonly options: {
+    readonly temperature?: number;
+    /** At least 1: with 0 a real Ollama never stops. */
+    readonly maxTokens: number;
+    readonly seed?: number;
+    readonly topP?: number;
+    readonly topK?: number;
+    readonly stop?: readonly string[];
+  };
   readonly format?: AnswerFormat;
   /** Whether the model thinks before it answers, or how hard. */
   readonly think?: boolean | "low" | "medium" | "high" | "max";
