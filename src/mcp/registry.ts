@@ -4,13 +4,14 @@ import { isObject } from "../lib/json.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */
-export type Registry<Given, Entry> = ReturnType<typeof createRegistry<Given, Entry>>;
+export type Registry<Given extends Named, Entry> = ReturnType<typeof createRegistry<Given, Entry>>;
+
+type Named = { readonly name: string };
 
 /** Makes a registry; `prepare` turns what is added into what is kept. */
-export function createRegistry<Given, Entry>(
-  nameOf: (given: Given) => string,
-  prepare: (given: Given) => Entry,
+export function createRegistry<Given extends Named, Entry>(
   initial: Iterable<Given>,
+  prepare: (given: Given) => Entry,
 ) {
   const byName = new Map<string, Entry>();
   const listeners = new Set<() => void>();
@@ -23,9 +24,8 @@ export function createRegistry<Given, Entry>(
     for (const listener of [...listeners]) listener();
   };
   const register = (given: Given): void => {
-    const name = nameOf(given);
-    if (byName.has(name)) throw new TypeError(`"${name}" is already registered`);
-    byName.set(name, prepare(given));
+    if (byName.has(given.name)) throw new TypeError(`"${given.name}" is already registered`);
+    byName.set(given.name, prepare(given));
   };
   for (const given of initial) register(given);
   changed();
@@ -44,8 +44,8 @@ export function createRegistry<Given, Entry>(
     },
     /** Prepares one that is there anew, in its place. */
     renew(given: Given) {
-      if (!byName.has(nameOf(given))) return;
-      byName.set(nameOf(given), prepare(given));
+      if (!byName.has(given.name)) return;
+      byName.set(given.name, prepare(given));
       changed();
     },
     /** Removes one and says whether there was one. Calls that run go on. */
@@ -87,11 +87,7 @@ const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
  */
 export function createToolRegistry(tools: Iterable<Tool>, own: ReadonlySet<Tool> = new Set()): ToolRegistry {
   const all = [...tools];
-  const registry = createRegistry<Tool, RegisteredTool>(
-    (tool) => tool.name,
-    (tool) => own.has(tool) ? registerTool(tool) : checked(tool),
-    all,
-  );
+  const registry = createRegistry(all, (tool) => own.has(tool) ? registerTool(tool) : checked(tool));
   for (const tool of all) tool.follow?.(() => registry.renew(tool));
   return registry;
 }

@@ -5,16 +5,11 @@ import { hashSecret } from "../lib/secrets.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { Services } from "./limits.ts";
 import type { CacheHint } from "./revision.ts";
-import type { ContentBlock, ToolContext } from "./tool.ts";
+import type { ContentBlock, ResourceNames, ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
-export interface Resource {
-  readonly uri: string;
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly mimeType?: string;
+export interface Resource extends ResourceNames {
   /** In bytes. */
   readonly size?: number;
 }
@@ -27,12 +22,9 @@ export interface ResourcePage {
 }
 
 /** A pattern of addresses (MCP schema `ResourceTemplate`; RFC 6570). */
-interface ResourceTemplate {
+interface ResourceTemplate extends Pick<Resource, "name" | "title" | "mimeType"> {
   readonly uriTemplate: string;
-  readonly name: string;
-  readonly title?: string;
   readonly description: string;
-  readonly mimeType?: string;
 }
 
 /** What a resource holds (MCP schema `ResourceContents`). */
@@ -92,7 +84,7 @@ export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
 /** The families on offer; an address belongs to the first that owns it. */
 export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
-  return createRegistry((family) => family.name, (family) => family, families);
+  return createRegistry(families, (family) => family);
 }
 
 /** The family that an address belongs to. */
@@ -125,13 +117,6 @@ interface Watched {
   readonly listeners: Set<() => Promise<void>>;
   /** What the last look gave; `null` before the first. */
   last: string | null;
-}
-
-/** What a stream watches. */
-interface WatchedResources {
-  readonly uris: Iterable<string>;
-  /** Also that resources appear and disappear. */
-  readonly lists: boolean;
 }
 
 /** Watches resources by looking at them from time to time, as long as a stream wants to know. */
@@ -193,10 +178,10 @@ export function createResourceWatch(
     };
   };
 
-  /** Reports which of the wanted resources have changed, and that lists have, until the returned function is called. */
+  /** Reports which of `uris` have changed and, with `lists`, that lists have, until the returned function is called. */
   return (
     principal: Principal,
-    { uris, lists }: WatchedResources,
+    { uris, lists }: { readonly uris: Iterable<string>; readonly lists: boolean },
     { onChange, onList }: { readonly onChange: (uri: string) => void; readonly onList: () => void },
   ): () => void => {
     const stops: (() => void)[] = [];
@@ -265,5 +250,5 @@ export type PromptRegistry = Registry<Prompt, Prompt>;
 
 /** The prompts on offer. Throws where two have one name. */
 export function createPromptRegistry(prompts: Iterable<Prompt>): PromptRegistry {
-  return createRegistry((prompt) => prompt.name, (prompt) => prompt, prompts);
+  return createRegistry(prompts, (prompt) => prompt);
 }

@@ -18,14 +18,16 @@ export type ContentBlock =
       readonly blob?: string;
     };
   }
-  | {
-    readonly type: "resource_link";
-    readonly uri: string;
-    readonly name: string;
-    readonly title?: string;
-    readonly description?: string;
-    readonly mimeType?: string;
-  };
+  | ({ readonly type: "resource_link" } & ResourceNames);
+
+/** What names a resource, in a link and in a list. */
+export interface ResourceNames {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+}
 
 /** A picture that clients may show (MCP 2025-11-25, schema `Icon`). */
 export interface Icon {
