@@ -60,17 +60,11 @@ const serviceNowHost = /(^|\.)service-now\.com$/i;
 
 const maxRememberedClients = 100_000;
 
-/** What a registration, or a client's metadata document, says. */
-interface RegisteredClient {
-  readonly name?: string;
-  readonly redirectHosts: readonly string[];
-}
-
 export interface ProfileOptions {
   /** `auto` looks at the client, and takes a caller without a token for ServiceNow's. */
   readonly compatibility: "spec" | "servicenow" | "auto";
-  /** Reads a client's registration; `null` when there is none. Asked once per client and process. */
-  readonly findClient: (clientId: string) => Promise<RegisteredClient | null>;
+  /** Reads a client's registration or metadata document; `null` when there is none. Asked once per client and process. */
+  readonly findClient: (clientId: string) => Promise<{ readonly redirectHosts: readonly string[] } | null>;
   /** ServiceNow's clients get -32603 for a tool that fails. */
   readonly toolFailureIsProtocolError: boolean;
   /** How many clients' choices are remembered. */

@@ -6,7 +6,7 @@ import { unavailability } from "../lib/system_fault.ts";
 import { answerError, answerInvalid, answerMissingCapability, answerResult, answerUnavailable, mark } from "./call.ts";
 import type { Call, McpAnswer } from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
-import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import { refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { LiveTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
@@ -145,12 +145,9 @@ function answerStopped<Outcome>(call: Call, work: Work<Outcome>, words: string):
 }
 
 function answerCancelled(call: Call): McpAnswer {
+  const answer = answerError(call, refusalCode.cancelled, "The call was cancelled");
   mark(call, "cancelled");
-  return {
-    kind: "json",
-    status: 200,
-    body: errorText(call.request.id, refusalCode.cancelled, "The call was cancelled"),
-  };
+  return answer;
 }
 
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
