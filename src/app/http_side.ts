@@ -32,7 +32,6 @@ import {
   knownNames,
   limitAttempts,
   limitBodies,
-  limitRequests,
 } from "../http/mod.ts";
 import type { createProfiles, McpServer } from "../mcp/mod.ts";
 import type { LimitName, Metrics } from "../audit/mod.ts";
@@ -104,13 +103,13 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   const limitRoute = ({ limit, ...route }: AuthorizationRoute): Route => {
     if (limit === "none") return route;
     const endpoint = limit === "registrations"
-      ? limitRequests(limits.registrations, route.endpoint, refusedBy("registration"))
+      ? limitAttempts(limits.registrations, route.endpoint, { cost: 1, onRefused: refusedBy("registration") })
       : route.endpoint;
     const limited = limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
     return { ...route, endpoint: limitBodies(oauthIntake, maxOAuthBodyBytes, limited) };
   };
   const limitHealth = (endpoint: Endpoint): Endpoint =>
-    limitRequests(limits.healthChecks, endpoint, refusedBy("health"));
+    limitAttempts(limits.healthChecks, endpoint, { cost: 1, onRefused: refusedBy("health") });
   let draining = false;
   const { health, live, ready } = createHealthEndpoints({ ...parts, version, isDraining: () => draining });
   const base = basePathOf(serverUrl);

@@ -31,20 +31,18 @@ export function listenForMetrics(
       ),
     log,
   });
-  ready.resolve(createMetricsEndpoint({
-    names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
-    expose: () => {
-      const { rss, heapUsed } = Deno.memoryUsage();
-      const { user, system } = nodeProcess().cpuUsage();
-      return metrics.expose({
-        version,
-        openStreams: openStreams(),
-        residentBytes: rss,
-        heapUsedBytes: heapUsed,
-        cpuSeconds: (user + system) / 1e6,
-        startedAt: Math.floor(startedAt / 1_000),
-      });
-    },
+  const names = knownNames([`http://localhost:${server.port}`], [], allowedHosts);
+  ready.resolve(createMetricsEndpoint(names, () => {
+    const { rss, heapUsed } = Deno.memoryUsage();
+    const { user, system } = nodeProcess().cpuUsage();
+    return metrics.expose({
+      version,
+      openStreams: openStreams(),
+      residentBytes: rss,
+      heapUsedBytes: heapUsed,
+      cpuSeconds: (user + system) / 1e6,
+      startedAt: Math.floor(startedAt / 1_000),
+    });
   }));
   log.write("info", "metrics_listening", { host, port: server.port });
   return server;

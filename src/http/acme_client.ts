@@ -7,7 +7,7 @@ import { FlattenedSign } from "@panva/jose";
 import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
 import { readBounded, retryAfterMs as retryAfterOf } from "../lib/request_text.ts";
-import { failure, type Problem, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, success } from "../lib/result.ts";
 import { nodeCrypto } from "../lib/program.ts";
 import { hashSecret, toBase64Url } from "../lib/secrets.ts";
 import { fetchFaultWords } from "../lib/system_fault.ts";
@@ -34,9 +34,7 @@ interface AcmeOptions {
 }
 
 /** The chain and the private key as PEM. Rejects for a bug, or where `offer` does. */
-export async function requestCertificate(
-  options: AcmeOptions,
-): Promise<Result<{ readonly certificates: string; readonly privateKey: string }, AcmeProblem>> {
+export async function requestCertificate(options: AcmeOptions) {
   return await within(attemptMs, options.pause, async (late) => {
     try {
       const bounded = { ...options, signal: AbortSignal.any([options.signal, late]) };
@@ -95,12 +93,6 @@ class AcmeRefusal extends Error {
 
 const maxDetailCharacters = 500;
 
-interface Reply {
-  readonly text: string;
-  readonly location: string;
-  readonly retryAfterMs: number;
-}
-
 type Session = Awaited<ReturnType<typeof openSession>>;
 
 /** The directory read and the account opened, or found by its key (§7.3). */
@@ -111,10 +103,7 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   const { x = "", y = "" } = accountKey.export({ format: "jwk" });
   const jwk = { crv: "P-256", kty: "EC", x, y } as const; // in this order for the thumbprint (RFC 7638 §3)
 
-  const send = async (
-    url: string,
-    init: RequestInit,
-  ): Promise<{ readonly response: Response; readonly text: string }> => {
+  const send = async (url: string, init: RequestInit) => {
     // Its own documents name the other URLs: they must not lead this server elsewhere.
     if (URL.parse(url)?.origin !== origin) throw new AcmeRefusal("malformed", `it names a URL elsewhere: ${url}`);
     return await within(requestTimeoutMs, pause, async (late) => {
@@ -136,7 +125,7 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
     return taken;
   };
   /** Signs and posts (§6.2); no payload reads the resource (§6.3). */
-  const post = async (url: string, payload?: object): Promise<Reply> => {
+  const post = async (url: string, payload?: object) => {
     for (let left = maxNonces;; left--) {
       const header = { alg: "ES256", nonce: await takeNonce(), url, ...account === null ? { jwk } : { kid: account } };
       const body = payload === undefined ? "" : JSON.stringify(payload);
@@ -217,7 +206,7 @@ async function prove(options: AcmeOptions, { post, keyAuthorization }: Session, 
 /** Looks again and again, as often as the authority asks to (§7.5.1), until there is a value. */
 async function poll<T>(
   { pause, signal }: AcmeOptions,
-  look: () => Promise<{ readonly reply: Reply; readonly value: T | null }>,
+  look: () => Promise<{ readonly reply: { readonly retryAfterMs: number }; readonly value: T | null }>,
 ): Promise<T> {
   for (let wait = firstPollMs, waited = 0;; wait = Math.min(wait * 2, longestPollMs)) {
     const { reply: { retryAfterMs }, value } = await look();

@@ -32,9 +32,7 @@ function spell(resource: string): ResourceSpelling {
 }
 
 /** Builds the lookup. The first spelling is the canonical one. */
-export function createSpellings(
-  spellings: readonly [string, ...string[]],
-): { readonly spellingOf: SpellingOf; readonly all: readonly ResourceSpelling[] } {
+export function createSpellings(spellings: readonly [string, ...string[]]) {
   const all = spellings.map(spell);
   const canonical = spell(spellings[0]);
   const byHost = new Map(all.toReversed().map((spelling) => [new URL(spelling.resource).host, spelling]));

@@ -85,11 +85,7 @@ export function createStorageProbe(
 // `GET /metrics`, on a separate listener: no token protects it; any client that reaches its address can read it.
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
-export function createMetricsEndpoint(options: {
-  readonly names: KnownNames;
-  readonly expose: () => string;
-}): Endpoint {
-  const { names, expose } = options;
+export function createMetricsEndpoint(names: KnownNames, expose: () => string): Endpoint {
   const contentType = "text/plain; version=0.0.4; charset=utf-8";
   const answer = onGet(() =>
     new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } })

@@ -11,7 +11,7 @@ export { createHealthEndpoints, createMetricsEndpoint, createStorageProbe } from
 export { createHomeEndpoint, createIconEndpoint, iconPath, serverIcons } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
-export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies, limitRequests } from "./rate_limit.ts";
+export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies } from "./rate_limit.ts";
 export { createRateLimiter, createSharedRateLimiter } from "./rate_limit.ts";
 export type { RateLimiter } from "./rate_limit.ts";
 export { createRouter, knownNames } from "./router.ts";

@@ -113,7 +113,6 @@ interface SharedRateLimitOptions extends Rate {
   readonly clock: Clock;
   readonly agreedClock: AgreedClock;
   readonly log: Log;
-  readonly maxKeys?: number;
 }
 
 const shares = 16;
@@ -237,11 +236,6 @@ export function limitAttempts(
       throw error;
     }
   };
-}
-
-/** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
-export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
-  return limitAttempts(limiter, endpoint, { cost: 1, onRefused });
 }
 
 /**
