@@ -132,17 +132,10 @@ export function makeDirectories(directory: DiskDirectory, names: readonly string
 }
 
 /** Where an entry is put. */
-interface Place {
-  readonly parent: DiskDirectory;
-  readonly name: string;
-  /** Its resolved path. */
-  readonly path: string;
-  /** How many directories were made on the way. */
-  readonly made: number;
-}
+type Place = ReturnType<typeof makePlace>;
 
-/** Makes the directories that are missing on the way to an entry. */
-export function makePlace({ directory, names, name, segments }: Resolved): Place {
+/** Makes the directories that are missing on the way to an entry; `path` is its resolved one, `made` counts them. */
+export function makePlace({ directory, names, name, segments }: Resolved) {
   const parent = makeDirectories(directory, names.slice(0, -1));
   return { parent, name, path: segments.join("/"), made: names.length - 1 };
 }

@@ -1,6 +1,6 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
-import { createKeyedMutex, isChangeId, type Kept, type KeptItem } from "../workspace/change.ts";
+import { createKeyedMutex, isChangeId, type KeptItem } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import {
   defaultWorkspaceLimits,
@@ -26,7 +26,7 @@ import {
   identityOf,
   toRefusal,
 } from "./directory.ts";
-import { expectationOf, judgeTree, rearrangingOf, withRoom } from "./rearrange.ts";
+import { expectationOf, judgeTree, rearrangingOf, type TreeSize, withRoom } from "./rearrange.ts";
 import { createStaging, itemName, recordName, sweepStaging, toRecordLine, trashDirectoryName } from "./staging.ts";
 import { createDiskTrash, type DiskTrash } from "./disk_trash.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
@@ -158,8 +158,6 @@ const another = "choose another with --workspace (WORKSPACE_DIR)";
 
 // * The trash as its port has it. What a change kept is put back into the tree: rules, names and quotas are judged as for
 // any new entry.
-
-type TreeSize = Pick<Kept, "entries" | "sizeBytes">;
 
 /** What is denied or protected today must not come back with a tree. */
 async function judgeKept(disk: Disk, kept: string, path: WorkspacePath): Promise<Outcome<TreeSize>> {

@@ -24,7 +24,7 @@ import {
   versionOf,
 } from "./directory.ts";
 import { matchContent } from "./read.ts";
-import type { Left } from "../workspace/change.ts";
+import type { Kept, Left } from "../workspace/change.ts";
 import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./staging.ts";
 import { walkTree } from "./tree.ts";
@@ -199,10 +199,8 @@ function isFull(outcome: Result<unknown, WorkspaceRefusal>): boolean {
   return !outcome.ok && outcome.error.reason === "no_space";
 }
 
-interface TreeSize {
-  readonly entries: number;
-  readonly sizeBytes: number;
-}
+/** What a tree holds. */
+export type TreeSize = Pick<Kept, "entries" | "sizeBytes">;
 
 /** Refuses a tree that holds what may not be deleted; `at`: where it lies now, if it was taken out of its place. */
 export async function judgeTree(

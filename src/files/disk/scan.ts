@@ -21,11 +21,6 @@ interface ScanOptions {
   accepts(name: string): boolean;
 }
 
-interface Kept {
-  readonly stamp: string;
-  readonly entries: readonly DirectoryEntry[];
-}
-
 const largestSynchronousDirectory = 512 * 1024; // bytes of the directory itself: some 20,000 entries, some 20 ms
 /** A file system may tell times no finer than this (FAT): within it, a second change would not show. */
 const timeGrainMilliseconds = 2_000;
@@ -35,7 +30,7 @@ const maxEntries = 32_768;
 
 /** Makes the memory of one workspace. */
 export function createDirectoryScans(clock: Clock, maxKeptEntries = maxEntries) {
-  const kept = boundedMap<string, Kept>({
+  const kept = boundedMap<string, { readonly stamp: string; readonly entries: readonly DirectoryEntry[] }>({
     maxWeight: maxKeptEntries,
     weigh: ({ entries }) => entries.length + 1, // a million empty directories are not kept for nothing
   });

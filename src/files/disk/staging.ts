@@ -323,10 +323,7 @@ export function putBackMoved(access: DiskAccess, trash: DiskDirectory, item: str
 }
 
 /** Where a recorded path leads; `null` where a directory on the way is gone. */
-export function placeOf(
-  access: DiskAccess,
-  path: string,
-): { readonly parent: DiskDirectory; readonly name: string } | null {
+export function placeOf(access: DiskAccess, path: string) {
   const names = path.split("/");
   const name = names.pop() ?? "";
   try {

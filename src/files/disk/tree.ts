@@ -8,17 +8,9 @@ import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts"
 import { type DiskAccess, type DiskInfo, errorCode, isForeign, toRefusal } from "./directory.ts";
 import { trashDirectoryName } from "./staging.ts";
 
-/** An entry that the walk met. */
-interface TreeEntry {
-  /** Its names below the root. */
-  readonly segments: readonly string[];
-  readonly info: DiskInfo;
-  /** Whether it is on another device, or mounted. */
-  readonly isForeign: boolean;
-}
-
 /**
- * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
+ * Every entry below the directory with these names: its names below the root, and whether it is on another device, or
+ * mounted. What disappears is left out; where another device is mounted the
  * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
  * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
  */
@@ -29,7 +21,7 @@ export async function* walkTree(
     readonly skipUnreachable?: boolean;
     readonly at?: readonly string[];
   } = {},
-): AsyncGenerator<TreeEntry> {
+) {
   const directories: (readonly string[])[] = [segments];
   const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
   const root = access.root()?.status();
