@@ -315,13 +315,6 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
 /** How often each outcome came. */
 type OutcomeCounts = Readonly<Record<string, number>>;
 
-/** One hour of all instances together. */
-interface HourOfCalls {
-  /** When it began, in milliseconds since the epoch. */
-  readonly hour: number;
-  readonly outcomes: OutcomeCounts;
-}
-
 const hourMs = 3_600_000;
 const hoursKept = 25;
 /** From the beginning of an hour. */
@@ -348,8 +341,11 @@ function addOutcomeCounts(first: OutcomeCounts, second: OutcomeCounts): OutcomeC
   return sum;
 }
 
-/** The hours of the last day in which something was called, oldest first. */
-export async function readCallsOfDay(storage: Storage, now: number): Promise<readonly HourOfCalls[]> {
+/**
+ * The hours of the last day in which something was called, oldest first, of all instances together: when each began, in
+ * milliseconds since the epoch, and its outcomes.
+ */
+export async function readCallsOfDay(storage: Storage, now: number) {
   const hours = new Map<number, OutcomeCounts>();
   for (const { key, value } of await storage.list(prefix, { limit: maxEntries })) {
     const hour = Number(key[1]);

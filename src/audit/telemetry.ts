@@ -12,17 +12,10 @@ import { errorType, inSpan, type Span, type SpanStart, type TraceContext, type T
 // The used part of Deno's OpenTelemetry, typed. It exports by the runtime's own connections, past the
 // permissions of this isolate, to where the variables OTEL_... of the process say.
 
-/** Where a span belongs, as OpenTelemetry's JavaScript API has it. */
-interface SpanContext {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly traceFlags: number;
-  readonly isRemote?: boolean;
-}
-
 /** What another span may be below: one of ours, or a caller's. */
 interface ParentSpan {
-  spanContext(): SpanContext;
+  /** Where it belongs, as OpenTelemetry's JavaScript API has it. */
+  spanContext(): { readonly traceId: string; readonly spanId: string; readonly traceFlags: number };
 }
 
 interface DenoTelemetry {

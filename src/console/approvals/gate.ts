@@ -33,7 +33,7 @@ export type FindStates = (
   places: { readonly paths: readonly string[]; readonly targets: ReadonlySet<string> },
 ) => Promise<readonly { readonly words: string; readonly version: string }[]>;
 
-interface GateOptions {
+export interface GateOptions {
   readonly rules: RuleStore;
   readonly storage: Storage;
   readonly clock: Clock;
@@ -105,10 +105,9 @@ function suggestibleTo(
 }
 
 function resolveNames(
-  { call, context }: Pick<Held, "call" | "context">,
+  { call, context: { principal } }: Pick<Held, "call" | "context">,
   { rules, clock, findTrueNames }: GateOptions,
 ): Promise<JudgedCall> {
-  const { principal } = context;
   return withTrueNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
 }
 

@@ -1,25 +1,20 @@
 /** Applies the rules to resources: what a tool may not read without approval, no resource returns, lists or completes. */
 import type { Resource, ResourceFamily } from "../../mcp/mod.ts";
-import { type FindTrueNames, judgeByNames } from "./places.ts";
-import type { JudgedCall, Rule, RuleStore } from "./rule.ts";
+import type { GateOptions } from "./gate.ts";
+import { judgeByNames } from "./places.ts";
+import type { JudgedCall, Rule } from "./rule.ts";
 import type { Principal } from "../../lib/principal.ts";
-import type { Clock } from "../../lib/time.ts";
 
 /** Times that a page of a list is filled up. */
 const maxRounds = 100;
 
-interface ResourceGateOptions {
-  readonly rules: RuleStore;
-  readonly clock: Clock;
-  /** `null` where the console is off: nothing can be approved. */
-  readonly pageUrl: string | null;
+interface ResourceGateOptions extends Pick<GateOptions, "rules" | "clock" | "pageUrl" | "findTrueNames"> {
   /** The tool that reads the same. */
   readonly tool: string;
   /** The names of the path or table that an address means. */
   placeOf(uri: string): readonly string[];
   /** Whether they are paths of the workspace. */
   isPath(uri: string): boolean;
-  readonly findTrueNames: FindTrueNames;
 }
 
 /** The family behind the gate. */

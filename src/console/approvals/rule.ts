@@ -24,14 +24,8 @@ export interface JudgedCall {
   readonly otherNames?: readonly string[];
   /** Those of both that are paths. */
   readonly paths?: readonly string[];
-  /** Where they lead through links; `withTrueNames` finds it. */
-  readonly trueNames?: TrueNames;
-}
-
-/** Names behind links, as the workspace finds them. */
-interface TrueNames {
-  readonly ofCall: readonly string[];
-  readonly ofRules: ReadonlyMap<string, readonly string[]>;
+  /** Where they lead through links, as the workspace finds it; `withTrueNames` asks for it. */
+  readonly trueNames?: { readonly ofCall: readonly string[]; readonly ofRules: ReadonlyMap<string, readonly string[]> };
 }
 
 /** Of each text of a rule but the id of a client. */
@@ -181,10 +175,6 @@ const key: StorageKey = ["approval_rules", "current"];
 const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
 
 /** Who changes the rules, from where. */
-interface RuleChanger {
-  readonly userId: string;
-  readonly address: string;
-}
 
 /** The rules of all instances. Reading them costs a look at a variable. */
 export type RuleStore = ReturnType<typeof createRuleStore>;
@@ -216,7 +206,7 @@ export function createRuleStore(
     /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
     async change(
       change: (rules: readonly Rule[]) => readonly Rule[] | null,
-      { userId, address }: RuleChanger,
+      { userId, address }: { readonly userId: string; readonly address: string },
     ): Promise<boolean> {
       let before: readonly Rule[] = [];
       const stored = await changeEntry(storage, key, (value) => {

@@ -1,12 +1,12 @@
 /** `/console`: the pages where the owner, administrators and everyone for their own things see and steer. */
 import { boundedMap } from "../../lib/bounded_map.ts";
-import { type Clock, pause } from "../../lib/time.ts";
+import { pause } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import type { Act, LiveParts, Section, Visit } from "./section.ts";
+import type { Act, ConsoleSources, LiveParts, Section, Visit } from "./section.ts";
 import { basePathOf, type Html, html, seeOther } from "../../lib/page.ts";
-import type { Visitor, Visits } from "../../oauth/mod.ts";
+import type { Visitor } from "../../oauth/mod.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
-import { equalInConstantTime, type SecretBox } from "../../lib/secrets.ts";
+import { equalInConstantTime } from "../../lib/secrets.ts";
 import { consolePage } from "./frame.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 
@@ -134,18 +134,12 @@ function rightsOf({ userId, isAdministrator, mayGrant }: Visitor): string {
   return JSON.stringify([userId, isAdministrator, mayGrant && [...mayGrant].toSorted()]);
 }
 
-interface ConsoleOptions {
-  readonly issuer: string;
-  readonly visits: Visits;
-  readonly secrets: SecretBox;
-  readonly clock: Clock;
+interface ConsoleOptions extends Pick<ConsoleSources, "issuer" | "visits" | "secrets" | "clock" | "signInCountsMs"> {
   readonly sections: readonly Section[];
   /** Said at the top of a section's page: that calls are stopped, for example. */
   warnings(section: string, visitor: Visitor): readonly string[];
   /** How many calls wait for the visitor's decision. */
   waiting(visitor: Visitor): Promise<number>;
-  /** For tests; otherwise the constant of this name. */
-  readonly signInCountsMs?: number;
 }
 
 /** How long after a sign-in dangerous acts need no passphrase. */
