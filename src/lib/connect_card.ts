@@ -9,13 +9,8 @@ const shownClients: readonly string[] = [
   ...["claude-code", "cursor", "vscode", "claude-desktop", "claude.ai", "chatgpt", "codex", "gemini"],
 ];
 
-interface InstallLink {
-  readonly words: string;
-  readonly href: string;
-}
-
 /** Addresses that a client opens to add a server, by their makers' documentation. */
-function installLinksOf(client: string, url: string): readonly InstallLink[] {
+function installLinksOf(client: string, url: string) {
   const name = "portcullis";
   const encoded = (entry: object): string => encodeURIComponent(btoa(JSON.stringify(entry)));
   switch (client) {

@@ -12,13 +12,6 @@ import { failure, type Result, success } from "./result.ts";
 import { isClientDocumentUrl, isPublicAddress } from "./network.ts";
 import { collectBytes } from "./request_text.ts";
 
-/** A document and what its headers say about keeping it. */
-interface PublicDocument {
-  readonly json: unknown;
-  /** From Cache-Control (RFC 9111 §5.2.2); 0 when it must not be kept, `null` when nothing is said. */
-  readonly maxAgeSeconds: number | null;
-}
-
 /** Why there is no document. */
 export type DocumentProblem =
   | "malformed_response"
@@ -131,7 +124,11 @@ function createRate(clock: Clock): () => boolean {
   };
 }
 
-type Answer = Result<PublicDocument, DocumentProblem>;
+/**
+ * A document and what its headers say about keeping it: `maxAgeSeconds` is from Cache-Control (RFC 9111 §5.2.2), 0 when
+ * it must not be kept, `null` when nothing is said.
+ */
+type Answer = Result<{ readonly json: unknown; readonly maxAgeSeconds: number | null }, DocumentProblem>;
 
 const timedOut: Answer = failure("timed_out");
 

@@ -160,18 +160,11 @@ export function inlineSource(text: string): string {
   return `'sha256-${createDigest().update(text, "utf8").digest("base64")}'`;
 }
 
-/** What the console's pages have beside the frame that all pages share. */
-interface WideLayout {
-  readonly navigation: Html;
-  /** Constants of this program. */
-  readonly css: string;
-  readonly script: string;
-}
-
 interface PageOptions {
   readonly title: string;
   readonly body: Html;
-  readonly wide?: WideLayout;
+  /** What the console's pages have beside the frame that all pages share; the last two are constants of this program. */
+  readonly wide?: { readonly navigation: Html; readonly css: string; readonly script: string };
   /** Of a page that is not wide; a constant of this program. */
   readonly script?: string;
   readonly status?: number;

@@ -10,12 +10,7 @@ export const smallAnswerCharacters = 65_536;
 const maxUnreadCharacters = 8 * 1024 * 1024;
 const patienceMs = 10_000;
 
-interface Unread {
-  characters: number;
-  readonly waiting: Set<() => void>;
-}
-
-const unread = new Map<string, Unread>();
+const unread = new Map<string, { characters: number; readonly waiting: Set<() => void> }>();
 
 /** Notes an answer on its way; `sent` is fulfilled when the caller has it, or is gone. */
 export function noteAnswer(caller: string, characters: number, sent: Promise<void> | undefined): void {
