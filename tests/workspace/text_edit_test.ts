@@ -57,6 +57,13 @@ Deno.test("replaceText() keeps the file's line ends, whatever the caller types",
   }
 });
 
+Deno.test("replaceText() finds its place behind CR, CR and LF, wherever in a long text they are", async () => {
+  for (const before of [524_285, 524_286, 524_287, 524_288]) {
+    const text = `${"a".repeat(before)}\r\r\ntwo\r\nthree\r\n`;
+    assert.equal(await replaced(text, "three", "3"), text.replace("three", "3"), String(before));
+  }
+});
+
 Deno.test("replaceText() with wholeWord leaves longer words alone", async () => {
   assert.equal(
     await replaced("total totals subtotal total_2 Total total", "total", "sum", { all: true, wholeWord: true }),

@@ -154,7 +154,7 @@ function piecesOf(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let from = 0, to; from < text.length; from = to) {
     to = Math.min(text.length, from + pieceCharacters);
-    if (text[to - 1] === "\r") to = Math.min(text.length, to + 1);
+    if (text[to - 1] === "\r" && text[to] === "\n") to++;
     pieces.push(text.slice(from, to));
   }
   return pieces;
