@@ -184,6 +184,9 @@ Deno.test("hostile: rtf without end, of very many groups, or that is none", asyn
   assert.equal(await one("{\\rtf1 open {\\b bold"), "open **bold**");
   assert.equal(await one("{\\rtf1 a}}}} b\\bin99999999999 c"), "a b");
   assert.equal(await one("{\\rtf1\\constructor\\toString x\\uc9999999999 \\u65?y\\par}"), "xA");
+  assert.equal(await one("{\\rtf1\\uc-1 \\u65 whole}"), "Awhole");
+  assert.equal(await one("{\\rtf1\\pard\\intbl a\\par\\pard b\\par}"), "a\n\nb");
+  assert.equal(await one("{\\rtf1\\trowd\\pard\\intbl a\\cell\\row b\\par c}"), "| a |\n| --- |\n\nb\n\nc");
   const changes = String.raw`\deleted\revauth1`.repeat(50_000);
   const people = String.raw`{\*\revtbl{Unknown;}{${"A".repeat(100_000)};}}`;
   assert.equal(await one(String.raw`{\rtf1${people}${changes} x\par}`), `[deleted by ${"A".repeat(100)}: x]`);

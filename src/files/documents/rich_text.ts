@@ -68,7 +68,7 @@ export const readRichText: DocumentReader = (bytes, budget) => {
     const paragraph = `<${tag}>${mark}${line}</${tag}>`;
     line = "";
     if (group.isCell) cell += paragraph;
-    else [body, table] = [`${body}${table === "" ? "" : `<table>${table}</table>`}${paragraph}`, ""];
+    else [body, table, cell] = [`${body}${table === "" ? "" : `<table>${table}</table>`}${cell}${paragraph}`, "", ""];
   };
   const endCell = () => {
     group.isCell = true;
@@ -113,7 +113,7 @@ export const readRichText: DocumentReader = (bytes, budget) => {
     ansicpg: (page: number) => encoding = encodings[page] ?? `windows-${page}`,
     fcharset: (charset: number) => fonts.set(font, encodings[charset] ?? ""),
     f: (number: number) => [font, group.encoding] = [number, fonts.get(number) ?? ""],
-    uc: (count: number) => group.substitutes = count,
+    uc: (count: number) => group.substitutes = Math.max(0, count),
     u(code: number) {
       write(String.fromCharCode(code & 0xffff));
       left = group.substitutes;
