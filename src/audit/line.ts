@@ -178,11 +178,11 @@ function encodeArguments(params: unknown): string | null {
   for (const name of Object.keys(given)) {
     const value = given[name];
     if (value === undefined || value === false || !argumentName.test(name)) continue;
+    if (text.length > maxArgumentCharacters) return `${text}${fieldEnd}more=not kept`;
     if (text !== "") text += fieldEnd;
     text += `${name}=`;
     if (typeof value !== "string") text += typeof value === "object" && value !== null ? countOf(value) : String(value);
     else text += toldArguments.has(name) ? encodeField(value) : counted(value.length, "character");
-    if (text.length > maxArgumentCharacters) return `${text}${fieldEnd}more=not kept`;
   }
   return text;
 }

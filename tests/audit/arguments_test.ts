@@ -56,6 +56,7 @@ Deno.test("what a caller invents as an argument leaves neither name nor text, an
     const target = decodeLine(text.slice(0, -1)).target ?? "";
     assert.ok(text.length - bare.length - 3 * target.length < 1_300, String(text.length));
   }
+  assert.deepEqual(Object.keys(argumentsIn({ text: "x", ...long }) ?? {}).length, 4, "nothing is left out");
   assert.match(Object.keys(argumentsIn(many) ?? {}).at(-1) ?? "", /^more$/);
 });
 
