@@ -158,7 +158,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     const hold = holdBody(request, intake, caller, bounds);
     if (hold instanceof Response) return hold;
 
-    const noteSize = (characters: number): void => noteAnswer(shareKey(principal), characters, peer.answerSent);
+    const noteSize = (characters: number): void => noteAnswer(shareKey(principal), characters, peer);
     const encode = (answer: McpAnswer, startedAt: number | null): Response => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;

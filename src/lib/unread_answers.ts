@@ -12,12 +12,12 @@ const patienceMs = 10_000;
 
 const unread = new Map<string, { characters: number; readonly waiting: Set<() => void> }>();
 
-/** Notes an answer on its way; `sent` is fulfilled when the caller has it, or is gone. */
-export function noteAnswer(caller: string, characters: number, sent: Promise<void> | undefined): void {
-  if (characters <= smallAnswerCharacters || sent === undefined) return;
+/** Notes an answer on its way to the caller's `peer`, which is asked nothing for a small one: streams have many. */
+export function noteAnswer(caller: string, characters: number, peer: { readonly answerSent?: Promise<void> }): void {
+  if (characters <= smallAnswerCharacters || peer.answerSent === undefined) return;
   const own = unread.getOrInsertComputed(caller, () => ({ characters: 0, waiting: new Set() }));
   own.characters += characters;
-  void sent.then(() => {
+  void peer.answerSent.then(() => {
     own.characters -= characters;
     if (own.characters === 0) unread.delete(caller);
     if (own.characters <= maxUnreadCharacters) { for (const wake of own.waiting) wake(); }
