@@ -174,7 +174,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
         outsiders?.noteAnswer(principal, !exchange.disconnected.aborted);
       }
       if (answer.kind !== "stream") return toResponse(request, answer);
-      return toResponse(request, answer, (isWhole) => outsiders?.noteAnswer(principal, isWhole), noteSize);
+      return toResponse(request, answer, (isWhole, characters) => {
+        noteSize(characters);
+        outsiders?.noteAnswer(principal, isWhole);
+      });
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);

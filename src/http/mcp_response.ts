@@ -21,21 +21,19 @@ const comment = encoder.encode(": keep-alive\n\n");
 const jsonHeaders = { "content-type": "application/json", ...unheld };
 const blank = encoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
 
-/** Called once, when a stream ends: whether its last message was sent, or its caller left before. */
-export type OnStreamEnd = (isWhole: boolean) => void;
-/** Called with the characters of each message of a stream, when it goes to the network. */
-type OnMessage = (characters: number) => void;
+/** Called once, when a stream ends: whether its last message was sent, or its caller left before; and its size so far. */
+export type OnStreamEnd = (isWhole: boolean, characters: number) => void;
 
 /** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
 function toStreamResponse(
   { reader, isJson = false }: Extract<McpAnswer, { kind: "stream" }>,
   { keepAliveMs, retryMs }: EventStreamOptions,
   onEnd?: OnStreamEnd,
-  onMessage?: OnMessage,
 ): Response {
   let isOver = false;
+  let characters = 0;
   const end = (isWhole: boolean): void => {
-    if (!isOver) onEnd?.(isWhole);
+    if (!isOver) onEnd?.(isWhole, characters);
     isOver = true;
   };
   const rest = reader.rest();
@@ -43,9 +41,9 @@ function toStreamResponse(
   const idle = isJson ? blank : comment;
   const encode = (frame: Frame): string => isJson ? frame.text : toEvent(frame, retryMs);
   if (rest !== null) {
-    end(true);
     const text = rest.map(encode).join("");
-    onMessage?.(text.length);
+    characters = text.length;
+    end(true);
     return new Response(text, { headers });
   }
   const body = new ReadableStream<Uint8Array>({
@@ -59,7 +57,7 @@ function toStreamResponse(
         controller.close();
       } else if (frame === "idle") controller.enqueue(idle);
       else {
-        onMessage?.(frame.text.length);
+        characters += frame.text.length;
         controller.enqueue(encoder.encode(encode(frame)));
       }
     },
@@ -121,8 +119,8 @@ const jsonInit = { headers: { "content-type": "application/json" } };
 /** Encodes answers of the protocol layer, in the kind that their caller reads. */
 export function createAnswerEncoder(
   { challenge, eventStreams }: { readonly challenge: ScopeChallenge; readonly eventStreams: EventStreamOptions },
-): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd, onMessage?: OnMessage) => Response {
-  return (request, answer, onStreamEnd, onMessage) => {
+): (request: Request, answer: McpAnswer, onStreamEnd?: OnStreamEnd) => Response {
+  return (request, answer, onStreamEnd) => {
     switch (answer.kind) {
       case "json":
         if (answer.sessionId !== undefined) {
@@ -137,7 +135,7 @@ export function createAnswerEncoder(
           ? new Response(null, { status: 204 })
           : new Response(null, { status: answer.status, headers: { "content-length": "0" } });
       case "stream":
-        return toStreamResponse(answer, eventStreams, onStreamEnd, onMessage);
+        return toStreamResponse(answer, eventStreams, onStreamEnd);
       case "method_not_allowed":
         return methodNotAllowed(answer.allow, answer.message);
       case "insufficient_scope":

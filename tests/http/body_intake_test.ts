@@ -3,6 +3,8 @@ import { z } from "zod";
 import { createBodyIntake, limitBodies } from "../../src/http/rate_limit.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { shareKey } from "../../src/lib/principal.ts";
+import { whenAnswersAreRead } from "../../src/lib/unread_answers.ts";
 import { createHarness, postRequest, principalWith, toolCall } from "../mcp/harness.ts";
 
 function admittedOf(caller: string, bytes: number, intake: ReturnType<typeof createBodyIntake>): number {
@@ -119,4 +121,32 @@ Deno.test("a large answer counts against its caller until it was sent; another c
   for (const each of sent) each.resolve();
   await Promise.all(sent.map(({ promise }) => promise));
   assert.equal(await ask("one"), 200);
+});
+
+Deno.test("what a stream sent counts as unread from its end on: before, its caller takes one message after another", async () => {
+  const principal = { ...principalWith(["files:read"]), subject: "one who listens" };
+  const over = Promise.withResolvers<null>();
+  const frames = Array.from({ length: 3 }, () => ({ id: null, text: "x".repeat(4_000_000) }));
+  const harness = createHarness({
+    mcp: {
+      ...createHarness().mcp,
+      handle: () => ({
+        kind: "stream",
+        reader: { next: () => frames.pop() ?? over.promise, rest: () => null, cancel() {} },
+      }),
+    },
+    authenticate: () => ({ kind: "principal", principal }),
+  });
+  const sent = Promise.withResolvers<void>();
+  const peer = { address: "192.0.2.1", answerSent: sent.promise };
+  const response = await harness.endpoint(postRequest(toolCall("any", {})), peer);
+  const isRead = () => whenAnswersAreRead(shareKey(principal), () => new AbortController().signal);
+  const reader = response.body?.getReader();
+  for (let frame = 1; frame <= 3; frame++) await reader?.read();
+  assert.equal(isRead(), null);
+  over.resolve(null);
+  assert.equal((await reader?.read())?.done, true);
+  const waiting = isRead();
+  sent.resolve();
+  assert.equal(await waiting, true);
 });
