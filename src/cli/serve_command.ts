@@ -16,7 +16,7 @@ import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
-/** Prints one line on standard output when it is ready, unless the welcome is beside it on a terminal: `portcullis listening on URL`. */
+/** Prints `portcullis listening on URL` on standard output when it is ready, unless a terminal shows the welcome. */
 export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,

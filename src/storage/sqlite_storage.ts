@@ -62,7 +62,9 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   (dataVersion as ReturnsArrays).setReturnArrays(true);
   // A file system that cannot share memory has no write-ahead log: what an earlier one left says nothing.
   const hasLog = database.prepare("PRAGMA journal_mode").get()?.["journal_mode"] === "wal";
-  const mayHaveChanged = (hasLog ? options.watchCommits?.(Deno.realPathSync(path)) : undefined) ?? (() => true);
+  const always = (): boolean => true;
+  let mayHaveChanged = (hasLog ? options.watchCommits?.(Deno.realPathSync(path)) : undefined) ?? always;
+  let hasCommitted = false;
   let seenVersion: unknown;
   let changes = 0;
   let seenNote = -1;
@@ -88,8 +90,9 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     }
   };
   /** Of a commit of the audit's, the log has no note. */
-  const countNote = (note: number): void => {
+  const countNote = (note: number, isOwn: boolean): void => {
     if (note !== seenNote) changes += 1;
+    hasCommitted ||= isOwn && note !== seenNote;
     seenNote = note;
   };
   const apply = (batch: Batch): boolean => {
@@ -108,7 +111,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
       note = changeLog.add([...puts, ...deletes]);
       return true;
     });
-    if (done) countNote(note);
+    if (done) countNote(note, true);
     return done;
   };
   const consume = (key: StorageKey): StoredEntry | null => {
@@ -122,7 +125,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
       note = changeLog.add([{ key, keyText }]);
       return true;
     });
-    if (taken) countNote(note);
+    if (taken) countNote(note, true);
     return entry;
   };
 
@@ -143,11 +146,15 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     consume: (key) => writes.run(() => consume(key)),
     changeCount() {
       try {
-        if (!mayHaveChanged()) return changes;
+        if (!mayHaveChanged()) {
+          if (!hasCommitted) return changes;
+          mayHaveChanged = always; // where reads miss what was written through shared memory, such as 9p
+        }
+        hasCommitted = false;
         const [version] = dataVersion.get() as unknown as [number];
         if (version === seenVersion) return changes;
         seenVersion = version;
-        countNote(changeLog.last());
+        countNote(changeLog.last(), false);
       } catch (error) {
         changes += 1; // what was noticed is not noticed again
         if (!isBusy(error)) throw error; // otherwise another process may be writing; the read that follows waits

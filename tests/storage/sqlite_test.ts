@@ -113,6 +113,17 @@ Deno.test("sqlite storage: where there is no write-ahead log, SQLite is asked fo
   }
 });
 
+Deno.test("sqlite storage: a watch that misses this connection's commits is trusted for no other's", async () => {
+  await using place = await sqlitePlace({ watchCommits: () => () => false });
+  const [storage, other] = [await place.open(), await place.open()];
+  await put(storage, ["k"], 1);
+  const before = await storage.changeCount();
+  await put(other, ["k"], 2);
+  assert.notEqual(await storage.changeCount(), before);
+  await storage.close();
+  await other.close();
+});
+
 testStorageContract("guarded sqlite", async () => {
   const place = await sqlitePlace();
   const describe = (error: unknown) => describeSqliteFailure(error, place.path);

@@ -33,8 +33,7 @@ const serverSettings = {
   logLevel: optional({
     env: "LOG_LEVEL",
     parse: parseChoice(["debug", "info", "warn", "error"]),
-    help:
-      "lowest level that is logged; audit lines always are. Default: info, and on a terminal only warnings and errors",
+    help: "lowest level that is logged, with all audit lines. Default: info; on a terminal warnings and errors alone",
   }),
   logFormat: optional({
     env: "LOG_FORMAT",
