@@ -36,11 +36,11 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
 /** The workspace whose operations are steps of `change`, or else separate changes. */
 function workspaceWith(
   store: () => Promise<Store>,
-  opened: Pick<Store, "limits" | "trash">,
+  opened: Pick<Store, "limits">,
   trash: StoreTrash | null,
   change: RecordedChange | null,
 ): Workspace {
-  const { limits, trash: trashLimits } = opened;
+  const { limits } = opened;
   const changing = async (): Promise<Store> => ({ ...await store(), change: change ?? trash?.begin(null) ?? null });
   const settled = async <T>(operation: (store: Store) => Promise<T>): Promise<T> => {
     const outcome = await operation(await changing());
@@ -57,9 +57,7 @@ function workspaceWith(
     move: (from, to, moveOptions) => settled((each) => rearrangingOf(each).move(from, to, moveOptions)),
     remove: (path, removeOptions) => settled((each) => rearrangingOf(each).remove(path, removeOptions)),
     makeDirectory: (path, makeOptions) => settled((each) => rearrangingOf(each).makeDirectory(path, makeOptions)),
-    trash: trash === null || trashLimits === null
-      ? null
-      : createStoredTrash(trash, { keepMs: trashLimits.keepMs, open: store, changing }),
+    trash: trash && createStoredTrash(trash, { open: store, changing }),
     begin: (...change) => workspaceWith(store, opened, trash, trash?.begin(...change) ?? null),
     close: () => Promise.resolve(),
   };

@@ -81,6 +81,7 @@ export function createStoreTrash(
   const nextId = createChangeIds(clock, randomId);
   let used = 0;
   return {
+    keepMs,
     begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void, newId = nextId): RecordedChange => ({
       id: newId(),
       by,
@@ -116,14 +117,10 @@ export function createStoreTrash(
 /** The operations; those that change something become steps of the change that `changing` returns. */
 export function createStoredTrash(
   trash: StoreTrash,
-  { keepMs, open, changing }: {
-    readonly keepMs: number;
-    readonly open: () => Promise<Store>;
-    readonly changing: () => Promise<Store>;
-  },
+  { open, changing }: { readonly open: () => Promise<Store>; readonly changing: () => Promise<Store> },
 ): Trash {
   return {
-    keepMs,
+    keepMs: trash.keepMs,
     async *changes() {
       yield* changesOf(await open());
     },

@@ -9,12 +9,11 @@ import {
   pieceBytes,
   type Running,
   type TransferEnd,
-  type TransferLimits,
   type TransferParts,
   type UploadRecord,
 } from "./links.ts";
 import { declaredLength, isEncoded, isTooFragmented, piecesATurn } from "../../lib/request_text.ts";
-import { pause, type Timers } from "../../lib/time.ts";
+import { pause } from "../../lib/time.ts";
 import { maxArriving } from "../workspace/change.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
@@ -123,11 +122,7 @@ class CutUpload extends Error {
 /** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
 function readBody(
   body: ReadableStream<Uint8Array> | null,
-  { limits, timers, running }: {
-    readonly limits: TransferLimits;
-    readonly timers: Timers;
-    readonly running: Running;
-  },
+  { limits, timers, running }: Pick<TransferParts, "limits" | "timers"> & { readonly running: Running },
 ) {
   const reader = body?.getReader();
   let bytes = 0;
