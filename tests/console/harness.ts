@@ -75,7 +75,7 @@ export async function startConsole(
     sections: [
       overviewSection(sources, { connected: nothing, today: nothing }, noPart),
       connectionsSection(sources, () => Promise.resolve(new Map())),
-      peopleSection({ administration, signInIsElsewhere: false }),
+      peopleSection({ administration, visits }),
       settingsSection({
         log: { write: () => {}, flush: () => {} },
         directories: null,

@@ -121,12 +121,8 @@ function isAboutCaller(rule: Rule, call: JudgedCall, now: number): boolean {
   if (rule.person !== undefined && rule.person !== call.person) return false;
   if (rule.clientId !== undefined && rule.clientId !== call.clientId) return false;
   if (rule.grantId !== undefined && rule.grantId !== call.grantId) return false;
-  return isAboutTool(rule, call);
-}
-
-function isAboutTool({ tool }: Rule, call: JudgedCall): boolean {
-  if (tool === undefined || tool === call.tool) return true;
-  return tool === everyChange && call.changes;
+  const { tool = call.tool } = rule;
+  return tool === call.tool || (tool === everyChange && call.changes);
 }
 
 type SameName = (a: string, b: string) => boolean;

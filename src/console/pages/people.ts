@@ -3,7 +3,16 @@ import { type Administration, ownerId, type UserChange } from "../../oauth/mod.t
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import { actButton, actFields } from "./frame.ts";
-import { type Act, ago, dataTable, pageOf, type Section, textField, type Visit } from "./section.ts";
+import {
+  type Act,
+  ago,
+  type ConsoleSources,
+  dataTable,
+  pageOf,
+  type Section,
+  textField,
+  type Visit,
+} from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
 
@@ -13,13 +22,8 @@ const peopleShown = 100;
 const named = (form: URLSearchParams): string => form.get("user") ?? "";
 
 /** Who may sign in. Only the owner names administrators, and the owner is changed elsewhere. */
-export function peopleSection(
-  { administration, signInIsElsewhere }: {
-    readonly administration: Administration;
-    /** People come from another system: none is invited here. */
-    readonly signInIsElsewhere: boolean;
-  },
-): Section {
+export function peopleSection({ administration, visits }: Pick<ConsoleSources, "administration" | "visits">): Section {
+  const { signInIsElsewhere } = visits; // people come from another system: none is invited here
   const changing = (change: UserChange, words: string, done: string): Act => ({
     confirm: (form) => `${words} ${named(form)}`,
     async run({ form, by }) {

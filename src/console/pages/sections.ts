@@ -15,7 +15,7 @@ import { whySection } from "./why.ts";
 
 /** The routes of the whole console, and `close` for the streams of open pages; see `createConsole`. */
 export function openConsole(sources: ConsoleSources) {
-  const { administration, decisions, live, visits } = sources;
+  const { decisions, live } = sources;
   const day = createDayOfCalls(sources);
   const nameOf = async (id: string): Promise<[string, string]> => [
     id,
@@ -40,7 +40,7 @@ export function openConsole(sources: ConsoleSources) {
       whySection(sources),
       filesSection(files, changes, namesOf),
       settingsSection(sources),
-      peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
+      peopleSection(sources),
       rulesSection(sources, day.today),
     ],
   });

@@ -5,9 +5,8 @@
  */
 import { type ResourceFamily, viewMediaType, viewUri } from "../../mcp/mod.ts";
 import { html, inlineSource, scriptElement, styleElement } from "../../lib/page.ts";
-import type { Storage } from "../../storage/mod.ts";
 import { listHeldCalls } from "../approvals/decisions.ts";
-import { pageOf } from "../approvals/gate.ts";
+import { type GateOptions, pageOf } from "../approvals/gate.ts";
 import { viewScript } from "./view_script.ts";
 
 /** Where the view learns what became of the calls that wait: those of the same person, client and grant. */
@@ -15,11 +14,7 @@ const callsUri = "portcullis://calls";
 
 /** `pageUrl` is where people decide, and `consoleUrl` the console; `null` where it is off. */
 export function viewResource(
-  { storage, pageUrl, consoleUrl }: {
-    readonly storage: Storage;
-    readonly pageUrl: string | null;
-    readonly consoleUrl: string | null;
-  },
+  { storage, pageUrl, consoleUrl }: Pick<GateOptions, "storage" | "pageUrl"> & { readonly consoleUrl: string | null },
 ): ResourceFamily {
   let page: string | undefined;
   return {
