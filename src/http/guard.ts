@@ -114,13 +114,12 @@ const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
  * Turns the token of a request into a principal, or into a 401 with its challenge (RFC 6750 §3). Verified tokens are
  * cached; each is checked again once something that could revoke it has changed.
  */
-export function createGuard(options: {
+export function createGuard({ verifier, challenges, clock, maxCachedTokens = maxVerifiedTokens }: {
   readonly verifier: TokenVerifier;
   readonly challenges: ReturnType<typeof createChallenges>;
   readonly clock: Clock;
   readonly maxCachedTokens?: number;
 }) {
-  const { verifier, challenges, clock, maxCachedTokens = maxVerifiedTokens } = options;
   // Keyed by the whole header, so that the hot path neither parses nor copies it.
   const cache = boundedMap<string, CachedToken>(maxCachedTokens);
 

@@ -61,13 +61,12 @@ export interface JsonLog extends Log {
 }
 
 /** `level` is the least that is kept (audit lines always are); `format` is JSON unless given. */
-export function createJsonLog(options: {
+export function createJsonLog({ write, level, clock, format = "json" }: {
   readonly write: WriteLines;
   readonly level: Exclude<LogLevel, "audit">;
   readonly clock: Clock;
   readonly format?: LogFormat;
 }): JsonLog {
-  const { write, level, clock, format = "json" } = options;
   const toLine = format === "json" ? toJsonLine : toTextLine;
   const gather = () => gatherText(format === "json" ? escapeUnprintable : undefined);
   let gathered = gather();

@@ -19,9 +19,6 @@ import {
   toTaskView,
 } from "./task_store.ts";
 
-/** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
-type TaskStore = ReturnType<typeof createTaskStore>;
-
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 function createTaskQuestions() {
   const open = new Map<string, Question>();
@@ -88,7 +85,8 @@ const maxRetryMs = 5_000;
 export type LiveTask = ReturnType<typeof createLiveTask>;
 
 interface LiveTaskOptions extends Services {
-  readonly store: TaskStore;
+  /** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
+  readonly store: ReturnType<typeof createTaskStore>;
   readonly pause: Pause;
   /** Aborts when the server stops: the end of the task is then tried once more and given up. */
   readonly closing: AbortSignal;

@@ -12,9 +12,6 @@ import type { createSessions, Session } from "./session.ts";
 import type { Timers } from "../lib/time.ts";
 import { callerKey, type Principal } from "../lib/principal.ts";
 
-/** The sessions of all clients. */
-type Sessions = ReturnType<typeof createSessions>;
-
 /** One message, or (`text` is empty) an event that only tells its id. */
 export interface Frame {
   readonly id: string | null;
@@ -188,7 +185,7 @@ interface StreamRequest {
 }
 
 interface StreamTableOptions extends Pick<Services, "secretBox" | "clock" | "timers" | "limits"> {
-  readonly sessions: Pick<Sessions, "watch">;
+  readonly sessions: Pick<ReturnType<typeof createSessions>, "watch">;
   /** Calls back when the principal's token is revoked, until the returned function is called. */
   readonly watchToken?: ((principal: Principal, onRevoked: () => void) => () => void) | undefined;
 }

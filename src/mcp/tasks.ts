@@ -20,8 +20,6 @@ import type { Services } from "./limits.ts";
 import { createLiveTask, type LiveTask } from "./live_task.ts";
 import type { createChangeHub } from "./notices.ts";
 
-type ChangeHub = ReturnType<typeof createChangeHub>;
-
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;
 
@@ -36,7 +34,7 @@ export interface FoundTask {
   cancel(): Promise<void>;
 }
 
-export function createTasks(services: Services, changes: ChangeHub) {
+export function createTasks(services: Services, changes: ReturnType<typeof createChangeHub>) {
   const { storage, clock, timers, log, limits } = services;
   const pause = createPause(timers);
   const closing = new AbortController();
@@ -149,9 +147,7 @@ export function createTasks(services: Services, changes: ChangeHub) {
     follow(tasks: readonly TaskView[], tell: (task: TaskView) => void) {
       const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId));
       const stops = elsewhere.map((task) => followElsewhere(task, tell));
-      return () => {
-        for (const stop of stops) stop();
-      };
+      return () => stops.forEach((stop) => stop());
     },
     /**
      * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest;
