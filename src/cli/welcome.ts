@@ -13,7 +13,6 @@ export function welcomeText(
   },
 ): string {
   const { serverUrl: _published, ...http } = config.http;
-  const { publicDomain } = http;
   const local = serverUrlFor(http, port);
   const { access, missing } = config.servicenow;
   const without = [
@@ -24,7 +23,9 @@ export function welcomeText(
   const lines = [
     "",
     `Portcullis ${version}`,
-    ...(local === serverUrl || publicDomain !== undefined ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
+    ...(local === serverUrl || http.publicDomain !== undefined
+      ? []
+      : [`  address     ${serverUrl}, listening on ${local}`]),
     `  workspace   ${placeOfWorkspace(config.workspace)}`,
     `  data        ${dataPlace(config.storage)}`,
     ...(models.names.length === 0 ? [] : [`  models      ${models.names.join(", ")}`]),
@@ -52,11 +53,9 @@ export function welcomeText(
 
 /** Where no Ollama was set up either, that none runs is no fault: `doctor` says how to have one. */
 function withoutModels({ host, models }: Config["ollama"], problem: string): string {
-  const isUnset = models === undefined && host.origin === usualOllama;
+  const isUnset = models === undefined && host.origin === "http://127.0.0.1:11434";
   return isUnset && problem.includes(" is not running at ") ? "local models (no Ollama)" : `local models: ${problem}`;
 }
-
-const usualOllama = "http://127.0.0.1:11434";
 
 /** Names no address, which could hold a password. */
 function dataPlace({ database, dataDir }: Config["storage"]): string {

@@ -1,6 +1,6 @@
 /**
- * Settings of the protocol: whose habits answers follow, and how long a call may take. `app`
- * reads them before the rest of mcp is loaded.
+ * Settings of the protocol: whose habits answers follow, and how long a call may take. `app` reads them before the rest
+ * of mcp is loaded.
  */
 import { day, parseChoice, parseSeconds, required } from "../lib/settings.ts";
 

@@ -344,10 +344,10 @@ function holds(meaning: Meaning, value: unknown, given: Members): boolean {
   return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
 }
 
-/** The JSON text of a list of texts. */
+/** The JSON text of an object, or of a list of texts or objects. */
 const listLike = /^\s*(?:\[\s*["{]|\{\s*")/;
 
-/** A list, also as such a text; `null` for what is none. */
+/** A list, also as its JSON text; `null` for what is none. */
 function listOf(value: unknown): readonly unknown[] | null {
   const list = typeof value === "string" && listLike.test(value) ? parseJson(value) : value;
   return Array.isArray(list) ? list : null;
