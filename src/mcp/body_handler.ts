@@ -41,7 +41,6 @@ const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResp
 
 /** Batches of one caller that are answered at the same time: their answers lie in memory until the last is there. */
 const maxBatchesAtOnce = 4;
-const never = new AbortController().signal;
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
@@ -51,7 +50,7 @@ export function createBodyHandler(
   modern: Revision,
   answerMessage: MessageHandler,
 ): BodyHandler {
-  const { clock, sessions, scopeNotices, audit } = runtime;
+  const { clock, sessions, scopeNotices, audit, watchToken } = runtime;
   const batches = createParallelShare(maxBatchesAtOnce);
   const answerBatch = async (
     batch: readonly unknown[],
@@ -71,7 +70,23 @@ export function createBodyHandler(
       );
     // cancellations, and answers to what a call asks, pass those that wait
     const asks = batch.some((message) => kindOfMessage(message) === "request");
-    return await (asks ? batches(shareKey(exchange.principal), answer, () => never) : answer());
+    if (!asks) return await answer();
+    const over = new AbortController(); // of a batch that waits: its token was revoked
+    let stop: (() => void) | undefined;
+    const whileGood = (): AbortSignal => {
+      stop = watchToken?.(exchange.principal, () => over.abort());
+      return over.signal;
+    };
+    const begin = (): Promise<McpAnswer> => {
+      stop?.();
+      return answer();
+    };
+    try {
+      return await batches(shareKey(exchange.principal), begin, whileGood);
+    } catch (error) {
+      if (!over.signal.aborted) throw error;
+      return { kind: "json", status: 401, body: errorText(null, refusalCode.unauthorized, "Unauthorized") };
+    }
   };
 
   return (body, exchange) => {

@@ -148,3 +148,38 @@ Deno.test("four batches of a caller are answered at the same time; notices pass 
   }
   assert.equal(most, 4);
 });
+
+Deno.test("a batch that waits while its token is revoked is refused, and never begun", async () => {
+  const held = Promise.withResolvers<void>();
+  let begun = 0;
+  const tools = createToolRegistry([defineTool({
+    name: "waits",
+    title: "Waits",
+    description: "Waits.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    async run() {
+      begun++;
+      await held.promise;
+      return { ok: true, content: [], structuredContent: {} };
+    },
+  })]);
+  const watching = new Set<() => void>();
+  const { post } = createHarness({
+    tools,
+    watchToken(_principal, onRevoked) {
+      watching.add(onRevoked);
+      return () => watching.delete(onRevoked);
+    },
+  });
+  const batches = Array.from({ length: 6 }, (_, id) => post([toolCall("waits", {}, id)]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const [revoke] = watching;
+  revoke?.();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  held.resolve();
+  const statuses = (await Promise.all(batches)).map(({ status }) => status);
+  assert.deepEqual([statuses, begun], [[200, 200, 200, 200, 401, 200], 5]);
+  assert.deepEqual([...watching], [revoke], "who has begun is watched no more");
+});
