@@ -158,7 +158,7 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
 
 /**
  * Arguments whose texts say where, which or how: they are kept as they are. All other texts may be contents, prompts,
- * searches or secrets: of them the size is kept.
+ * searches or secrets, and so may all texts of a call that was not understood: of them the size is kept.
  */
 export const toldArguments: ReadonlySet<string> = new Set([
   ...["path", "filename", "destination", "against", "pattern", "modified_after", "change", "if_version", "model"],
@@ -167,13 +167,14 @@ export const toldArguments: ReadonlySet<string> = new Set([
 ]);
 /** Of all arguments of a call, their names included. */
 const maxArgumentCharacters = 512;
-/** What a caller invents is no name of an argument. */
+/** A longer name, or one of other signs, is none that a tool has: it may be any text. */
 const argumentName = /^[a-z]\w{0,39}$/;
 
 /** The arguments of a call as they are stored, without switches that are off. Runs within every call. */
 function encodeArguments(params: unknown): string | null {
-  const given = isObject(params) ? params["arguments"] : null;
-  if (!isObject(given)) return null;
+  if (!isObject(params) || !isObject(params["arguments"])) return null;
+  const given = params["arguments"];
+  const isUnderstood = !("name" in params); // else they are as they came, beside the tool's name
   let text = "";
   for (const name of Object.keys(given)) {
     const value = given[name];
@@ -182,7 +183,7 @@ function encodeArguments(params: unknown): string | null {
     if (text !== "") text += fieldEnd;
     text += `${name}=`;
     if (typeof value !== "string") text += typeof value === "object" && value !== null ? countOf(value) : String(value);
-    else text += toldArguments.has(name) ? encodeField(value) : counted(value.length, "character");
+    else text += isUnderstood && toldArguments.has(name) ? encodeField(value) : counted(value.length, "character");
   }
   return text;
 }

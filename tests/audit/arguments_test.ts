@@ -103,6 +103,7 @@ Deno.test("neither contents, prompts, searches nor tokens of a call reach the st
     ["file_write", { filename: "c.md", contents: token, [secret]: secret }], // a name that the tool does not have
     ["llm_generate", { prompt: secret, system: secret, messages: [{ role: "user", content: secret }] }],
     ["no_such_tool", { text: secret }],
+    ["file_search", { pattern: secret, regex: 7 }], // what other servers call a query, and the call is refused
     ["file_read", { filename: "a.md" }],
   ];
   for (const [tool, input] of inputs) {
