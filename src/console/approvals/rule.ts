@@ -170,8 +170,6 @@ export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
 const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
 
-/** Who changes the rules, from where. */
-
 /** The rules of all instances. Reading them costs a look at a variable. */
 export type RuleStore = ReturnType<typeof createRuleStore>;
 

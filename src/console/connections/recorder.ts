@@ -111,6 +111,7 @@ const keyParameter = /(token|key|auth|authorization|bearer|secret|password)$/i;
 function wasPost({ method, headers }: Pick<Request, "method" | "headers">): boolean {
   return method === "GET" && headers.get("accept")?.includes("application/json") === true;
 }
+
 /** The first that fits; `other` are routes that no client needs to connect. */
 const kindsOfPath: readonly (readonly [path: RegExp, kind: StepKind | "other"])[] = [
   [/^\/mcp\/?$|^\/files\//, "other"],

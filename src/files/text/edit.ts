@@ -182,7 +182,6 @@ async function findAll(text: string, wanted: string, wholeWord: boolean): Promis
   let places = 0;
   for (const at of findOverlapping(text, wanted, 0, undefined, charactersPerTurn)) {
     if (++places % placesPerTurn === 0 || at === -1) await nextTurn();
-    if (at === -1) continue;
     const end = at + wanted.length;
     const isInside = (needsStart && isWordCharacter(text, at - 1)) || (needsEnd && isWordCharacter(text, end));
     if (at < from || isInside) continue;
