@@ -199,7 +199,7 @@ const unitSeconds: ReadonlyMap<string, number> = new Map([["s", 1], ["m", 60], [
 
 /** `10m`, as Ollama writes it, in seconds; anything else as it is. */
 function durationSeconds(value: unknown): unknown {
-  const [, count, unit = ""] = /^(\d{1,6})([smh])$/.exec(String(value)) ?? [];
+  const [, count, unit = ""] = /^(\d{1,6})([smh])$/.exec(typeof value === "string" ? value : "") ?? [];
   return count === undefined ? value : Number(count) * (unitSeconds.get(unit) ?? 1);
 }
 

@@ -173,7 +173,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       if (other === undefined) {
         taken.set(parameter, value);
         calledBy.set(parameter, name);
-      } else if (largest) taken.set(parameter, Math.max(Number(taken.get(parameter)), Number(value)));
+      } else if (largest) taken.set(parameter, Math.max(Number(textOf(taken.get(parameter))), Number(textOf(value))));
       else if (jsonText(taken.get(parameter)) !== jsonText(value)) {
         faults.push(`${other} and ${name} are one parameter with different values; give one of them`);
       }
@@ -198,7 +198,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       const { to, values = {}, as, sets = {}, instead }: Exclude<Meaning, string> = typeof meaning === "string"
         ? { to: meaning }
         : meaning;
-      const key = String(sent).toLowerCase();
+      const key = textOf(sent).toLowerCase();
       const value = Object.hasOwn(values, key) ? values[key] : sent;
       if (value === undefined || meaning === saysNothing) return; // says what is so anyway
       if (instead !== undefined && isNone(sent)) return;
@@ -211,7 +211,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
       } else if (member !== undefined) later.push(() => putInside(name, parameter, member, value));
       else if (as === "opposite") put(name, parameter, opposite(value));
-      else if (as === "from_end" && Number(value) < 0) put(name, "tail", -Number(value));
+      else if (as === "from_end" && Number(textOf(value)) < 0) put(name, "tail", -Number(value));
       else put(name, parameter, value, as === "largest");
       later.push(() => {
         for (const [other, set] of Object.entries(sets)) if (!taken.has(other)) put(other, other, set);
@@ -280,7 +280,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       case "string":
         return property["written"] === "range" && isObject(value) ? rangeText(value, path) : asText(property, value);
       case "boolean":
-        return /^(?:true|false)$/i.test(String(value)) ? String(value).toLowerCase() === "true" : value; // Python's, too
+        return /^(?:true|false)$/i.test(textOf(value)) ? textOf(value).toLowerCase() === "true" : value; // Python's, too
       case "integer":
       case "number":
         return clamped(property, asNumber(value), path);
@@ -304,7 +304,8 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const known = faults.length;
     const { filename, path: own, start_line: first, end_line: last, limit, ...others } = membersOf(schema, value, path);
     const name = filename ?? own;
-    if (faults.length > known || typeof name !== "string" || Object.keys(others).length > 0) return value;
+    const isPlain = [first, last, limit].every((each) => typeof each !== "object");
+    if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;
     const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
     return first === undefined && end === "" ? name : `${name}:${first ?? 1}-${end}`;
   }
@@ -405,8 +406,17 @@ function asNumber(value: unknown): unknown {
   return Number.isFinite(number) && String(number) === value ? number : value;
 }
 
+/** As JavaScript has it; nothing for an object with a `toString` of its own, or a list that is nested too deeply. */
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return "";
+  }
+}
+
 function opposite(value: unknown): unknown {
-  return /^(?:true|false)$/i.test(String(value)) ? String(value).toLowerCase() === "false" : value;
+  return /^(?:true|false)$/i.test(textOf(value)) ? textOf(value).toLowerCase() === "false" : value;
 }
 
 /** A list that came as JSON text, or as its only item. */
@@ -474,8 +484,8 @@ function jsonText(value: unknown, indent = 0): string | undefined {
 }
 
 /** First and last line; `null` for what is no range. */
-function linesOf(value: unknown): readonly [number, number] | null {
-  if (Array.isArray(value) && value.length === 1) return linesOf(value[0]);
+function linesOf(given: unknown): readonly [number, number] | null {
+  const value = Array.isArray(given) && given.length === 1 ? given[0] : given;
   const parts = typeof value === "string"
     ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9}|(?=$))\s*\]?$/i.exec(value)?.slice(1)
     : Array.isArray(value)
@@ -483,6 +493,6 @@ function linesOf(value: unknown): readonly [number, number] | null {
     : isObject(value)
     ? [value["start"], value["end"] ?? -1]
     : [];
-  const [first, last] = (parts ?? []).map(Number);
+  const [first, last] = (parts ?? []).map((part: unknown) => Number(textOf(part)));
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;
 }

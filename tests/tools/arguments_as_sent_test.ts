@@ -1,5 +1,6 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { nearestTool } from "../../src/mcp/tool_call.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
@@ -21,6 +22,21 @@ function assertSame(name: string, sent: Arguments, meant: Arguments): void {
   assert.equal(typeof expected, "object", `${name} ${JSON.stringify(meant)}: ${expected}`);
   assert.deepEqual(taken(name, sent), expected, `${name} ${JSON.stringify(sent)}`);
 }
+
+Deno.test("what has no text of its own is refused or taken by every parameter, and crashes none", () => {
+  const strange = { toString: 1, valueOf: 1 };
+  let deep: unknown = 1;
+  for (let level = 0; level < 20_000; level++) deep = [deep];
+  const asRange = ["start_line", "end_line", "limit"].map((name) => [{ filename: "a", [name]: strange }]);
+  for (const { name, input, aliases = {} } of everyTool) {
+    const { properties = {} } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
+    for (const parameter of [...Object.keys(properties), ...Object.keys(aliases)]) {
+      for (const value of [strange, [strange], { start: strange }, deep, ...asRange]) {
+        assert.doesNotThrow(() => taken(name, { [parameter]: value }), `${name} ${parameter}`);
+      }
+    }
+  }
+});
 
 Deno.test("null is absent in every optional parameter of every tool, in entries of lists too", () => {
   const least: Record<string, Arguments> = {
