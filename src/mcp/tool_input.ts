@@ -464,7 +464,9 @@ function fieldsOf(value: unknown, written: "lines" | "values"): unknown {
   for (const each of Array.isArray(value) ? value : []) {
     const { field, name = field, operator = "=", value: wanted, ...others } = isObject(each) ? each : {};
     const isPlain = /^(?:string|number|boolean)$/.test(typeof wanted);
-    if (typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return null;
+    const isKnown = written === "lines" ? typeof operator === "string" : operator === "="; // a value is set, not compared
+    if (typeof name !== "string" || !isPlain || !isKnown || Object.keys(others).length > 0) return null;
+    if (written === "values" && fields.some(([other]) => other === name)) return null;
     fields.push([name, operator, wanted]);
   }
   if (fields.length === 0) return null;

@@ -530,6 +530,17 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
     assert.equal(taken("servicenow_search", { table: "incident", where }), "where must be a string");
   }
   assert.equal(taken("servicenow_search", { table: "incident", where: { "a\nb": "c\nd=e" } }) instanceof Object, true);
+  for (
+    const values of [
+      [{ field: "state", operator: "!=", value: "New" }],
+      [{ field: "state", operator: { is: 1 }, value: "New" }],
+      [{ field: "state", value: "New" }, { field: "state", value: "Closed" }],
+    ]
+  ) {
+    assert.equal(taken("servicenow_update", { id: "a", values }), "values must be a string", JSON.stringify(values));
+  }
+  const where = [{ field: "state", operator: { is: 1 }, value: "New" }];
+  assert.equal(taken("servicenow_search", { table: "incident", where }), "where must be a string");
 });
 
 Deno.test("the listed schemas have no object without properties, no empty required, and are closed at their root", () => {
