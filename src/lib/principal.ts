@@ -33,9 +33,12 @@ export function callerKey({ subject, clientId }: Principal): string {
   return `${subject} ${clientId}`;
 }
 
-/** Whose time on the thread is counted together: one client may serve many people, and one person have many clients. */
-export function shareKey({ subject, tokenId }: Principal): string {
-  return `${subject} ${tokenId}`;
+/**
+ * Whose time on the thread is counted together: one client may serve many people, and one person have many clients. The
+ * tokens of one grant are one caller, since each refresh makes one more.
+ */
+export function shareKey({ subject, grantId }: Principal): string {
+  return `${subject} ${grantId}`;
 }
 
 /** What became of a request's Authorization header. */
