@@ -1,5 +1,6 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
+import { joinNext } from "../../lib/join_next.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
@@ -12,6 +13,8 @@ export const heldMs = 900_000;
 export const maxHeldCalls = 500;
 /** Calls that come at the same moment may all see a free place. */
 const maxListed = 2 * maxHeldCalls;
+/** Of the largest calls, some milliseconds of work. */
+const listedAtOnce = 25;
 const family = "held_call";
 
 const heldShape = z.lazy(() =>
@@ -73,13 +76,22 @@ export async function readHeldCall(storage: Storage, id: string) {
   return entry === null ? null : { call: heldShape.parse(entry.value), version: entry.version };
 }
 
-/** All that wait or were decided lately, the oldest first. */
-export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
-  const entries = await storage.list([family], { limit: maxListed });
+const listings = new WeakMap<Storage, () => Promise<readonly HeldCall[]>>();
+
+/** All that wait or were decided lately, the oldest first. Who asks at the same time gets one list: all of them may be 35 MB. */
+export function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
+  return listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))();
+}
+
+async function readHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
   const calls: HeldCall[] = [];
-  for (const { value } of entries) {
-    calls.push(heldShape.parse(value));
+  for (let page, after = {}; page === undefined || page.length === listedAtOnce && calls.length < maxListed;) {
     await nextTurn();
+    page = await storage.list([family], { limit: listedAtOnce, ...after });
+    for (const { key, value } of page) {
+      calls.push(heldShape.parse(value));
+      after = { after: key };
+    }
   }
   return calls.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
@@ -150,6 +162,7 @@ export function createDecisions(
     /** The waiting calls that the person may decide about. */
     async waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
+      await nextTurn(); // others have waited for the same list
       return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
     },
     async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Decider): Promise<Decided> {

@@ -204,8 +204,10 @@ export function createConsole(options: ConsoleOptions) {
   };
 
   const bodyOf = async (section: Section, visit: Visit): Promise<Html> => {
+    await nextTurn(); // many who ask at once have waited for the same, and would go on together
     const parts = Object.entries(await section.live?.(visit) ?? {})
       .map(([id, part]) => [id, html`<div id="${id}">${part}</div>`]);
+    await nextTurn();
     return await section.show(visit, Object.fromEntries(parts));
   };
 

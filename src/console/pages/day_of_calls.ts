@@ -1,4 +1,5 @@
 /** The calls of the last day, as the pages count them. */
+import { nextTurn } from "../../lib/turns.ts";
 import { callEvent, type FoundLine } from "../../audit/mod.ts";
 import type { JudgedCall } from "../approvals/rule.ts";
 import type { ConsoleSources } from "./section.ts";
@@ -64,13 +65,18 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
     return [...found, ...settled].slice(0, maxCalls);
   };
   let last = { at: -Infinity, wholeAt: -Infinity, calls: Promise.resolve<readonly Call[]>([]) };
-  const calls = (): Promise<readonly Call[]> => {
+  const latest = (): Promise<readonly Call[]> => {
     const at = clock();
     if (at >= last.at && at - last.at <= keptMs) return last.calls;
     const isWhole = at < last.at || at - last.wholeAt > wholeMs;
     const known = isWhole ? Promise.resolve([]) : last.calls.catch(() => []);
     last = { at, wholeAt: isWhole ? at : last.wholeAt, calls: known.then(read) };
     return last.calls;
+  };
+  const calls = async (): Promise<readonly Call[]> => {
+    const all = await latest();
+    await nextTurn(); // other pages have waited for the same calls
+    return all;
   };
   return {
     /** The latest calls, newest first. */
