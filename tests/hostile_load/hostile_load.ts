@@ -27,7 +27,7 @@ const { values } = parseArgs({
 });
 const say = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 try {
-  const options: FreezeOptions = { atOnce: [1, 60], milliseconds: 3_000, say, only: values.only };
+  const options: FreezeOptions = { atOnce: [1, 60], milliseconds: 1_500, say, only: values.only };
   const [ofTools, ofPages] = [await runFreezes(options), await runPageFreezes(options)];
   const rows = [...ofTools.rows, ...ofPages.rows];
   const most = (all: readonly FreezeRow[]): number => Math.max(0, ...all.flatMap(({ peak }) => peak ?? []));
