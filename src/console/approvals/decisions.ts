@@ -79,8 +79,10 @@ export async function readHeldCall(storage: Storage, id: string) {
 const listings = new WeakMap<Storage, () => Promise<readonly HeldCall[]>>();
 
 /** All that wait or were decided lately, the oldest first. Who asks at the same time gets one list: all of them may be 35 MB. */
-export function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
-  return listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))();
+export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
+  const all = await listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))();
+  await nextTurn(); // others have waited for the same list
+  return all;
 }
 
 async function readHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
@@ -162,7 +164,6 @@ export function createDecisions(
     /** The waiting calls that the person may decide about. */
     async waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
-      await nextTurn(); // others have waited for the same list
       return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
     },
     async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Decider): Promise<Decided> {
