@@ -172,14 +172,22 @@ function copyDurably(from: string, to: string): void {
 
 /** Syncs the file to the disk. */
 function syncFile(path: string): void {
-  using file = Deno.openSync(path, { read: true, write: true });
-  file.syncSync();
+  const file = Deno.openSync(path, { read: true, write: true });
+  try {
+    file.syncSync();
+  } finally {
+    file.close();
+  }
 }
 
 /** Renames a file or directory, and syncs the directory. */
 function renameDurably(from: string, to: string): void {
   Deno.renameSync(from, to);
   if (Deno.build.os === "windows") return; // directories cannot be opened there
-  using directory = Deno.openSync(parentOf(to));
-  directory.syncSync();
+  const directory = Deno.openSync(parentOf(to));
+  try {
+    directory.syncSync();
+  } finally {
+    directory.close();
+  }
 }

@@ -86,10 +86,12 @@ export function requirePrivate(path: string, mode: "600" | "700"): void {
 /** Writes the key aside and links it into place: of two processes that start at once, both read the same whole key. */
 function makeMasterKey(keyPath: string): void {
   const aside = `${keyPath}.${randomId()}`;
-  {
-    using file = Deno.openSync(aside, { write: true, createNew: true, mode: 0o600 });
+  const file = Deno.openSync(aside, { write: true, createNew: true, mode: 0o600 });
+  try {
     file.writeSync(randomBytes(masterKeyBytes));
     file.syncSync();
+  } finally {
+    file.close();
   }
   try {
     Deno.linkSync(aside, keyPath);
