@@ -167,8 +167,10 @@ function problemOf(answer: ModelAnswer, { request, local }: Asking, leastTokens:
   }
   if (doneReason === "length") {
     const only = onlyThought ? " while the model was still thinking" : "";
-    const remedy = onlyThought ? "set options.think to false" : "ask for the rest in another call";
-    const message = `The answer was cut at max_tokens (${maxTokens})${only}: raise max_tokens, or ${remedy}.`;
+    const remedy = onlyThought
+      ? "raise max_tokens, or set options.think to false"
+      : "raise max_tokens, or ask for the rest in another call";
+    const message = `The answer was cut at max_tokens (${maxTokens})${only}: ${remedy}.`;
     return { code: "max_tokens", message };
   }
   if (onlyThought) {
