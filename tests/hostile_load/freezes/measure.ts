@@ -95,6 +95,7 @@ export async function measureRows(
         })  control ${control.toFixed(0).padStart(4)} ms  ${String(times).padStart(2)} x ${name}`,
       );
       const lingered = await untilCalm(pid, idleShare);
+      clearPeak(pid); // what went on is no part of the next row
       if (lingered > 500) say(`     it went on for ${lingered.toFixed(0)} ms after its callers had gone`);
       await afterwards?.();
       await caller.report(); // what was given up may still end
