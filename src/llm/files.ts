@@ -107,7 +107,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       if (isImage && lines === wholeFile) return success(whole.value.bytes);
       const text = await textOf(workspace, path.value, whole, lines);
       if (text.ok) return success({ name: showName(name), ...text.value });
-      refusal = await suggestNear(workspace, path.value, text.error);
+      refusal = await suggestNear(workspace, path.value, text.error, { isFile: true });
       if (text.error.code !== "not_found") break;
     }
     return failure(refusal);

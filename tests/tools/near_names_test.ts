@@ -220,6 +220,29 @@ for (const [kind, open] of Object.entries(kinds)) {
     }
   });
 
+  Deno.test(`a tool of files alone suggests no directory, every other does: ${kind}`, async () => {
+    const { workspace, close } = await open();
+    try {
+      const inputs = [...tools, [
+        fileReadTool,
+        (filename: string) => ({ filename, against: "README.md" }),
+        /^Failed to compare/,
+      ], [
+        fileReadTool,
+        (against: string) => ({ filename: "README.md", against }),
+        /^Failed to compare/,
+      ]] as const;
+      for (const [make, input, words] of inputs) {
+        const { message } = await failureOf(make(workspace), input("doc"));
+        assert.match(message, words);
+        const isOfFiles = make === fileReadTool || make === fileEditTool;
+        assert.equal(/; did you mean docs\?$/.test(message), !isOfFiles, message);
+      }
+    } finally {
+      await close();
+    }
+  });
+
   Deno.test(`every file tool names the nearest path, after the words it always had: ${kind}`, async () => {
     const { workspace, close } = await open();
     try {
@@ -262,7 +285,7 @@ Deno.test("the look for near names ends with its time and its visits", async () 
     assert.ok(listings < 100, `${listings} listings`);
     let now = 0;
     listings = 0;
-    assert.deepEqual(await suggestNear(large, at("zzzzzzzzzzzz"), failure, () => now += 1_000), failure);
+    assert.deepEqual(await suggestNear(large, at("zzzzzzzzzzzz"), failure, { clock: () => now += 1_000 }), failure);
     assert.ok(listings <= 2, `${listings} listings`);
     const deep = at(Array(40).fill("d").join("/"));
     listings = 0;

@@ -40,13 +40,15 @@ export async function compareFiles(
   if (!found.ok) return found.error;
   const { value: path } = found;
   const now = await readSide(workspace, path, access);
-  if (!now.ok) return await suggestNear(workspace, path, now.error);
+  if (!now.ok) return await suggestNear(workspace, path, now.error, { isFile: true });
   const other = await findPath(workspace, "against", against);
   if (!other.ok) return other.error;
   let before = await readSide(workspace, other.value, access);
   if (!before.ok && before.error.code === "not_found") {
     const earlier = await earlierSide(workspace, principal, { path, against }, access);
-    before = earlier === null ? failure(await suggestNear(workspace, other.value, before.error)) : success(earlier);
+    before = earlier === null
+      ? failure(await suggestNear(workspace, other.value, before.error, { isFile: true }))
+      : success(earlier);
   }
   if (!before.ok) return before.error;
   const { words, diff } = await differenceWords(before.value, now.value);

@@ -257,7 +257,7 @@ async function toRefusals(
     );
   }
   const failed = toFailure(action, path, problem);
-  const named = isNamed ? await suggestNear(workspace, path, failed) : failed;
+  const named = isNamed ? await suggestNear(workspace, path, failed, { isFile: true }) : failed;
   const isNew = isNamed && isOne && failed.code === "not_found" && named.message === failed.message;
   return [isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named];
 }

@@ -278,7 +278,7 @@ async function readNamed(reader: Reader, name: string, request: Input, maxBytes:
   const path = read.code === "not_found" ? parseFilePath(parseNamedParts(name).at(-1)?.filename ?? name) : null;
   if (!path?.ok) return read;
   const failed = { code: "not_found", message: read.notice };
-  const { code, message } = await suggestNear(reader.workspace, path.value, failed);
+  const { code, message } = await suggestNear(reader.workspace, path.value, failed, { isFile: true });
   return refusedRead(toPathText(path.value.text), message, code);
 }
 
@@ -648,7 +648,8 @@ async function readEmbedded(workspace: Workspace, filename: string): Promise<Too
   if (!read.ok) {
     const failed = toFailure("read file", path.value, read.error);
     const remedy = read.error.reason === "too_large" ? "; leave embed out to read text in parts" : "";
-    return await suggestNear(workspace, path.value, { ...failed, message: `${failed.message}${remedy}` });
+    const refused = { ...failed, message: `${failed.message}${remedy}` };
+    return await suggestNear(workspace, path.value, refused, { isFile: true });
   }
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
   const resource = toResourceContents(path.value, bytes);

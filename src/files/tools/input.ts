@@ -147,7 +147,7 @@ export async function linkedRead(
   if (!found.ok) return found.error;
   const { value: path } = found;
   const link = await links.forDownload(principal, path);
-  if (!link.ok) return await suggestNear(workspace, path, toFailure("read file", path, link.error));
+  if (!link.ok) return await suggestNear(workspace, path, toFailure("read file", path, link.error), { isFile: true });
   const size = count(link.value.sizeBytes, "byte");
   return answerOf(path, link.value, `GET ${showName(path.text)} (${size})`, {
     size_bytes: link.value.sizeBytes,

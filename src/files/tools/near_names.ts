@@ -100,16 +100,16 @@ export async function inStoredForm(
 
 /**
  * The outcome of a call on `path`; if nothing is there, its message names the nearest paths that are, of those that the
- * caller may learn. Every tool that takes a path ends with this; it takes 0.3 s at most.
+ * caller may learn: no directory where the tool takes files alone (`isFile`). Every tool that takes a path ends with
+ * this; it takes 0.3 s at most.
  */
 export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
   workspace: Workspace,
   path: WorkspacePath,
   outcome: Outcome,
-  clock: Clock = systemClock,
+  { isFile = false, clock = systemClock }: { readonly isFile?: boolean; readonly clock?: Clock } = {},
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
-  const isFile = /^Failed to (?:read|edit) file/.test(outcome.message);
   const words = await nearWords(workspace, path, clock, isFile);
   return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
 }
