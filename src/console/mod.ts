@@ -12,8 +12,15 @@
 export { createDecisions, type Decisions } from "./approvals/decisions.ts";
 export { type FindStates, gateTool } from "./approvals/gate.ts";
 export { gateResources } from "./approvals/gate_resources.ts";
-export { type FindTrueNames, judgeByNames, mapPaths, type PlaceReader } from "./approvals/places.ts";
-export { createRuleStore, type Rule, type RuleStore } from "./approvals/rule.ts";
+export {
+  createRuleStore,
+  type FindTrueNames,
+  judgeByNames,
+  mapPaths,
+  type PlaceReader,
+  type Rule,
+  type RuleStore,
+} from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, readStoredSteps, type StepLog } from "./connections/step.ts";

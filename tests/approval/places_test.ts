@@ -1,8 +1,7 @@
 /** Which calls a rule about a place stops, whatever the call names it by. */
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { placesOf } from "../../src/console/approvals/places.ts";
-import { createRuleStore, decidingRule, type Rule, ruleWords } from "../../src/console/approvals/rule.ts";
+import { createRuleStore, decidingRule, placesOf, type Rule, ruleWords } from "../../src/console/approvals/rule.ts";
 import { isKnownTool, placeReader, takingMachinePaths } from "../../src/app/approval.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import type { Tool } from "../../src/mcp/tool.ts";

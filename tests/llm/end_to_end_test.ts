@@ -1,7 +1,6 @@
 /** A started server with an engine of OpenAI's API: welcome, list of tools, calls, `doctor`, and rules about its files. */
 import assert from "node:assert/strict";
-import { placesOf } from "../../src/console/approvals/places.ts";
-import { decidingRule } from "../../src/console/approvals/rule.ts";
+import { decidingRule, placesOf } from "../../src/console/approvals/rule.ts";
 import { placeReader } from "../../src/app/approval.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";

@@ -14,8 +14,19 @@ import {
   type StoredHeldCall,
   takeHeldCall,
 } from "./decisions.ts";
-import { askingRules, decidingRule, type JudgedCall, placesThatDecide, type Rule, type RuleStore } from "./rule.ts";
-import { type FindTrueNames, judgeByNames, type PlaceReader, placesOf, withTrueNames } from "./places.ts";
+import {
+  askingRules,
+  decidingRule,
+  type FindTrueNames,
+  judgeByNames,
+  type JudgedCall,
+  type PlaceReader,
+  placesOf,
+  placesThatDecide,
+  type Rule,
+  type RuleStore,
+  withTrueNames,
+} from "./rule.ts";
 import { type Clock, leastReadingMs, type Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/mod.ts";

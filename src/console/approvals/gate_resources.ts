@@ -1,8 +1,7 @@
 /** Applies the rules to resources: what a tool may not read without approval, no resource returns, lists or completes. */
 import type { Resource, ResourceFamily } from "../../mcp/mod.ts";
 import type { GateOptions } from "./gate.ts";
-import { judgeByNames } from "./places.ts";
-import type { JudgedCall, Rule } from "./rule.ts";
+import { judgeByNames, type JudgedCall, type Rule } from "./rule.ts";
 import type { Principal } from "../../lib/principal.ts";
 
 /** Times that a page of a list is filled up. */
