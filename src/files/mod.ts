@@ -10,7 +10,7 @@
  */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDocuments, type Documents } from "./documents/reading.ts";
-export { readToCompare, withKept } from "./documents/view.ts";
+export { documentParts, readToCompare, withKept } from "./documents/view.ts";
 export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { joinOwn, pathOf, planUndo, revertPassages, undoChange } from "./text/undo.ts";
@@ -25,7 +25,6 @@ export { fileUndoTool, toUndoFailure } from "./tools/file_undo.ts";
 export { fileWriteTool } from "./tools/file_write.ts";
 export { directoryOfPattern, isPattern, matchingFiles } from "./tools/matching_files.ts";
 export { inStoredForm, suggestNear } from "./tools/near_names.ts";
-export { documentParts } from "./documents/kinds.ts";
 export { type LineRequest, parseNamedParts, readTextPart, selectText } from "./tools/read_text.ts";
 export { toSize } from "./tools/list_walk.ts";
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";

@@ -33,9 +33,8 @@ import {
   withNotices,
 } from "./list_walk.ts";
 import { refuse, toFailure } from "./refusal.ts";
-import { mayBeDocument } from "../documents/kinds.ts";
+import { mayBeDocument, openDocuments } from "../documents/view.ts";
 import type { Documents } from "../documents/reading.ts";
-import { openDocuments } from "../documents/view.ts";
 import { shareKey } from "../../lib/principal.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import { createIgnored, maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";

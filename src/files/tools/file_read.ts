@@ -42,8 +42,14 @@ import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
-import { documentParts, isPage, mayBeDocument } from "../documents/kinds.ts";
-import { type DocumentAccess, type DocumentFacts, openDocuments } from "../documents/view.ts";
+import {
+  type DocumentAccess,
+  type DocumentFacts,
+  documentParts,
+  isPage,
+  mayBeDocument,
+  openDocuments,
+} from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, mayBePicture, measurePicture } from "../documents/picture_facts.ts";
 import { type Principal, shareKey } from "../../lib/principal.ts";

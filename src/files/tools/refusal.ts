@@ -3,7 +3,7 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import { type NewNameRule, parseDirectoryPath, type PathRule, type WorkspacePath } from "../workspace/path.ts";
 import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/port.ts";
 import { fileSystemFaultWords } from "../../lib/system_fault.ts";
-import { isPackedDocument } from "../documents/kinds.ts";
+import { isPackedDocument } from "../documents/view.ts";
 import { showName } from "../workspace/file_display.ts";
 
 export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
