@@ -60,15 +60,18 @@ export async function resolveReference(
     if (isSysId(text)) return { sysId: text.toLowerCase(), name: text.toLowerCase() };
     throw invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
   }
-  const load = isSysId(text) ? recordWith : lookUp;
-  const given = { table: target, text, field };
-  const found = await attempt(parts.remember(["reference", target, text.toLowerCase()], () => load(parts, given)));
+  const find = (each: string) =>
+    attempt(parts.remember(["reference", target, each.toLowerCase()], () => {
+      const load = isSysId(each) ? recordWith : lookUp;
+      return load(parts, { table: target, text: each, field });
+    }));
+  const found = await find(text);
   if (found.ok) return found.value;
   // as answers show it: with what tells it apart behind it
   const [, name = "", details = ""] = /^(.+) \(([^()]+)\)$/.exec(text) ?? [];
   const [login = ""] = target === "sys_user" ? details.split(", ") : [name];
   const shown = /\bsys_id ([0-9a-f]{32})$/.exec(details)?.[1] ?? login;
-  const meant = name === "" ? null : await attempt(resolveReference(parts, { table: target, text: shown, field }));
+  const meant = name === "" ? null : await find(shown); // once: what is shown has one pair of brackets behind it
   const isMeant = meant?.ok && meant.value.name.replace(/ \([^()]*\)$/, "").toLowerCase() === name.toLowerCase();
   if (isMeant) return meant.value;
   throw new Refusal(found.error);

@@ -35,3 +35,21 @@ Deno.test("a read asks the instance once, and a write reads once and writes once
     ] as const
   ) assert.equal(await askedBy(tool, input), requests, `${tool} ${JSON.stringify(input)}`);
 });
+
+Deno.test("of a name with many brackets the last are looked at, and no others", async () => {
+  await using desk = await openDesk();
+  const brackets = " (x)".repeat(40);
+  for (const [field, table] of [["location", "cmn_location"], ["assigned_to", "sys_user"]] as const) {
+    desk.instance.requests.length = 0;
+    const given = `${field}=Ada${brackets}`;
+    assert.match(
+      await desk.text("servicenow_search", { table: "incident", where: given }),
+      /^refused.*that the user may see/,
+    );
+    const { requests } = desk.instance;
+    const lookups = requests.filter(({ path, query }) =>
+      path.endsWith(`/${table}`) && /(?:^|\^)name=/.test(query.get("sysparm_query") ?? "")
+    );
+    assert.ok(lookups.length > 0 && lookups.length <= 2, `${lookups.length} lookups`);
+  }
+});
