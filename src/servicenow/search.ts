@@ -27,6 +27,8 @@ export interface ShownRecord {
 }
 
 const maxWords = 8;
+/** Of the words as they are given, some of which may be conditions. */
+const maxWordsCharacters = 4_000;
 
 /** What is looked for in one table: the query, and the same in words. */
 interface Selection {
@@ -43,27 +45,34 @@ interface Selection {
   readonly narrower?: Selection;
 }
 
-/**
- * Words and conditions become one query. Conditions and encoded queries that came as words are conditions, where they
- * begin with a field of the table.
- */
-async function select(parts: DeskParts, { table: named, words, where = "" }: RecordsWanted): Promise<Selection> {
+/** The words to look for, and the conditions and encoded queries that came as words: those that name a field of the table. */
+async function partWords(parts: DeskParts, table: string, given: string) {
+  if (given.length > maxWordsCharacters) {
+    throw invalidInput(`words must have at most ${maxWordsCharacters} characters: give the few that tell most`);
+  }
+  const text = given.trim();
+  const field = comparedField(text);
+  const isField = field !== null &&
+    (text.includes("^") || columnNamed(await columnsOf(parts, table), field) !== undefined);
+  if (isField) return { words: undefined, conditions: [text] };
+  const parted = /\w[=<>]/.test(text) ? text.split(/\s+/) : [];
+  if (parted.length < 2) return { words: text, conditions: [] };
+  const columns = await columnsOf(parts, table);
+  const { compared = [], others = [] } = Object.groupBy(
+    parted,
+    (word) => columnNamed(columns, comparedField(word) ?? "") === undefined ? "others" : "compared",
+  );
+  return { words: others.join(" "), conditions: compared };
+}
+
+/** Words and conditions become one query. */
+async function select(parts: DeskParts, { table: named, words: given, where = "" }: RecordsWanted): Promise<Selection> {
   const table = parts.access.readable(named);
-  const field = words === undefined ? null : comparedField(words.trim());
-  if (words !== undefined && field !== null) {
-    const isField = words.includes("^") || columnNamed(await columnsOf(parts, table), field) !== undefined;
-    if (isField) return await select(parts, { table, where: where === "" ? words : `${where}\n${words}` });
-  }
-  const parted = words === undefined || !/\w[=<>]/.test(words) ? [] : words.trim().split(/\s+/);
-  const columns = parted.length > 1 ? await columnsOf(parts, table) : null;
-  const compares = (word: string): boolean =>
-    columns !== null && columnNamed(columns, comparedField(word) ?? "") !== undefined;
-  const conditions = parted.filter(compares);
-  if (conditions.length > 0) {
-    const others = parted.filter((word) => !compares(word)).join(" ");
-    return await select(parts, { table, words: others, where: [where, ...conditions].join("\n") });
-  }
-  const { terms, understood, ...asked } = await resolveConditions(parts, table, where);
+  const { words, conditions } = given === undefined
+    ? { words: given, conditions: [] }
+    : await partWords(parts, table, given);
+  const lines = [where, ...conditions].join("\n");
+  const { terms, understood, ...asked } = await resolveConditions(parts, table, lines);
   const open = parts.access.openRows(table);
   const selection = (textual: readonly string[], said: readonly string[]): Selection => ({
     ...asked,
@@ -74,7 +83,7 @@ async function select(parts: DeskParts, { table: named, words, where = "" }: Rec
   if (words === undefined) return selection([], []);
   const parsed = parseWords(words);
   const fields = await wordFields(parts, table);
-  const said = `with the words ${words.trim().slice(0, 200)}`;
+  const said = `with the words ${words.slice(0, 200)}`;
   // Each word has to be in one of the fields, in any order.
   const termsIn = (names: readonly string[]) => parsed.map((word) => anyOf(names.map((name) => `${name}LIKE${word}`)));
   const whole = selection(termsIn(fields), [said]);

@@ -249,3 +249,19 @@ Deno.test("records of one name are told apart by what the person may read of the
     assert.match(text, expected, text);
   }
 });
+
+Deno.test("words of any length and kind are refused before they are read, by each tool that takes them", async () => {
+  await using desk = await openDesk();
+  const long = [
+    "(".repeat(4_001),
+    "a ".repeat(2_001),
+    `state=1 ${"x=1 ".repeat(1_000)}`,
+    `state=New^${"a".repeat(4_000)}`,
+  ];
+  for (const tool of ["servicenow_search", "servicenow_count"]) {
+    for (const words of long) {
+      const text = await desk.text(tool, { table: "incident", words });
+      assert.match(text, /^refused .*words must have at most 4000 characters: give the few that tell most/);
+    }
+  }
+});
