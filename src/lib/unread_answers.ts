@@ -24,19 +24,23 @@ export function noteAnswer(caller: string, characters: number, peer: { readonly 
   });
 }
 
-/** `null` where the caller's answers are read; else whether they are in time, which the signal ends. */
+/** `null` where the caller's answers are read; else whether they are in time. Where the signal has it, the call is given up. */
 export function whenAnswersAreRead(caller: string, signal: () => AbortSignal): Promise<boolean> | null {
   const own = unread.get(caller);
   if (own === undefined || own.characters <= maxUnreadCharacters) return null;
+  const givenUp = signal();
+  if (givenUp.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const end = (isRead: boolean) => (): void => {
+    const end = (isRead: boolean): void => {
       clearTimeout(timer);
+      givenUp.removeEventListener("abort", giveUp);
       own.waiting.delete(wake);
       resolve(isRead);
     };
-    const wake = end(true);
-    const timer = setTimeout(end(false), patienceMs);
+    const wake = (): void => end(true);
+    const giveUp = (): void => end(false);
+    const timer = setTimeout(giveUp, patienceMs);
     own.waiting.add(wake);
-    signal().addEventListener("abort", end(false), { once: true });
+    givenUp.addEventListener("abort", giveUp);
   });
 }

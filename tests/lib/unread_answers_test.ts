@@ -35,5 +35,7 @@ Deno.test("who gives its call up waits no longer", async () => {
   const waiting = whenAnswersAreRead("gone", () => leaving.signal);
   leaving.abort();
   assert.equal(await waiting, false);
+  const gone = whenAnswersAreRead("gone", () => leaving.signal);
+  assert.equal(await Promise.race([gone, new Promise((resolve) => setTimeout(resolve))]), false, "nor begins to wait");
   resolve();
 });
