@@ -5,7 +5,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
-import { masterKeyBytes, requireFinishedChange, requirePrivate } from "./data_directory.ts";
+import { masterKeyBytes, requireFinishedChange, requirePrivate, syncAndClose } from "./data_directory.ts";
 import { dataFiles } from "./mod_settings.ts";
 import { exists, parentOf } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_database.ts";
@@ -172,22 +172,12 @@ function copyDurably(from: string, to: string): void {
 
 /** Syncs the file to the disk. */
 function syncFile(path: string): void {
-  const file = Deno.openSync(path, { read: true, write: true });
-  try {
-    file.syncSync();
-  } finally {
-    file.close();
-  }
+  syncAndClose(Deno.openSync(path, { read: true, write: true }));
 }
 
 /** Renames a file or directory, and syncs the directory. */
 function renameDurably(from: string, to: string): void {
   Deno.renameSync(from, to);
   if (Deno.build.os === "windows") return; // directories cannot be opened there
-  const directory = Deno.openSync(parentOf(to));
-  try {
-    directory.syncSync();
-  } finally {
-    directory.close();
-  }
+  syncAndClose(Deno.openSync(parentOf(to)));
 }

@@ -88,16 +88,21 @@ function makeMasterKey(keyPath: string): void {
   const aside = `${keyPath}.${randomId()}`;
   const file = Deno.openSync(aside, { write: true, createNew: true, mode: 0o600 });
   try {
-    file.writeSync(randomBytes(masterKeyBytes));
-    file.syncSync();
-  } finally {
-    file.close();
-  }
-  try {
+    syncAndClose(file, () => file.writeSync(randomBytes(masterKeyBytes)));
     Deno.linkSync(aside, keyPath);
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   } finally {
     Deno.removeSync(aside);
+  }
+}
+
+/** Writes, waits for the disk, and closes the file or directory, whichever of these fails. */
+export function syncAndClose(file: Deno.FsFile, write = (): unknown => undefined): void {
+  try { // no `using`: Deno's bundler drops one whose variable is used once
+    write();
+    file.syncSync();
+  } finally {
+    file.close();
   }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
 
 async function withDirectory(run: (path: string) => Promise<void>): Promise<void> {
@@ -41,3 +42,22 @@ Deno.test("openDataDirectory() refuses a key of the wrong length rather than wea
     await Deno.writeFile(`${path}/master.key`, new Uint8Array(5), { mode: 0o600 });
     assert.throws(() => openDataDirectory(path), { message: `${path}/master.key is not a master key` });
   }));
+
+Deno.test({
+  ...skippedUnless(
+    Deno.build.os !== "windows" && hasProgram("sh"),
+    "sh is missing",
+    "a key that cannot be written leaves nothing aside",
+  ),
+  fn: () =>
+    withDirectory(async (path) => {
+      const { href } = new URL("../../src/storage/data_directory.ts", import.meta.url);
+      const program = `import { openDataDirectory } from "${href}"; openDataDirectory(${JSON.stringify(path)});`;
+      const { success, stderr } = await new Deno.Command("sh", {
+        args: ["-c", `trap '' XFSZ; ulimit -f 0; exec "$@"`, "sh", Deno.execPath(), "eval", "--no-check", program],
+      }).output();
+      assert.ok(!success);
+      assert.match(new TextDecoder().decode(stderr), /File too large/);
+      assert.deepEqual(Array.from(Deno.readDirSync(path), ({ name }) => name), []);
+    }),
+});
