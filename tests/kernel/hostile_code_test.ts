@@ -156,7 +156,22 @@ test("the watch of commits learns of a file only that its first bytes changed, a
   assert.deepEqual([look(), look()], [true, false]);
   Deno.writeTextFileSync(`${path}/database-shm`, "y".repeat(100));
   assert.deepEqual([look(), look()], [true, false]);
+  const open = Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => linkOf(name));
+  assert.deepEqual(
+    open.filter((each) => each.startsWith(path)),
+    [path, `${path}/database-shm`],
+    "the test's own, and the file",
+  );
 });
+
+/** What a descriptor of this process leads to. */
+function linkOf(number: string): string {
+  try {
+    return Deno.readLinkSync(`/proc/self/fd/${number}`);
+  } catch {
+    return ""; // the listing itself
+  }
+}
 
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({

@@ -76,12 +76,7 @@ export function confineRoots(roots: KernelRoots, directories: readonly string[])
   const within = <T>(path: string, use: (base: Descriptor, name: string) => T): T => {
     const directory = find((each) => path.startsWith(`${each}/`));
     if (directory === undefined) throw new KernelError("EACCES");
-    const base = roots.open(directory);
-    try {
-      return use(base, path.slice(directory.length + 1));
-    } finally {
-      base.close();
-    }
+    return inDirectory(roots, directory, (base) => use(base, path.slice(directory.length + 1)));
   };
   return Object.freeze<KernelRoots>({
     open: (path) =>
@@ -93,6 +88,16 @@ export function confineRoots(roots: KernelRoots, directories: readonly string[])
         ? roots.statusOf(path)
         : within(path, (base, name) => base.statusOf(name)),
   });
+}
+
+/** Has the directory open for as long as it is used. */
+function inDirectory<T>(roots: KernelRoots, path: string, use: (directory: Descriptor) => T): T {
+  const directory = roots.open(path);
+  try {
+    return use(directory);
+  } finally {
+    directory.close();
+  }
 }
 
 // How full a file system is, by statfs(2), which needs no permission to read anything there.
@@ -175,7 +180,11 @@ function createCommitWatch(roots: KernelRoots): WatchCommits {
   return (path) => {
     const end = path.lastIndexOf("/");
     // Never closed: POSIX drops a process's locks on a file when it closes any descriptor of that file.
-    const index = roots.open(path.slice(0, end) || "/").open(`${path.slice(end + 1)}-shm`, "read");
+    const index = inDirectory(
+      roots,
+      path.slice(0, end) || "/",
+      (directory) => directory.open(`${path.slice(end + 1)}-shm`, "read"),
+    );
     const [header, last] = [new Uint8Array(headerBytes), new Uint8Array(headerBytes)];
     return () => {
       index.read(header, 0);
