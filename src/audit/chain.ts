@@ -405,17 +405,16 @@ async function trimChain(
 ): Promise<number | null> {
   const start: Omit<Checkpoint, "mac" | "at"> = chain.removed ?? { seq: 0, hash: "", lines: 0, damaged: false };
   const upTo = Math.min(chain.seq, start.seq + batchesOfCommit);
-  const placed = [];
-  for await (const each of batchesOf(storage, name, upTo)) if (placed.unshift(each) >= batchesOfCommit) break;
   let { hash, lines, damaged } = start;
   let last = start.seq;
   let bytes = 0;
+  let isThere = false;
   const deletes: StorageKey[] = [];
-  for (const { seq, batch } of placed) {
-    if (Number.isNaN(seq)) {
-      damaged = true;
-      continue;
-    }
+  for (let seq = start.seq + 1; seq <= upTo; seq++) {
+    const found = await storage.get(batchKey(name, seq));
+    if (found === null) continue; // a gap, which the next one shows
+    isThere = true;
+    const batch = parseBatch(found.value);
     if (batch !== null && batch.from >= before && bytes >= overBytes) break;
     deletes.push(batchKey(name, seq));
     if (batch === null || seq !== last + 1 || batch.prev !== hash) damaged = true;
@@ -426,7 +425,7 @@ async function trimChain(
     bytes += bytesOf(batch);
   }
   // All of them were removed: there is nothing to keep.
-  if (placed.length === 0) [last, damaged] = [upTo, true];
+  if (!isThere) [last, damaged] = [upTo, true];
   if (last === start.seq) return null;
   const unsigned = { seq: last, hash, lines, damaged, at: clock() };
   const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };

@@ -128,21 +128,46 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
     assert.deepEqual(await verified(storage), sound);
   });
 
+  test("retention reads the batches that it removes, and the next", async (place, storage) => {
+    const recorder = place.recorder();
+    for (const at of numbers(50)) await place.write(recorder, [{ target: `${at}` }]);
+    await recorder.close();
+    const read = new Set<string>();
+    const note = (key: readonly string[]): void => void (key[0] === batchesKey("1")[0] && read.add(key.join()));
+    const noting: Storage = {
+      ...storage,
+      async get(key) {
+        note(key);
+        return await storage.get(key);
+      },
+      async list(prefix, options) {
+        const entries = await storage.list(prefix, options);
+        for (const { key } of entries) note(key);
+        return entries;
+      },
+    };
+    const limits = { keepMs: 1e12, maxBytes: 8_000, now: place.parts.clock() };
+    const removed = await trimAudit({ ...place.parts, storage: noting }, limits);
+    assert.ok(removed > 5 && removed < 45, `${removed} lines were removed`);
+    assert.equal(read.size, removed + 1);
+  });
+
   test("retention beside that of another instance takes no chain for changed", async (place, storage) => {
     const recorder = place.recorder();
     await place.write(recorder, numbers(100).map((at) => ({ target: `${at}` })));
     await recorder.close();
     const limits = { keepMs: 1e12, now: place.parts.clock() };
     let isFirst = true;
-    const list: Storage["list"] = async (prefix, options) => {
-      if (prefix[0] === batchesKey("1")[0] && isFirst) {
+    const get: Storage["get"] = async (key) => {
+      if (key[0] === batchesKey("1")[0] && isFirst) {
         isFirst = false;
         assert.ok(await trimAudit(place.parts, { ...limits, maxBytes: 10_000 }) > 0);
       }
-      return await storage.list(prefix, options);
+      return await storage.get(key);
     };
-    const slow = { ...place.parts, storage: { ...storage, list } };
+    const slow = { ...place.parts, storage: { ...storage, get } };
     assert.ok(await trimAudit(slow, { ...limits, maxBytes: 0 }) > 0);
+    assert.ok(!isFirst);
     assert.deepEqual(place.logged, []);
     assert.deepEqual(await place.search(), []);
     assert.deepEqual(await verified(storage), sound);
