@@ -3,22 +3,32 @@
  * collector copies again and again while they wait: a tenth of what a call costs (`bench` echo). Once that row takes no
  * more without it, it can go.
  */
-import { collectBytes } from "./request_text.ts";
 
 const encoder = new TextEncoder();
 /** Encoding costs less for several texts at once. */
 const encodedAtOnce = 4_096;
+const maxBytesOfCharacter = 3;
 
 export type GatheredText = ReturnType<typeof gatherText>;
 
 /** `finish` may change pieces that hold more than printable ASCII; they end where something that was added ends. */
 export function gatherText(finish: (text: string) => string = (text) => text) {
-  const collected = collectBytes(Infinity);
+  let buffer = new Uint8Array(0);
+  let used = 0;
   let waiting = "";
+  const write = (text: string): number => {
+    const room = used + text.length * maxBytesOfCharacter;
+    if (room > buffer.length) {
+      const larger = new Uint8Array(4 * room);
+      larger.set(buffer.subarray(0, used));
+      buffer = larger;
+    }
+    return encoder.encodeInto(text, buffer.subarray(used)).written;
+  };
   const encode = (): void => {
-    const bytes = encoder.encode(waiting);
-    const isPlain = bytes.length === waiting.length && !waiting.includes("\u007f");
-    collected.add(isPlain ? bytes : encoder.encode(finish(waiting)));
+    const written = write(waiting);
+    const isPlain = written === waiting.length && !waiting.includes("\u007f");
+    used += isPlain ? written : write(finish(waiting));
     waiting = "";
   };
   return {
@@ -28,12 +38,12 @@ export function gatherText(finish: (text: string) => string = (text) => text) {
     },
     /** Of all so far, roughly: bytes, and characters that are no bytes yet. */
     get size(): number {
-      return collected.size + waiting.length;
+      return used + waiting.length;
     },
     /** All so far. */
     bytes(): Uint8Array<ArrayBuffer> {
       encode();
-      return collected.bytes();
+      return buffer.subarray(0, used);
     },
   };
 }
