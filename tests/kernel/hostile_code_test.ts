@@ -151,6 +151,8 @@ test("the watch of commits learns of a file only that its first bytes changed, a
   assert.ok(kernel.available);
   Deno.writeTextFileSync(`${path}/secret`, "x");
   assert.throws(() => kernel.watchCommits(`${path}/secret`), { code: "ENOENT" });
+  Deno.writeTextFileSync(`${path}/empty-shm`, "");
+  assert.throws(() => kernel.watchCommits(`${path}/empty`), { code: "EINVAL" });
   Deno.writeTextFileSync(`${path}/database-shm`, "x".repeat(100));
   const look = kernel.watchCommits(`${path}/database`);
   assert.deepEqual([look(), look()], [true, false]);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #define N(name) printf("%s %ld\n", #name, (long)(name));
 #define S(member) printf("%s %ld\n", #member, (long)offsetof(struct statx, member));
@@ -17,7 +18,7 @@ int main(void) {
   N(O_WRONLY) N(O_CREAT) N(O_EXCL) N(O_APPEND) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
   N(SYS_openat2) N(RESOLVE_NO_XDEV) N(RESOLVE_NO_MAGICLINKS) N(RESOLVE_NO_SYMLINKS) N(RESOLVE_BENEATH)
   printf("openHowBytes %ld\n", (long)sizeof(struct open_how));
-  N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE)
+  N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE) N(PROT_READ) N(MAP_SHARED)
   N(LOCK_EX) N(LOCK_NB) N(LOCK_UN) N(STATX_BASIC_STATS) N(STATX_BTIME) N(STATX_MNT_ID)
   N(S_IFMT) N(S_IFDIR) N(S_IFREG) N(S_IFLNK) N(DT_UNKNOWN) N(DT_DIR) N(DT_REG) N(DT_LNK)
   printf("bytes %ld\n", (long)sizeof(struct statx));

@@ -77,7 +77,7 @@ export interface KernelRoots<Status = EntryStatus> {
   statusOf(path: string): Status | null;
 }
 
-const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_NOREPLACE } = file;
+const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, MAP_SHARED, PROT_READ, RENAME_NOREPLACE } = file;
 const toBigInt = BigInt; // what later code could replace is taken now
 const { apply } = Reflect;
 const { freeze } = Object;
@@ -89,7 +89,7 @@ const entriesBytes = 65_536;
 const maxInterruptions = 100;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
-export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
+export function createKernelRoots(libc: Libc, architecture: Architecture) {
   const { hows, rootHow } = createOpenHows(architecture);
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
@@ -273,7 +273,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
   }
 
-  return freeze<KernelRoots>({
+  const roots = freeze<KernelRoots>({
     open(path: string): Descriptor {
       return new OpenDescriptor(
         maker,
@@ -282,6 +282,17 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     },
     statusOf: (path) => statusOfPath(libc, path),
   });
+  /**
+   * Returns a function that copies a file's first bytes as they are now into `buffer`, without a system call: the file
+   * stays mapped for as long as the process, which ends if they are read once the file is shorter.
+   */
+  const mapStart = (opened: Descriptor, buffer: Uint8Array<ArrayBuffer>): () => void => {
+    const size = toBigInt(must(libc.pread(numberOf(opened), buffer, toBigInt(lengthOf(buffer)), toBigInt(0))));
+    const address = libc.mmap(toBigInt(0), size, PROT_READ, MAP_SHARED, numberOf(opened), toBigInt(0));
+    must(address < 0 ? -1 : 0);
+    return () => libc.copyMapped(buffer, address, size);
+  };
+  return { roots, mapStart };
 }
 
 // Names as getdents64(2) puts them into a buffer.

@@ -37,7 +37,7 @@ export const openat2 = freeze({
   openHowBytes: 24,
 });
 
-/** From fcntl.h, linux/fs.h and sys/file.h. */
+/** From fcntl.h, linux/fs.h, sys/file.h and sys/mman.h. */
 export const file = freeze({
   AT_FDCWD: -100,
   AT_SYMLINK_NOFOLLOW: 0x100,
@@ -48,6 +48,8 @@ export const file = freeze({
   LOCK_EX: 2,
   LOCK_NB: 4,
   LOCK_UN: 8,
+  PROT_READ: 1,
+  MAP_SHARED: 1,
 });
 
 /** From linux/stat.h: flags, and `struct statx` with offsets in bytes. */
@@ -135,6 +137,8 @@ const functions = {
   flock: { parameters: ["i32", "i32"], result: "i32" },
   close: { parameters: ["i32"], result: "i32" },
   errnoLocation: { name: "__errno_location", parameters: [], result: "pointer" },
+  mmap: { parameters: ["usize", "usize", "i32", "i32", "i32", "i64"], result: "isize" },
+  copyMapped: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "void" },
   memcpy: { parameters: ["buffer", "pointer", "usize"], result: "void" },
   trimLater: { name: "malloc_trim", parameters: ["usize"], result: "i32", nonblocking: true, optional: true },
 } as const;
