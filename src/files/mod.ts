@@ -35,8 +35,9 @@ export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
-export { mediaTypeOf, readName, showExactly, showName, showText } from "./workspace/file_display.ts";
-export { sniffMedia, toPathText } from "./workspace/file_display.ts";
+export { readName, showExactly, showName, showText } from "./workspace/file_display.ts";
+export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
+export { toPathText } from "./workspace/file_display.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   entryPath,

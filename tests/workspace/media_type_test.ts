@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sniffMedia } from "../../src/files/workspace/file_display.ts";
+import { sniffMedia } from "../../src/files/workspace/encoding.ts";
 
 const bytesOf = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0));
 

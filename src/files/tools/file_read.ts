@@ -5,7 +5,8 @@
  */
 import * as z from "zod";
 import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
+import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
@@ -35,7 +36,6 @@ import {
 } from "./read_text.ts";
 import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { refuse, toFailure } from "./refusal.ts";
-import { textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { findPath, inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { loadOnce } from "../../lib/program.ts";

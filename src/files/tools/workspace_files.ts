@@ -20,9 +20,9 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../workspace/port.ts";
-import { isTypable, mediaTypeOf, showName, unknownMediaType } from "../workspace/file_display.ts";
+import { isTypable, showName } from "../workspace/file_display.ts";
+import { mediaTypeOf, toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
-import { toResourceContents } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 
