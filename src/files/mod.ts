@@ -35,10 +35,6 @@ export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
-export { readName, showExactly, showName, showText } from "./workspace/file_display.ts";
-export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
-export { toPathText } from "./workspace/file_display.ts";
-export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   entryPath,
   foldedForms,
@@ -47,9 +43,16 @@ export {
   parseDirectoryPath,
   parseFilePath,
   parseFileUri,
+  readName,
   rootPath,
+  showExactly,
+  showName,
+  showText,
+  toPathText,
   type WorkspacePath,
 } from "./workspace/path.ts";
+export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
+export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   type FileContent,
   type Outcome,

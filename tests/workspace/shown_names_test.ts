@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { showName } from "../../src/files/workspace/file_display.ts";
+import { showName } from "../../src/files/workspace/path.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

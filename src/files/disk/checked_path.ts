@@ -6,9 +6,8 @@ import type { Stats } from "node:fs";
 import { nodeFs } from "../../lib/program.ts";
 import type { Descriptor, KernelRoots, ListedName } from "../../lib/kernel/descriptor.ts";
 import { coded, type DiskInfo, errorCode, type Handle, isSame } from "./directory.ts";
-import { firstUnknown } from "../workspace/file_display.ts";
+import { firstUnknown, isReserved } from "../workspace/path.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
-import { isReserved } from "../workspace/path.ts";
 
 /** The way to the directories of this system by their paths. */
 export function createPathRoots(rules: AccessRules): KernelRoots<DiskInfo> {

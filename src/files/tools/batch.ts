@@ -2,8 +2,7 @@
 import type { ToolContext } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse } from "./refusal.ts";
-import { showName } from "../workspace/file_display.ts";
-import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
 import {
   type FileContent,
   type Outcome,

@@ -5,8 +5,7 @@ import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { failure, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
-import { showName, toPathText } from "../workspace/file_display.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import { showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { toolFrames } from "./argument_names.ts";
 import {

@@ -1,8 +1,7 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { showName, showText, toPathText } from "../workspace/file_display.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { nextTurn } from "../../lib/turns.ts";

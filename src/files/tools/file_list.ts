@@ -1,8 +1,15 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
-import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import {
+  childPath,
+  createTwinDisplay,
+  parseDirectoryPath,
+  rootPath,
+  showName,
+  toPathText,
+  type WorkspacePath,
+} from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";

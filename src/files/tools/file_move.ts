@@ -1,8 +1,7 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, toPathText } from "../workspace/file_display.ts";
-import { childPath, entryPath, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, entryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { failure, success } from "../../lib/result.ts";

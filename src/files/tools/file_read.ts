@@ -5,9 +5,8 @@
  */
 import * as z from "zod";
 import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Change } from "../workspace/change.ts";
-import { showName, toPathText } from "../workspace/file_display.ts";
+import { showName, toPathText } from "../workspace/path.ts";
 import { pathOf, undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";

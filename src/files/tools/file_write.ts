@@ -4,8 +4,7 @@ import { encodeText, lackingIn } from "../workspace/encoding.ts";
 import { hasOpenLine, lineEndsOf, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, showText, toPathText } from "../workspace/file_display.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import {

@@ -2,10 +2,9 @@
 import * as z from "zod";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { showName, showWritten, toPathText } from "../workspace/file_display.ts";
+import { showName, showWritten, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
 import { type Ignored, walk, type WalkedEntry } from "../workspace/walk.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
 

@@ -1,8 +1,7 @@
 /** Files by a pattern, for tools that take names of files. */
 import { createIgnored, maxWalkDepth, walk } from "../workspace/walk.ts";
-import { showName } from "../workspace/file_display.ts";
+import { childPath, parseDirectoryPath, showName } from "../workspace/path.ts";
 import { parseGlob } from "../workspace/glob.ts";
-import { childPath, parseDirectoryPath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { visitsPerCheck } from "./list_walk.ts";
 

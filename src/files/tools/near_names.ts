@@ -8,9 +8,6 @@ import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { unicodeForms } from "../text/finder.ts";
-import { showName } from "../workspace/file_display.ts";
-import { createIgnored, walk } from "../workspace/walk.ts";
-import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import {
   childPath,
   decodeTriplets,
@@ -21,8 +18,11 @@ import {
   parseFilePath,
   type PathRule,
   rootPath,
+  showName,
   type WorkspacePath,
 } from "../workspace/path.ts";
+import { createIgnored, walk } from "../workspace/walk.ts";
+import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import { type Failure, refuse, toPathFailure } from "./refusal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 

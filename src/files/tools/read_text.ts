@@ -3,8 +3,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
-import { escapeText } from "../workspace/file_display.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
+import { escapeText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { decodeText, encodingOfFile } from "../text/detect.ts";
 import {

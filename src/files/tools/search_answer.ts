@@ -3,7 +3,7 @@ import type { Result } from "../../lib/result.ts";
 import type { LineMatch, MatchCount, PassedOver } from "../text/search_file.ts";
 import { count, pageBytes, type SearchCursor, type SearchRequest, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
-import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
+import { createTwinDisplay, showName, showText, toPathText } from "../workspace/path.ts";
 import type { Ignored } from "../workspace/walk.ts";
 import { type Notice, skippedParts } from "./list_walk.ts";
 import { present } from "../../lib/json.ts";

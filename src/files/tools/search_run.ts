@@ -3,7 +3,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { createIgnored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
-import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { parseDirectoryPath, showName, showText, showWritten, type WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
@@ -18,7 +18,6 @@ import { findPath, suggestNear } from "./near_names.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { refuse, toFailure } from "./refusal.ts";
 import { createCollector, toAnswer } from "./search_answer.ts";
-import { showName, showText, showWritten } from "../workspace/file_display.ts";
 
 const action = "search";
 const filesPerProgress = 64;

@@ -5,10 +5,12 @@ import {
   entryPath,
   fileUriTemplate,
   fromTemplateValue,
+  isTypable,
   parseDirectoryPath,
   parseFilePath,
   parseFileUri,
   rootPath,
+  showName,
   toFileUri,
   toTemplateValue,
   type WorkspacePath,
@@ -20,7 +22,6 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../workspace/port.ts";
-import { isTypable, showName } from "../workspace/file_display.ts";
 import { mediaTypeOf, toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";

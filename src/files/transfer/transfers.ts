@@ -11,8 +11,7 @@ import type { SecretBox } from "../../lib/secrets.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Storage } from "../../storage/mod.ts";
-import { toPathText } from "../workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { parseFilePath, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import {
   accessEnded,

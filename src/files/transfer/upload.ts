@@ -3,7 +3,7 @@
  * starts again.
  */
 import { dateAndTime, html, pageResponse } from "../../lib/page.ts";
-import { showName } from "../workspace/file_display.ts";
+import { showName } from "../workspace/path.ts";
 import {
   type LinkTarget,
   pieceBytes,

@@ -1,6 +1,5 @@
 /** What the bytes of a file are: the media type, the encoding of a text, and how a text is written back as it was. */
-import { toFileUri, type WorkspacePath } from "./path.ts";
-import { escapeText } from "./file_display.ts";
+import { escapeText, toFileUri, type WorkspacePath } from "./path.ts";
 
 /** Encodings of one or two bytes a character, by the runtime's own tables (WHATWG Encoding §9 to §14). */
 const singleByte = [
