@@ -3,7 +3,7 @@ import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
 import { createPathRoots } from "../../src/files/disk/checked_path.ts";
 import { createDiskAccess } from "../../src/files/disk/directory.ts";
 import type { DiskListing } from "../../src/files/disk/directory.ts";
-import { createDirectoryScans } from "../../src/files/disk/scan.ts";
+import { createDirectoryScans } from "../../src/files/disk/resolve.ts";
 
 const later = (): number => Date.now() + 60_000; // when the last change is long ago
 

@@ -12,7 +12,7 @@ import {
   type WorkspaceLimits,
   type WorkspaceRefusal,
 } from "../workspace/port.ts";
-import { type Disk, resolveInside } from "./resolve.ts";
+import { createDirectoryNames, createDirectoryScans, type Disk, resolveInside } from "./resolve.ts";
 import { fill, hasHiddenName, readingOf, useAndClose } from "./read.ts";
 import { cutDiskFile, writingOf } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
@@ -34,7 +34,6 @@ import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
 import type { KernelRoots } from "../../lib/kernel/descriptor.ts";
 import { createPathRoots, realPathOf } from "./checked_path.ts";
-import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { createDiskQuota, createInnerLinks } from "./tree.ts";
 
 export interface DiskWorkspaceOptions {

@@ -275,7 +275,7 @@ function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
   return segments.length > 0 && !mayBeOther.test(text) && !isReserved(segments) && !rules.isDenied(segments);
 }
 
-/** What in ASCII has further spellings (scan.ts): 8.3 names, streams, and what Win32 drops of a name. */
+/** What in ASCII has further spellings (resolve.ts): 8.3 names, streams, and what Win32 drops of a name. */
 const mayBeOther = /[^\x20-\x7e]|~\d|:|[ .](?:\/|$)/;
 
 function refusalOf({ isDirectory, isFile, size }: DiskInfo, limitBytes: number): WorkspaceRefusal | null {
