@@ -14,10 +14,9 @@ import {
 } from "../workspace/port.ts";
 import { createDirectoryNames, createDirectoryScans, type Disk, resolveInside } from "./resolve.ts";
 import { fill, hasHiddenName, readingOf, useAndClose } from "./read.ts";
-import { cutDiskFile, writingOf } from "./write.ts";
+import { cutDiskFile, keptOf, makePlace, putKeeping, putNew, putOf, writingOf } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, checkNewNames, createAccessRules } from "../workspace/access_rules.ts";
-import { keptOf, makePlace, putKeeping, putNew, putOf } from "./commit.ts";
 import {
   changedMeanwhile,
   createDiskAccess,

@@ -25,7 +25,7 @@ import {
 } from "./directory.ts";
 import { matchContent } from "./read.ts";
 import type { Kept, Left } from "../workspace/change.ts";
-import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./commit.ts";
+import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./write.ts";
 import { itemName, trashDirectoryName } from "./staging.ts";
 import { walkTree } from "./tree.ts";
 

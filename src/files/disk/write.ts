@@ -5,14 +5,32 @@
  */
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
-import { commitFile, findTarget, type StagedContent, type Writing } from "./commit.ts";
-import type { Disk, Resolved } from "./resolve.ts";
-import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
+import { type Disk, type Found, type Resolved, resolveInside } from "./resolve.ts";
+import {
+  changedMeanwhile,
+  coded,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  identityOf,
+  isSame,
+  toRefusal,
+  versionOf,
+} from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
-import type { StagedFile } from "./staging.ts";
-import { beginningOf, type Left, maxArriving } from "../workspace/change.ts";
+import { itemName, type StagedFile, type Staging } from "./staging.ts";
+import {
+  beginningOf,
+  type ChangeStep,
+  type Kept,
+  type Left,
+  maxArriving,
+  type Passage,
+  type PutStep,
+} from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {
+  denied,
   type Outcome,
   type PairRefusal,
   refusedAt,
@@ -20,6 +38,8 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../workspace/port.ts";
+import type { DiskChange } from "./disk_trash.ts";
+import { checkNewNames } from "../workspace/access_rules.ts";
 
 const permissionBits = 0o777;
 /** Set-group-ID and sticky: kept with the owner, and not given to a copy. Set-user-ID would run what an agent wrote. */
@@ -42,8 +62,7 @@ export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "co
     },
     async receive(path, content, options) {
       const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(limits) });
-      const isFull = !received.ok && received.error.reason === "no_space";
-      if (isFull) await disk.trash?.makeRoom(disk.change); // for the next one
+      if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
       return received;
     },
     async copy(from, to, { overwrite = false } = {}) {
@@ -241,4 +260,239 @@ function keepMode(file: DiskFile, mode: number | null): void {
   if (mode === null) return;
   const wanted = mode & (permissionBits | specialBits);
   if (((file.info.mode ?? 0) & (permissionBits | specialBits)) !== wanted) file.setMode(wanted);
+}
+
+// * Puts a staged file in its place. From the last check to the rename nothing gives up control, so callers in this
+// process cannot come between; the rename itself shows other processes the old file or the new. What was there is kept:
+// each step is recorded, then the old entry gets a second name in the trash, before the new one takes its first.
+
+/** What a content is to replace, and how. */
+interface Writing {
+  /** The resolved names of the place. */
+  readonly segments: readonly string[];
+  /** The file of this version is there; `null`: nothing is; `undefined`: either. */
+  readonly version?: string | null | undefined;
+  /** Whether the old content is the beginning of the new one. */
+  readonly isExtended?: boolean;
+  readonly passages?: readonly Passage[] | undefined;
+}
+
+/** A staged file that holds all of a content. */
+interface StagedContent extends StagedFile {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** The number of the step. */
+  readonly step: number;
+}
+
+const writeBits = 0o222;
+const setGroupId = 0o2000;
+
+/** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
+function findTarget(disk: Disk, path: WorkspacePath): Outcome<Resolved> {
+  const resolved = resolveInside(disk, path);
+  if (!resolved.ok) return resolved;
+  const { segments, names, info } = resolved.value;
+  if (info?.isDirectory) return failure({ reason: "is_directory" });
+  if (info?.isFile === false) return failure({ reason: "not_a_file" });
+  const allowed = info === null
+    ? checkNewNames(disk.rules, segments, segments.length - names.length)
+    : checkChangeable(disk, segments, info);
+  return allowed.ok ? resolved : allowed;
+}
+
+/** Refuses to change, replace or delete what is protected, and files without a write bit. */
+export function checkChangeable({ rules }: Disk, segments: readonly string[], info: DiskInfo): Outcome<null> {
+  if (rules.isProtected(segments)) return denied("protected_name");
+  // a rename needs no permission on the file itself; someone who took the write bits away meant it
+  const isReadOnly = info.isFile && info.mode !== null && (info.mode & writeBits) === 0;
+  return isReadOnly ? denied("read_only") : success(null);
+}
+
+/** Puts the staged file at `path`, if that still is as expected; says whether this made a new file. */
+function commitFile(
+  disk: Disk,
+  path: WorkspacePath,
+  staged: StagedContent,
+  { segments: expected, version, isExtended = false, passages }: Writing,
+): Outcome<{ readonly created: boolean }> {
+  const target = findTarget(disk, path); // again: it may have changed while the content was written
+  if (!target.ok) return target;
+  const { segments, info } = target.value;
+  if (segments.join("/") !== expected.join("/")) return changedMeanwhile; // a link on the way leads elsewhere now
+  if (version === null && info !== null) return failure({ reason: "already_exists" });
+  if (typeof version === "string" && (info === null || versionOf(info) !== version)) {
+    return failure({ reason: "conflict" });
+  }
+  const growth = staged.sizeBytes - (info?.size ?? 0);
+  const room = disk.quota.check(growth);
+  if (!room.ok) return room;
+  const place = makePlace(target.value);
+  const { parent, name } = place;
+  const noted = passages === undefined ? {} : { passages: [...passages] };
+  const put = { ...putOf(place, staged.file.info, { sha256: staged.sha256 }), ...noted };
+  const waiting = { directory: disk.staging.directory(), name: staged.name };
+  // right before the rename, which replaces whatever another process has put there
+  const there = info === null ? null : parent.statusOf(name);
+  if (info !== null && version !== undefined && (there === null || versionOf(there) !== version)) {
+    return failure({ reason: "conflict" });
+  }
+  if (info === null) takeGroup(staged.file, parent.status());
+  const isPut = info === null
+    ? putNew(disk.change, staged.step, put, waiting, place)
+    : replace(disk, staged.step, put, waiting, place, { found: info, isExtended });
+  if (!isPut) return failure({ reason: "already_exists" });
+  const after = parent.statusOf(name);
+  if (after === null || !isSame(after, staged.file.info) || !parent.isStillInside(name)) return changedMeanwhile;
+  disk.quota.add(growth);
+  disk.change?.leftAt.set(place.path, versionOf(after));
+  return success({ created: info === null });
+}
+
+/** Gives a new file the group of a directory with the set-group-ID bit, as one gets that is made there. */
+function takeGroup(file: DiskFile, { mode, gid }: DiskInfo): void {
+  const { uid, gid: own } = file.info;
+  if (((mode ?? 0) & setGroupId) === 0 || gid === null || uid === null || gid === own) return;
+  try {
+    file.setOwner(uid, gid);
+  } catch (error) {
+    toRefusal(error); // the group is another's: the file keeps the server's
+  }
+}
+
+/** Makes directories with these names, each in the one before, and gives the last one. */
+export function makeDirectories(directory: DiskDirectory, names: readonly string[]): DiskDirectory {
+  let last = directory;
+  for (const name of names) {
+    if (!last.isStillChangeable()) throw coded("ESTALE");
+    last.makeDirectory(name);
+    last = last.enter(name);
+  }
+  if (!last.isStillChangeable()) throw coded("ESTALE");
+  return last;
+}
+
+/** Where an entry is put. */
+type Place = ReturnType<typeof makePlace>;
+
+/** Makes the directories that are missing on the way to an entry; `path` is its resolved one, `made` counts them. */
+export function makePlace({ directory, names, name, segments }: Resolved) {
+  const parent = makeDirectories(directory, names.slice(0, -1));
+  return { parent, name, path: segments.join("/"), made: names.length - 1 };
+}
+
+/** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
+export function makeStep(
+  change: DiskChange | null,
+  number: number,
+  step: ChangeStep,
+  make: () => boolean | void,
+): boolean {
+  change?.note(number, step);
+  let isMade = false;
+  try {
+    return isMade = make() !== false;
+  } finally {
+    if (!isMade) change?.withdraw(number);
+  }
+}
+
+/** An entry of the staging directory or the trash that is to get a place. */
+type Waiting = Pick<Found, "directory" | "name">;
+
+/** Records a step and gives what waits a name that nothing has; `false`: something has it. */
+export function putNew(
+  change: DiskChange | null,
+  number: number,
+  put: PutStep,
+  { directory, name }: Waiting,
+  { parent, name: newName }: Place,
+): boolean {
+  return makeStep(change, number, { ...put, created: true }, () => directory.renameNew(name, parent, newName));
+}
+
+/** Puts a staged file in the place of the one that was found there, and keeps that one. */
+function replace(
+  { change, staging }: Disk,
+  number: number,
+  put: PutStep,
+  waiting: Waiting,
+  place: Place,
+  { found, isExtended }: { readonly found: DiskInfo; readonly isExtended: boolean },
+): boolean {
+  const isOwn = change?.leftAt.get(place.path) === versionOf(found);
+  if (change === null || isOwn || isExtended || found.size > change.maxBytes) {
+    const before = isOwn ? { again: true } : isExtended ? { sizeBefore: found.size } : {};
+    const { directory, name } = waiting;
+    return makeStep(change, number, { ...put, ...before }, () => directory.rename(name, place.parent, place.name));
+  }
+  putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
+  return true;
+}
+
+/** Records a step and puts what waits in the place of a file, which becomes what the step keeps. */
+export function putKeeping(
+  staging: Staging,
+  change: DiskChange,
+  number: number,
+  put: PutStep,
+  waiting: Waiting,
+  place: Place,
+): void {
+  const item = itemName(change.id, number);
+  makeStep(change, number, put, () => renameOver(waiting, place, staging.trash(), item));
+  change.keep(put.kept?.sizeBytes ?? 0);
+}
+
+/** Renames an entry onto a file, which gets a second name in the trash, or, where it can have none, is moved there. */
+function renameOver(
+  { directory, name }: Waiting,
+  place: Place,
+  trash: DiskDirectory,
+  item: string,
+  found?: DiskInfo,
+): void {
+  if (!place.parent.link(place.name, trash, item)) place.parent.rename(place.name, trash, item);
+  try {
+    directory.rename(name, place.parent, place.name, found);
+  } catch (error) {
+    const kept = trash.statusOf(item);
+    if ((kept?.nlink ?? 1) > 1 && place.parent.statusOf(place.name)?.ino === kept?.ino) trash.removeFile(item);
+    else if (kept !== null) trash.renameNew(item, place.parent, place.name);
+    throw error;
+  }
+}
+
+/** Moves an entry, and keeps the file that is replaced; `false`: something has taken the free name meanwhile. */
+export function moveKeeping(
+  { change, staging }: Disk,
+  source: Found,
+  place: Place,
+  replaced: DiskInfo | null,
+): boolean {
+  const { directory, name, info } = source;
+  const kept = replaced !== null && change !== null && replaced.size <= change.maxBytes ? keptOf(replaced) : null;
+  const number = change?.next() ?? 0;
+  const { path, made } = place;
+  const { kind } = keptOf(info);
+  const left = { identity: identityOf(info) };
+  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
+  const isDone = makeStep(change, number, step, () => {
+    if (replaced === null) return directory.renameNew(name, place.parent, place.name, info);
+    if (change === null || kept === null) return directory.rename(name, place.parent, place.name, info);
+    renameOver(source, place, staging.trash(), itemName(change.id, number), info);
+  });
+  change?.keep(kept?.sizeBytes ?? 0);
+  return isDone;
+}
+
+/** What is kept of a file or link. */
+export function keptOf({ isFile, isDirectory, isSymlink, size }: DiskInfo): Kept {
+  const kind = isFile ? "file" : isDirectory ? "directory" : isSymlink ? "link" : "other";
+  return { kind, sizeBytes: isFile ? size : 0, entries: 1 };
+}
+
+/** What the record of a change says of an entry that is put somewhere. */
+export function putOf({ path, made }: Place, info: DiskInfo, left: Left): PutStep {
+  return { op: "put", path, kind: keptOf(info).kind, made, kept: null, created: false, left };
 }
