@@ -11,11 +11,11 @@ import {
   timeOfChange,
 } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, identityOf, toRefusal } from "./directory.ts";
-import { success } from "../../lib/result.ts";
+import { type Result, success } from "../../lib/result.ts";
 import { itemName, placeOf, putBackMoved, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import type { TrashLimits } from "../workspace/port.ts";
+import type { TrashLimits, WorkspaceRefusal } from "../workspace/port.ts";
 
 export type DiskTrash = ReturnType<typeof createDiskTrash>;
 /** A change that is being made. All but `next` happens in a turn of the staging directory. */
@@ -150,6 +150,22 @@ export function createDiskTrash(
     find: (id: string): Change | null => access.step(() => readRecord(staging.trash(), id)),
     close: (): Promise<void> => turns.run("", () => Promise.resolve()),
   };
+}
+
+/** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
+export async function withRoom<T, R extends WorkspaceRefusal>(
+  { trash, change }: { readonly trash: DiskTrash | null; readonly change: DiskChange | null },
+  make: () => Promise<Result<T, R>>,
+): Promise<Result<T, R>> {
+  for (;;) {
+    const made = await make();
+    if (!isFull(made) || !await trash?.makeRoom(change)) return made;
+  }
+}
+
+/** Whether there was no room for it. */
+export function isFull(outcome: Result<unknown, WorkspaceRefusal>): boolean {
+  return !outcome.ok && outcome.error.reason === "no_space";
 }
 
 /** In a turn of the staging directory, so that no step is being made. */

@@ -25,9 +25,9 @@ import {
   identityOf,
   toRefusal,
 } from "./directory.ts";
-import { expectationOf, judgeTree, rearrangingOf, type TreeSize, withRoom } from "./rearrange.ts";
+import { expectationOf, judgeTree, rearrangingOf, type TreeSize } from "./rearrange.ts";
 import { createStaging, itemName, recordName, sweepStaging, toRecordLine, trashDirectoryName } from "./staging.ts";
-import { createDiskTrash, type DiskTrash } from "./disk_trash.ts";
+import { createDiskTrash, type DiskTrash, withRoom } from "./disk_trash.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";

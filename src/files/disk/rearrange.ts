@@ -2,16 +2,9 @@
  * Deletes, moves and makes entries of the disk workspace. What is deleted is moved out of sight, and into the trash if
  * there is one.
  */
-import { failure, type Result, success } from "../../lib/result.ts";
+import { failure, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import {
-  denied,
-  type Outcome,
-  type PairOutcome,
-  refusedAt,
-  type Workspace,
-  type WorkspaceRefusal,
-} from "../workspace/port.ts";
+import { denied, type Outcome, type PairOutcome, refusedAt, type Workspace } from "../workspace/port.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import {
@@ -26,6 +19,7 @@ import {
 import { matchContent } from "./read.ts";
 import type { Kept, Left } from "../workspace/change.ts";
 import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./write.ts";
+import { isFull, withRoom } from "./disk_trash.ts";
 import { itemName, trashDirectoryName } from "./staging.ts";
 import { walkTree } from "./tree.ts";
 
@@ -182,21 +176,6 @@ function findRemovable(disk: Disk, path: WorkspacePath, expects: Expects = () =>
   if (disk.rules.isProtected(segments)) return denied("protected_name");
   if (!directory.isStillChangeable()) return changedMeanwhile;
   return expects(info) ? found : failure({ reason: "conflict" });
-}
-
-/** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
-export async function withRoom<T, R extends WorkspaceRefusal>(
-  { trash, change }: Disk,
-  make: () => Promise<Result<T, R>>,
-): Promise<Result<T, R>> {
-  for (;;) {
-    const made = await make();
-    if (!isFull(made) || !await trash?.makeRoom(change)) return made;
-  }
-}
-
-function isFull(outcome: Result<unknown, WorkspaceRefusal>): boolean {
-  return !outcome.ok && outcome.error.reason === "no_space";
 }
 
 /** What a tree holds. */

@@ -38,7 +38,7 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../workspace/port.ts";
-import type { DiskChange } from "./disk_trash.ts";
+import { type DiskChange, isFull } from "./disk_trash.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 
 const permissionBits = 0o777;
@@ -62,7 +62,7 @@ export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "co
     },
     async receive(path, content, options) {
       const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(limits) });
-      if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
+      if (isFull(received)) await disk.trash?.makeRoom(disk.change); // for the next one
       return received;
     },
     async copy(from, to, { overwrite = false } = {}) {
