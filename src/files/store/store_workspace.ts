@@ -1,21 +1,55 @@
 /** The workspace in a key-value store, for hosts without a disk. It has no links and no special files. */
+import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
 import { digestOf } from "../../lib/secrets.ts";
-import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
-import { writingOf } from "./write.ts";
-import { sizeOf, sweepStore } from "./change.ts";
+import type { DirectoryEntry, Outcome, Trash, TrashLimits, Workspace } from "../workspace/port.ts";
+import { cutStoreFile, writingOf } from "./write.ts";
+import {
+  applyChange,
+  goneOf,
+  identityOf,
+  keptOf,
+  putBelow,
+  sizeOf,
+  type StoreChange,
+  sweepGone,
+  sweepStore,
+} from "./change.ts";
 import { readRange } from "./content.ts";
 import {
   createStore,
   entriesOf,
   type EntryRecord,
+  entryRecord,
   findInStore,
   type RecordedChange,
+  resolveInStore,
   type Store,
   type StoreWorkspaceOptions,
+  walkStore,
 } from "./store.ts";
-import { rearrangingOf } from "./rearrange.ts";
-import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
+import { isLeft, rearrangingOf } from "./rearrange.ts";
+import { parseStored } from "../../lib/system_fault.ts";
+import type { StorageKey } from "../../storage/mod.ts";
+import {
+  authorRecord,
+  type Change,
+  type ChangeAuthor,
+  createChangeIds,
+  isChangeId,
+  keptBytes,
+  type KeptItem,
+  maxChanges,
+  mirrorTime,
+  type NumberedStep,
+  roomShare,
+  stepRecord,
+  timeOfChange,
+} from "../workspace/change.ts";
+import { checkBelow, checkNewNames } from "../workspace/access_rules.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
+import { nextTurn } from "../../lib/turns.ts";
 
 /** Opens the workspace. What crashes have left is swept before its first operation. */
 export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
@@ -126,4 +160,211 @@ function toEntry(name: string, record: EntryRecord, details: boolean): Directory
   const { kind, modifiedAt } = record;
   if (!details) return { name, kind };
   return record.kind === "file" ? { name, kind, sizeBytes: record.sizeBytes, modifiedAt } : { name, kind, modifiedAt };
+}
+
+// * The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree.
+
+// Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.
+
+/** What is denied or protected today must not come back with a tree. */
+async function judgeKept(store: Store, entry: EntryRecord, path: WorkspacePath): Promise<Outcome<null>> {
+  if (entry.kind === "file") return success(null);
+  for await (const { segments } of walkStore(store, entry.id, path.segments)) {
+    const allowed = checkBelow(store.rules, segments);
+    if (!allowed.ok) return allowed;
+  }
+  return success(null);
+}
+
+const changeRecord = z.object({ at: z.number(), by: authorRecord.nullable(), undoneBy: z.string().optional() });
+/** A step of a change, and the entry that it keeps; `null`: none, or it was put back. */
+const keptStepRecord = stepRecord.unwrap().extend({ entry: entryRecord.nullable() });
+
+function parseChange(value: unknown): z.infer<typeof changeRecord> {
+  return parseStored(changeRecord, value, "workspace change");
+}
+
+function parseStep(value: unknown): z.infer<typeof keptStepRecord> {
+  return parseStored(keptStepRecord, value, "workspace step");
+}
+
+function toStep(value: unknown): NumberedStep {
+  const { number, step } = parseStep(value);
+  return { number, step };
+}
+
+/** The id of the change that a key belongs to. */
+function changeOfKey(key: StorageKey): string {
+  return mirrorTime(key[3] ?? "");
+}
+
+type StoreTrash = ReturnType<typeof createStoreTrash>;
+
+/** Begins changes, and drops what is too much. */
+function createStoreTrash(
+  { keepMs, maxBytes }: TrashLimits,
+  { clock, randomId }: Pick<Store, "clock" | "randomId">,
+) {
+  const nextId = createChangeIds(clock, randomId);
+  let used = 0;
+  return {
+    keepMs,
+    begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void, newId = nextId): RecordedChange => ({
+      id: newId(),
+      by,
+      onBegin,
+      plannedSteps: 0,
+      hasBegun: false,
+      isStored: false,
+      keep: (bytes) => void (used += bytes),
+      leftAt: new Map(),
+    }),
+    get isOverfull(): boolean {
+      return used > maxBytes;
+    },
+    /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+    async tidy(store: Store, now = -Infinity): Promise<void> {
+      const kept: { readonly id: string; readonly bytes: number }[] = [];
+      for await (const change of changesOf(store)) {
+        const bytes = keptBytes(change.steps);
+        if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change.id);
+        else kept.push({ id: change.id, bytes });
+      }
+      used = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+      const isOver = used > maxBytes || kept.length > maxChanges;
+      for (let oldest; isOver && (oldest = kept.pop()) !== undefined;) {
+        await dropChange(store, oldest.id);
+        used -= oldest.bytes;
+        if (used <= maxBytes * (1 - roomShare) && kept.length <= maxChanges * (1 - roomShare)) break;
+      }
+    },
+  };
+}
+
+/** The operations; those that change something become steps of the change that `changing` returns. */
+function createStoredTrash(
+  trash: StoreTrash,
+  { open, changing }: { readonly open: () => Promise<Store>; readonly changing: () => Promise<Store> },
+): Trash {
+  return {
+    keepMs: trash.keepMs,
+    async *changes() {
+      yield* changesOf(await open());
+    },
+    find: async (id) => await findChange(await open(), id),
+    holds: async (item) => await keptEntry(await open(), item) !== null,
+    async read(item, range) {
+      const store = await open();
+      const entry = await keptEntry(store, item);
+      if (entry?.kind !== "file") return failure({ reason: "not_found" });
+      const offset = Math.min(range.offsetBytes, entry.sizeBytes);
+      const length = Math.min(range.lengthBytes, store.limits.maxReadBytes, entry.sizeBytes - offset);
+      const bytes = await readRange(store, entry, offset, length);
+      return bytes === null ? failure({ reason: "not_found" }) : success(bytes);
+    },
+    async isAsLeft(path, left) {
+      const found = await findInStore(await open(), path);
+      if (!found.ok) return found.error.reason === "not_found" ? success(false) : found;
+      return success(isLeft(found.value, left));
+    },
+    async restore(item, path, left) {
+      const store = await changing();
+      return await applyChange(store, async (): Promise<Outcome<StoreChange<null>>> => {
+        const stepKey = store.keys.step(item.change, item.number);
+        const stored = await store.storage.get(stepKey);
+        const record = stored === null ? null : parseStep(stored.value);
+        if (stored === null || record === null) return failure({ reason: "not_found" });
+        const { entry } = record;
+        if (entry === null) return failure({ reason: "not_found" });
+        const kept = "kept" in record.step ? record.step.kept : null;
+        const judged = await judgeKept(store, entry, path);
+        if (!judged.ok) return judged;
+        const place = await resolveInStore(store, path);
+        if (!place.ok) return place;
+        const { entry: there, existing } = place.value;
+        const named = checkNewNames(store.rules, path.segments, existing, record.step.path === path.text);
+        if (!named.ok) return named;
+        if (left === undefined && there !== null) return failure({ reason: "already_exists" });
+        if (left !== undefined && (there === null || !isLeft(there, left))) return failure({ reason: "conflict" });
+        if (there !== null && (there.kind !== "file" || entry.kind !== "file")) {
+          return failure({ reason: "not_a_file" });
+        }
+        const puts = putBelow(store, place.value, path.segments, entry);
+        return success({
+          checks: [{ key: stepKey, version: stored.version }],
+          puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
+          addedBytes: (kept?.sizeBytes ?? 0) - sizeOf(there),
+          gone: there,
+          step: {
+            op: "put",
+            path: path.text,
+            kind: entry.kind,
+            made: puts.length - 1,
+            created: there === null,
+            kept: there === null ? null : keptOf(store, there),
+            left: { identity: identityOf(entry) },
+            source: item,
+          },
+          value: null,
+        });
+      });
+    },
+    cutBack: async (path, sizeBytes, left) => await cutStoreFile(await changing(), path, sizeBytes, left),
+    async noteUndone(id, by) {
+      const { storage, keys } = await open();
+      const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;
+      if (stored === null) return;
+      const value = { ...parseChange(stored.value), undoneBy: by };
+      await storage.commit({
+        checks: [{ key: stored.key, version: stored.version }],
+        puts: [{ key: stored.key, value }],
+      });
+    },
+    tidy: async (now) => await trash.tidy(await open(), now),
+  };
+}
+
+/** The changes, the newest first. */
+async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
+  let current: Omit<Change, "steps"> & { steps: NumberedStep[] } | null = null;
+  for await (const stored of pagesBelow(storage, keys.allChanges)) {
+    await nextTurn();
+    for (const { key, value } of stored) {
+      if (key.length === keys.allChanges.length + 1) {
+        if (current !== null) yield current;
+        const { at, by, undoneBy = null } = parseChange(value);
+        current = { id: changeOfKey(key), at, by, undoneBy, steps: [] };
+      } else if (current !== null && current.id === changeOfKey(key)) {
+        current.steps.push(toStep(value));
+      }
+    }
+  }
+  if (current !== null) yield current;
+}
+
+async function findChange({ storage, keys }: Store, id: string): Promise<Change | null> {
+  const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;
+  if (stored === null) return null;
+  const { at, by, undoneBy = null } = parseChange(stored.value);
+  const steps = (await Array.fromAsync(pagesBelow(storage, keys.change(id)))).flat().map(({ value }) => toStep(value));
+  return { id, at, by, undoneBy, steps };
+}
+
+async function keptEntry({ storage, keys }: Store, { change, number }: KeptItem): Promise<EntryRecord | null> {
+  const stored = isChangeId(change) ? await storage.get(keys.step(change, number)) : null;
+  return stored === null ? null : parseStep(stored.value).entry;
+}
+
+async function dropChange(store: Store, id: string): Promise<void> {
+  const { storage, keys } = store;
+  for await (const steps of pagesBelow(storage, keys.change(id))) {
+    for (const { key, version, value } of steps) {
+      const { entry } = parseStep(value);
+      const gone = entry === null ? null : goneOf(entry);
+      const puts = gone === null ? [] : [{ key: keys.gone(gone[0]), value: gone[1] }];
+      const isDropped = await storage.commit({ checks: [{ key, version }], puts, deletes: [key] });
+      if (isDropped && gone !== null) await sweepGone(store, ...gone);
+    }
+  }
+  await storage.commit({ deletes: [keys.change(id)] });
 }
