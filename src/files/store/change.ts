@@ -11,7 +11,6 @@ import { nextTurn } from "../../lib/turns.ts";
 import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
-import { dropGeneration } from "./content.ts";
 import { type EntryRecord, parseEntry, type RecordedChange, type Store, type StorePlace } from "./store.ts";
 
 /** A change that is ready to be applied; one without a step has nothing to do. */
@@ -201,4 +200,14 @@ export async function sweepGone(store: Store, id: string, record: GoneRecord): P
     }
   }
   await storage.commit({ deletes: [keys.gone(id)] });
+}
+
+/** Deletes a generation's chunks, and then what lists them. */
+export async function dropGeneration(store: Store, generation: string, chunkCount: number): Promise<void> {
+  for (let start = 0; start < chunkCount; start += 100) {
+    const count = Math.min(100, chunkCount - start);
+    const deletes = Array.from({ length: count }, (_, index) => store.keys.chunk(generation, start + index));
+    await store.storage.commit({ deletes });
+  }
+  await store.storage.commit({ deletes: [store.keys.staged(generation), store.keys.gone(generation)] });
 }

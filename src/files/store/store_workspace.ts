@@ -3,7 +3,7 @@ import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { DirectoryEntry, Outcome, Trash, TrashLimits, Workspace } from "../workspace/port.ts";
-import { cutStoreFile, writingOf } from "./write.ts";
+import { cutStoreFile, readRange, writingOf } from "./write.ts";
 import {
   applyChange,
   goneOf,
@@ -15,7 +15,6 @@ import {
   sweepGone,
   sweepStore,
 } from "./change.ts";
-import { readRange } from "./content.ts";
 import {
   createStore,
   entriesOf,
