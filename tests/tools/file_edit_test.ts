@@ -432,3 +432,11 @@ Deno.test("the other name of an edited file is read at once, with the old text",
     assert.match(text, /its other name \(hard link\) keeps the old text/);
     assert.equal((await answerOf(read, { filename: "b" })).text, "one\n");
   }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
+
+Deno.test("what an edit before has replaced is told from what never was there, however large it would grow", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/letters.txt`, "a".repeat(100_000));
+    const edits = [{ old_text: "a", new_text: "b" }, { old_text: "a", new_text: "c".repeat(100_000) }];
+    const refused = await failureOf(fileEditTool(workspace), { path: "letters.txt", replace_all: true, edits });
+    assert.match(refused.message, /no longer in the file after the edits before/);
+  }));

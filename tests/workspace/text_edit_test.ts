@@ -259,3 +259,21 @@ Deno.test("no edit of a large file keeps the thread for long, whatever is looked
   }
   isOver = true;
 });
+
+Deno.test("an edit in a million places holds a few times the text's memory, and nothing for each place", async () => {
+  for (
+    const [text, oldText] of [["a\r\nb\n".repeat(1_000_000), "b\n"], ["a".repeat(5_000_000), "a"]] as const
+  ) {
+    const flat = new TextDecoder().decode(new TextEncoder().encode(text));
+    const before = Deno.memoryUsage().heapUsed;
+    let [most, isOver] = [0, false];
+    const look = (): void => {
+      most = Math.max(most, Deno.memoryUsage().heapUsed);
+      if (!isOver) setImmediate(look);
+    };
+    look();
+    await replaceText(flat, { oldText, newText: "c\n", all: true }, Infinity);
+    isOver = true;
+    assert.ok(most - before < 16 * flat.length, `${(most - before) / flat.length} bytes a character`);
+  }
+});

@@ -34,7 +34,7 @@ type Edited = Result<{ readonly text: string; readonly count: number }, EditRefu
 const placesPerTurn = 8_192;
 const charactersPerTurn = 65_536;
 /** Line ends are looked for in so many characters at once. */
-const pieceCharacters = 512 * 1024;
+const pieceCharacters = 65_536;
 /** Lines that a refusal names. */
 const maxNamedLines = 6;
 
@@ -47,100 +47,118 @@ export async function replaceText(
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
   // CR alone ends lines if the text has no LF and the search finds nothing otherwise
-  const pieces = piecesOf(text);
-  const ends = text.includes("\n") || !text.includes("\r") ? [/\r\n/g, /\r\n?/g] : [/\r\n?/g];
+  const ends = text.includes("\n") || !text.includes("\r") ? ["\r\n", /\r\n?/] : [/\r\n?/];
   for (const lineEnd of ends) {
     const lines: string[] = [];
-    for (const piece of pieces) {
-      lines.push(piece.replace(lineEnd, "\n"));
+    for (const piece of text.includes("\r") ? piecesOf(text) : []) {
+      lines.push(exchange(piece, lineEnd, "\n"));
       await nextTurn();
     }
-    const plain = lines.join("");
-    const replacement = newText.replace(lineEnd, "\n");
-    let wanted = "";
-    let starts: readonly number[] = [];
-    for (const form of unicodeForms(oldText.replace(lineEnd, "\n"))) {
-      if (starts.length === 0) [wanted, starts] = [form, await findAll(plain, form, wholeWord)];
+    const plain = lines.length === 0 ? text : lines.join("");
+    const replacement = exchange(newText, lineEnd, "\n");
+    for (const wanted of unicodeForms(exchange(oldText, lineEnd, "\n"))) {
+      const edited = await replaceIn(text, { plain, wanted, replacement, all, wholeWord, maxBytes });
+      if (edited !== null) return edited;
     }
-    if (starts.length === 0) continue;
-    if (starts.length > 1 && !all) {
-      const lines = linesAt(plain, starts.slice(0, maxNamedLines));
-      return failure({ reason: "not_unique", count: starts.length, lines });
-    }
-    if (replacement === wanted) return failure({ reason: "same_line_ends" });
-    return await replaceAt(text, lineEnd, { starts, wanted, replacement, maxBytes });
   }
   return failure({ reason: "not_there", alike: await findAlike(text, oldText, wholeWord) });
 }
 
-/** Unchanged lines keep their line ends; new ones take those of the lines they replace, or the text's most common. */
-async function replaceAt(
+/**
+ * Replaces what is found in `plain`, the text with LF alone; `null` where it is not there. Keeps no places: there are as
+ * many as letters, in ten times their memory.
+ */
+async function replaceIn(
   text: string,
-  lineEnd: RegExp,
-  { starts, wanted, replacement, maxBytes }: {
-    readonly starts: readonly number[];
+  { plain, wanted, replacement, all, wholeWord, maxBytes }: {
+    readonly plain: string;
     readonly wanted: string;
     readonly replacement: string;
+    readonly all: boolean;
+    readonly wholeWord: boolean;
     readonly maxBytes: number;
   },
-): Promise<Edited> {
+): Promise<Edited | null> {
   const most = Math.min(wanted.length, replacement.length);
   let head = 0;
   while (head < most && wanted[head] === replacement[head]) head++;
   let tail = 0;
   while (tail < most - head && wanted.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
-  const common = commonEnd(piecesOf(text));
-  const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
-    const added = replacement.slice(head, replacement.length - tail).replaceAll("\n", end);
-    return [end, { added, sizeBytes: Buffer.byteLength(added) }];
-  }));
-  const changeOf = (removed: string) => {
-    const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
-    const { added = "", sizeBytes = 0 } = forms.get(isAlike ? commonEnd([removed]) : common) ?? {};
-    return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
-  };
-  const eachPlace = async (use: (from: number, to: number, change: ReturnType<typeof changeOf>) => void) => {
-    const toText = offsetsIn(text, lineEnd);
-    let change: ReturnType<typeof changeOf> | null = null;
-    for (const [index, at] of starts.entries()) {
-      if (index % placesPerTurn === 0) await nextTurn();
-      const [from, to] = [toText(at + head), toText(at + wanted.length - tail)];
-      const removed = text.slice(from, to);
-      if (change?.removed !== removed) change = changeOf(removed);
-      use(from, to, change);
-    }
-  };
+  const toText = offsetsIn(text);
+  const first: number[] = [];
+  let [count, seen, end, made] = [0, 0, 0, 0];
   let sizeBytes = Buffer.byteLength(text);
-  await eachPlace((_from, _to, { growth }) => sizeBytes += growth);
-  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
-  let [edited, end] = ["", 0];
-  let pieces: string[] = [];
-  await eachPlace((from, to, { added }) => {
-    if (pieces.push(text.slice(end, from), added) > placesPerTurn) {
-      edited += pieces.join("");
-      pieces = [];
+  let edited = "";
+  let parts: string[] = [];
+  let changeOf: Awaited<ReturnType<typeof changesIn>> | null = null;
+  let change: { readonly removed: string; readonly added: string; readonly growth: number } | null = null;
+  for (const at of findPlaces(plain, wanted, wholeWord)) {
+    if (at === -1) await nextTurn();
+    if (at === -1) continue;
+    if (++count <= maxNamedLines) first.push(at);
+    if (replacement === wanted || count > 1 && !all) continue;
+    for (; at - seen > charactersPerTurn; await nextTurn()) toText(seen += charactersPerTurn);
+    seen = at;
+    changeOf ??= await changesIn(text, replacement.slice(head, replacement.length - tail));
+    const from = toText(at + head);
+    const to = toText(at + wanted.length - tail);
+    const removed = text.slice(from, to);
+    if (change?.removed !== removed) change = changeOf(removed);
+    sizeBytes += change.growth;
+    made += from - end + change.added.length;
+    if (made <= maxBytes && parts.push(text.slice(end, from), change.added) > placesPerTurn) {
+      edited += parts.join("");
+      parts = [];
     }
     end = to;
-  });
-  return success({ text: edited + pieces.join("") + text.slice(end), count: starts.length });
+  }
+  if (count === 0) return null;
+  if (count > 1 && !all) return failure({ reason: "not_unique", count, lines: linesAt(plain, first) });
+  if (replacement === wanted) return failure({ reason: "same_line_ends" });
+  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+  return success({ text: edited + parts.join("") + text.slice(end), count });
+}
+
+/** What is added for a removed passage, with line ends like its own, or like the text's, and the bytes by which that grows. */
+async function changesIn(text: string, replacement: string) {
+  const common = await commonEnd(piecesOf(text));
+  const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
+    const added = exchange(replacement, "\n", end);
+    return [end, { added, sizeBytes: Buffer.byteLength(added) }];
+  }));
+  return (removed: string) => {
+    const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
+    const own = isAlike ? removed.includes("\r\n") ? "\r\n" : "\n" : common;
+    const { added = "", sizeBytes = 0 } = forms.get(own) ?? {};
+    return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
+  };
+}
+
+/** As `replaceAll`, whose result V8 keeps as a tree of all its parts: of 15 MB with short lines, 200 MB. */
+function exchange(text: string, old: string | RegExp, next: string): string {
+  return text.split(old).join(next);
 }
 
 /** Where an offset of the text with LF alone is in the text as it is; asked for ascending ones. */
-function offsetsIn(text: string, lineEnd: RegExp): (offset: number) => number {
-  const longer = text.matchAll(lineEnd).filter(([end]) => end.length > 1);
-  let next = longer.next();
+function offsetsIn(text: string): (offset: number) => number {
+  let next = text.indexOf("\r\n");
   let grown = 0;
   return (offset) => {
-    for (; !next.done && next.value.index - grown < offset; next = longer.next()) grown++;
+    for (; next !== -1 && next - grown < offset; next = text.indexOf("\r\n", next + 2)) grown++;
     return offset + grown;
   };
 }
 
 /** How most lines of the pieces of a text end. */
-function commonEnd(pieces: readonly string[]): "\n" | "\r\n" | "\r" {
-  const [all, pairs] = [countLineEnds, countPairs].map((count) => pieces.reduce((sum, piece) => sum + count(piece), 0));
+async function commonEnd(pieces: readonly string[]): Promise<"\n" | "\r\n" | "\r"> {
+  let [all, pairs] = [0, 0];
+  for (const piece of pieces) {
+    all += countLineEnds(piece);
+    pairs += countPairs(piece);
+    await nextTurn();
+  }
   if (all === 0) return pieces.some((piece) => piece.includes("\r")) ? "\r" : "\n";
-  return (pairs ?? 0) * 2 > (all ?? 0) ? "\r\n" : "\n";
+  return pairs * 2 > all ? "\r\n" : "\n";
 }
 
 function countPairs(text: string): number {
@@ -174,21 +192,20 @@ function linesAt(text: string, offsets: readonly number[]): readonly number[] {
 const wordCharacter = new RegExp(`[${wordClass}]`, "u");
 const wordUnits = Array.from({ length: 128 }, (_, unit) => wordCharacter.test(String.fromCharCode(unit)));
 
-async function findAll(text: string, wanted: string, wholeWord: boolean): Promise<readonly number[]> {
-  const starts: number[] = [];
+/** Where `wanted` is, found from the start without overlaps; -1 where others may have their turn. */
+function* findPlaces(text: string, wanted: string, wholeWord: boolean): Generator<number, undefined> {
   // As a search takes it (line_pattern.ts): what begins or ends with no letter cannot be in the midst of a word there.
   const [needsStart, needsEnd] = [0, wanted.length - 1].map((at) => wholeWord && isWordCharacter(wanted, at));
   let from = 0;
   let places = 0;
   for (const at of findOverlapping(text, wanted, 0, undefined, charactersPerTurn)) {
-    if (++places % placesPerTurn === 0 || at === -1) await nextTurn();
+    if (++places % placesPerTurn === 0 || at === -1) yield -1;
     const end = at + wanted.length;
     const isInside = (needsStart && isWordCharacter(text, at - 1)) || (needsEnd && isWordCharacter(text, end));
     if (at < from || isInside) continue;
-    starts.push(at);
+    yield at;
     from = end;
   }
-  return starts;
 }
 
 /** Of a character outside the Basic Multilingual Plane, either half may be at `at`. */
@@ -359,7 +376,7 @@ function withoutEscapes(wanted: string): string | null {
 }
 
 function withLf(text: string): string {
-  return text.replaceAll("\r\n", "\n");
+  return exchange(text, "\r\n", "\n");
 }
 
 /** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */

@@ -375,8 +375,8 @@ async function planContent(
 const replacedBefore = "old_text is no longer in the file after the edits before this one; give what they leave";
 
 async function isThere(text: string, edit: WantedEdit): Promise<boolean> {
-  const found = await replaceText(text, edit, Infinity);
-  return found.ok || found.error.reason === "not_unique";
+  const found = await replaceText(text, edit, 0); // too large is there: nothing is made of it
+  return found.ok || found.error.reason !== "not_there";
 }
 
 /** How a passage that is almost there differs, and what to do. */
