@@ -277,3 +277,16 @@ Deno.test("an edit in a million places holds a few times the text's memory, and 
     assert.ok(most - before < 16 * flat.length, `${(most - before) / flat.length} bytes a character`);
   }
 });
+
+Deno.test("the difference of large texts is looked for in turns", async () => {
+  const lines = "a\n".repeat(7_000_000);
+  let [passes, isOver] = [0, false];
+  const pass = (): void => {
+    passes++;
+    if (!isOver) setImmediate(pass);
+  };
+  pass();
+  assert.equal(await differenceOf(lines, `${lines}b`), "@@ -7000000,0 +7000001 @@\n+b\n\\ No newline at end of file");
+  isOver = true;
+  assert.ok(passes >= 4, `${passes} passes of the event loop`);
+});

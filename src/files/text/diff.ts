@@ -1,5 +1,6 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
 import { loadOnce } from "../../lib/program.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { countLineEnds } from "./finder.ts";
 
 /** Longer lines are shortened. */
@@ -47,6 +48,9 @@ const maxEditLength = 400;
 /** Lines in which the texts may differ for it to be searched for at all. */
 const maxComparedLines = 20_000;
 
+/** So many are looked through before others may have their turn. */
+const pieceCharacters = 65_536;
+
 interface Hunk {
   readonly oldStart: number;
   readonly oldLines: number;
@@ -59,10 +63,16 @@ interface Hunk {
 export async function differenceOf(before: string, after: string): Promise<string> {
   if (before === after) return "";
   const middle = differingLines(before, after);
-  const shift = countLineEnds(before, 0, middle.start);
+  let shift = 0;
+  for (let from = 0, to; from < middle.start; from = to) {
+    await nextTurn();
+    to = Math.min(middle.start, from + pieceCharacters);
+    shift += countLineEnds(before.slice(from, to));
+  }
   const [old, new_] = [before.slice(middle.start, middle.oldEnd), after.slice(middle.start, middle.newEnd)];
-  const lines = countLineEnds(old) + countLineEnds(new_);
-  const hunks = lines > maxComparedLines ? null : await shortestHunks(old, new_, 0);
+  const [removed = 0, added = 0] = [old, new_].map((text) => text.split("\n", maxComparedLines + 2).length - 1);
+  await nextTurn();
+  const hunks = removed + added > maxComparedLines ? null : await shortestHunks(old, new_, 0);
   return hunks === null ? firstLines(old, new_, shift) : show(hunks, shift);
 }
 
@@ -78,8 +88,16 @@ export async function shortestHunks(before: string, after: string, context: numb
 function differingLines(before: string, after: string): { start: number; oldEnd: number; newEnd: number } {
   const most = Math.min(before.length, after.length);
   let start = 0;
+  while (start < most && isSame(before, start, after, start)) start += pieceCharacters;
   while (start < most && before.charCodeAt(start) === after.charCodeAt(start)) start++;
   let [oldEnd, newEnd] = [before.length, after.length];
+  while (
+    Math.min(oldEnd, newEnd) - start >= pieceCharacters &&
+    isSame(before, oldEnd - pieceCharacters, after, newEnd - pieceCharacters)
+  ) {
+    oldEnd -= pieceCharacters;
+    newEnd -= pieceCharacters;
+  }
   while (oldEnd > start && newEnd > start && before.charCodeAt(oldEnd - 1) === after.charCodeAt(newEnd - 1)) {
     oldEnd--;
     newEnd--;
@@ -92,6 +110,11 @@ function differingLines(before: string, after: string): { start: number; oldEnd:
     oldEnd: oldEnd + rest,
     newEnd: newEnd + rest,
   };
+}
+
+/** Whether the pieces that begin at these places are the same: the runtime compares them at several GB a second. */
+function isSame(one: string, from: number, other: string, otherFrom: number): boolean {
+  return one.slice(from, from + pieceCharacters) === other.slice(otherFrom, otherFrom + pieceCharacters);
 }
 
 function endOfLine(text: string, at: number): number {
