@@ -210,8 +210,10 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         put(name, "start_line", lines[0]);
         if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
       } else if (member !== undefined) later.push(() => putInside(name, parameter, member, value));
-      else if (as === "opposite") put(name, parameter, opposite(value));
-      else if (as === "from_end" && Number(textOf(value)) < 0) put(name, "tail", -Number(value));
+      else if (as === "opposite") {
+        const truth = truthOf(value);
+        put(name, parameter, truth === null ? value : !truth);
+      } else if (as === "from_end" && Number(textOf(value)) < 0) put(name, "tail", -Number(value));
       else put(name, parameter, value, as === "largest");
       later.push(() => {
         for (const [other, set] of Object.entries(sets)) if (!taken.has(other)) put(other, other, set);
@@ -280,7 +282,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       case "string":
         return property["written"] === "range" && isObject(value) ? rangeText(value, path) : asText(property, value);
       case "boolean":
-        return /^(?:true|false)$/i.test(textOf(value)) ? textOf(value).toLowerCase() === "true" : value; // Python's, too
+        return truthOf(value) ?? value;
       case "integer":
       case "number":
         return clamped(property, asNumber(value), path);
@@ -415,8 +417,10 @@ function textOf(value: unknown): string {
   }
 }
 
-function opposite(value: unknown): unknown {
-  return /^(?:true|false)$/i.test(textOf(value)) ? textOf(value).toLowerCase() === "false" : value;
+/** A truth value, also as a text, Python's too; `null` for anything else. */
+function truthOf(value: unknown): boolean | null {
+  const text = textOf(value).toLowerCase();
+  return text === "true" || (text === "false" ? false : null);
 }
 
 /** A list that came as JSON text, or as its only item. */
