@@ -128,8 +128,10 @@ export async function searchAudit(
     for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
       if (next.line !== undefined) return next.line;
       const line = decodeLine(next.text);
-      const given = line.arguments === null ? null : decodeArguments(line.arguments);
-      if (fits(line)) return next.line = { ...line, arguments: given, instance: name, batch: next.position[0] };
+      if (fits(line)) {
+        const given = line.arguments === null ? null : decodeArguments(line.arguments);
+        return next.line = { ...line, arguments: given, instance: name, batch: next.position[0] };
+      }
       found.pop();
     }
     return null;
