@@ -143,7 +143,7 @@ export async function buildApp(config: Config, given: AppParts) {
     nameOfClient,
     toolCalls: limits.toolCalls,
     recordRequest(entry, params) {
-      if (!isAnnounced && entry.clientId !== null) announce(clientNames.get(entry.clientId) ?? "A client");
+      if (entry.clientId !== null) announce(clientNames.get(entry.clientId) ?? "A client");
       records.recordRequest(entry, params);
     },
     callWatch: records.live.callWatch,
