@@ -101,7 +101,7 @@ export function createEndpoints(options: SharedParts) {
         ...interaction,
         passwords,
         throttle,
-        linkCompany: company === undefined ? null : linkCompany,
+        ...company === undefined ? {} : { linkCompany },
       }),
       consent: createConsentEndpoint(interaction),
       grants: createGrantsEndpoint(interaction),

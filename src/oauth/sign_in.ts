@@ -27,7 +27,8 @@ import { seeOther } from "../lib/page.ts";
 export interface SignInOptions extends InteractionOptions {
   readonly passwords: PasswordHasher;
   readonly throttle: ReturnType<typeof createPasswordThrottle>;
-  readonly linkCompany?: LinkCompany | null;
+  /** Where people of a company sign in. */
+  readonly linkCompany?: LinkCompany;
 }
 
 export function createSignInEndpoint(options: SignInOptions): Endpoint {
@@ -94,7 +95,7 @@ async function checkPassphrase(
   }
   const cookie = await browsers.signIn(request, outcome.account);
   logStep({ log, peer }, "sign_in", { outcome: "signed_in", ...fields });
-  if (options.linkCompany && purpose.kind === "account" && purpose.next === "companyLink") {
+  if (options.linkCompany !== undefined && purpose.kind === "account" && purpose.next === "companyLink") {
     const response = await options.linkCompany(browser, outcome.account, peer);
     response.headers.append("set-cookie", cookie);
     return response;
