@@ -54,6 +54,13 @@ export function nextTurn(): Promise<void> | undefined {
   return busySince === null || isTurnOver(time) ? waitForTurn(callers.current() ?? "") : undefined;
 }
 
+/** Waits for what others wait for too, who would all go on together: they do so in turns. */
+export async function inTurns<T>(shared: Promise<T>): Promise<T> {
+  const value = await shared;
+  await nextTurn();
+  return value;
+}
+
 /**
  * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it
  * is the caller's.

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { joinNext } from "../../lib/join_next.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { inTurns, nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
@@ -80,9 +80,7 @@ const listings = new WeakMap<Storage, () => Promise<readonly HeldCall[]>>();
 
 /** All that wait or were decided lately, the oldest first. Who asks at the same time gets one list: all of them may be 35 MB. */
 export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
-  const all = await listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))();
-  await nextTurn(); // others have waited for the same list
-  return all;
+  return await inTurns(listings.getOrInsertComputed(storage, () => joinNext(() => readHeldCalls(storage)))());
 }
 
 async function readHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {

@@ -1,7 +1,7 @@
 /** `/console`: the pages where the owner, administrators and everyone for their own things see and steer. */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { pause } from "../../lib/time.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { inTurns, nextTurn } from "../../lib/turns.ts";
 import type { Act, ConsoleSources, LiveParts, Section, Visit } from "./section.ts";
 import { basePathOf, type Html, html, seeOther } from "../../lib/page.ts";
 import type { Visitor } from "../../oauth/mod.ts";
@@ -205,9 +205,8 @@ export function createConsole(options: ConsoleOptions) {
 
   const bodyOf = async (section: Section, visit: Visit): Promise<Html> => {
     await nextTurn(); // many who ask at once have waited for the same, and would go on together
-    const parts = Object.entries(await section.live?.(visit) ?? {})
-      .map(([id, part]) => [id, html`<div id="${id}">${part}</div>`]);
-    await nextTurn();
+    const live = section.live === undefined ? {} : await inTurns(section.live(visit));
+    const parts = Object.entries(live).map(([id, part]) => [id, html`<div id="${id}">${part}</div>`]);
     return await section.show(visit, Object.fromEntries(parts));
   };
 

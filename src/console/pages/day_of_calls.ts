@@ -1,5 +1,5 @@
 /** The calls of the last day, as the pages count them. */
-import { nextTurn } from "../../lib/turns.ts";
+import { inTurns } from "../../lib/turns.ts";
 import { callEvent, type FoundLine } from "../../audit/mod.ts";
 import type { JudgedCall } from "../approvals/rule.ts";
 import type { ConsoleSources } from "./section.ts";
@@ -73,11 +73,7 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
     last = { at, wholeAt: isWhole ? at : last.wholeAt, calls: known.then(read) };
     return last.calls;
   };
-  const calls = async (): Promise<readonly Call[]> => {
-    const all = await latest();
-    await nextTurn(); // other pages have waited for the same calls
-    return all;
-  };
+  const calls = (): Promise<readonly Call[]> => inTurns(latest());
   return {
     /** The latest calls, newest first. */
     today: async () => (await calls()).filter(({ isCall }) => isCall),

@@ -3,7 +3,7 @@ import { connectCard, connectionLine, connectionPath } from "../../lib/connect_c
 import { counted } from "../../lib/counted.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { inTurns } from "../../lib/turns.ts";
 import type { Changes } from "./changes.ts";
 import type { createDayOfCalls } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
@@ -172,8 +172,7 @@ const seriesShown = 5;
 function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfDay"], nameOf: NameOf): OverviewPart {
   return async (visit) => {
     const calls = (await today()).filter(isSeenBy(visit));
-    const counted = visit.visitor.isAdministrator ? await readDay() : [];
-    await nextTurn();
+    const counted = visit.visitor.isAdministrator ? await inTurns(readDay()) : [];
     const byClient = [...Map.groupBy(calls, ({ clientId }) => clientId)]
       .toSorted(([, one], [, other]) => other.length - one.length).slice(0, seriesShown - 1).map(([id]) => id);
     const last = visit.now - visit.now % hourMs;
