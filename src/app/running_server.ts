@@ -27,8 +27,8 @@ export interface RunningServer {
   readonly isWaiting: boolean;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
-  /** The models that agents are offered, and in one sentence what is missing. */
-  readonly models: { readonly names: readonly string[]; readonly problem: string | null };
+  /** The models that agents are offered, and in one sentence what is missing; `isAway`: their engine. */
+  readonly models: { readonly names: readonly string[]; readonly problem: string | null; readonly isAway: boolean };
   /** Drains: stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
   stop(): Promise<void>;
 }
@@ -163,10 +163,11 @@ const modelPatienceMs = 2_000;
 async function modelsAtStart(config: Config["ollama"], model: App["model"]): Promise<RunningServer["models"]> {
   const { engine, origin } = config.host;
   const report = await atMost(modelPatienceMs, model.recentReport(), null);
-  if (report === null) return { names: [], problem: `${engine} does not answer at ${origin}` };
+  if (report === null) return { names: [], problem: `${engine} does not answer at ${origin}`, isAway: false };
   const { names, problem } = offeredModels(config, report);
-  if (report.failure !== undefined || problem === null) return { names, problem: problem?.what ?? null };
-  return { names, problem: problemWords(problem) };
+  const isAway = report.failure?.isAway === true;
+  if (report.failure !== undefined || problem === null) return { names, problem: problem?.what ?? null, isAway };
+  return { names, problem: problemWords(problem), isAway };
 }
 
 /** Warns where this runtime has no Argon2id; refuses the owner's hash where it cannot be checked without it. */

@@ -17,7 +17,7 @@ export function welcomeText(
   const { access, missing } = config.servicenow;
   const without = [
     ...readOnly.map((path) => `changing files: this user cannot write to ${path}`),
-    ...models.problem === null ? [] : [withoutModels(config.ollama, models.problem)],
+    ...models.problem === null ? [] : [withoutModels(config.ollama, models.problem, models.isAway)],
     ...missing.length === 0 ? [] : [`ServiceNow: ${missing.join(" and ")} are missing`],
   ];
   const lines = [
@@ -52,9 +52,9 @@ export function welcomeText(
 }
 
 /** Where no Ollama was set up either, that none runs is no fault: `doctor` says how to have one. */
-function withoutModels({ host, models }: Config["ollama"], problem: string): string {
+function withoutModels({ host, models }: Config["ollama"], problem: string, isAway: boolean): string {
   const isUnset = models === undefined && host.origin === "http://127.0.0.1:11434";
-  return isUnset && problem.includes(" is not running at ") ? "local models (no Ollama)" : `local models: ${problem}`;
+  return isUnset && isAway ? "local models (no Ollama)" : `local models: ${problem}`;
 }
 
 /** Names no address, which could hold a password. */

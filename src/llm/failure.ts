@@ -34,6 +34,8 @@ export interface OllamaFailure {
   readonly message: string;
   /** The same request may be sent again: nothing of it was processed. `loading`: for as long as the call may take. */
   readonly mayRetry?: boolean | "loading";
+  /** Nothing answers at the address. */
+  readonly isAway?: true;
   /** A prompt that the context has no room for, with what is known of their lengths. */
   readonly tooLong?: PromptLength;
 }
@@ -85,8 +87,14 @@ export function quoteUpstream(text: string): string {
 
 // What an exception of Deno's fetch means. It has no code, only the words of the layers below in `cause.message`.
 
-/** What an exception's words mean. `true`: the same request may be sent again. */
-type NetworkFault = readonly [words: RegExp, code: OllamaFailureCode, message: string, mayRetry?: true];
+/** What an exception's words mean. */
+type NetworkFault = readonly [
+  words: RegExp,
+  code: OllamaFailureCode,
+  message: string,
+  more?: Pick<OllamaFailure, "mayRetry" | "isAway">,
+];
+const notRunning = "{engine} is not running at {at}; {start}.";
 
 /** The first that fits counts. */
 const networkFaults: readonly NetworkFault[] = [
@@ -102,8 +110,8 @@ const networkFaults: readonly NetworkFault[] = [
     "not_ollama",
     "{at} does not speak TLS; write {setting} with http:// instead of https://.",
   ],
-  [/connection refused/i, "ollama_unreachable", "{engine} is not running at {at}; {start}.", true],
-  [/client error \(Connect\)|are blocked/i, "ollama_unreachable", "{engine} is not running at {at}; {start}."],
+  [/connection refused/i, "ollama_unreachable", notRunning, { mayRetry: true, isAway: true }],
+  [/client error \(Connect\)|are blocked/i, "ollama_unreachable", notRunning, { isAway: true }],
   [
     /invalid HTTP|parsed|message head|invalid.*(header|status|chunk)/i,
     "not_ollama",
@@ -121,8 +129,8 @@ export function fromNetworkError(error: unknown, host: OllamaHost): OllamaFailur
   const { origin: at, hostSetting: setting, engine, isOllama } = host;
   const start = isOllama ? "start it with `ollama serve` or set OLLAMA_HOST" : "start it, or correct LLM_BASE_URL";
   const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  const [, code, message, mayRetry] = networkFaults.find(([words]) => words.test(`${error}${cause}`)) ?? closed;
-  return ollamaFailure(code, filled(message, { at, setting, engine, start }), mayRetry);
+  const [, code, message, more] = networkFaults.find(([words]) => words.test(`${error}${cause}`)) ?? closed;
+  return { code, message: filled(message, { at, setting, engine, start }), ...more };
 }
 
 /** A message with values in place of `{names}`. */
