@@ -8,7 +8,7 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { libraryFlag } from "../src/lib/library_paths.ts";
-import { heapFlag } from "./heap_flag.ts";
+import { heapFlag } from "../src/lib/heap_flag.ts";
 import { bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
 import { bundledFiles } from "./bundler.ts";
 
@@ -42,6 +42,12 @@ export function compiledPermissions(): string[] {
 /** The features of Deno that the program turns on. */
 export const unstableFlags: readonly string[] = manifest.unstable.map((feature) => `--unstable-${feature}`);
 
+/** How Deno compiles the bundle, or starts it: with what is in it alone. */
+export function bundleFlags(): readonly string[] {
+  const closed = ["--no-config", "--no-lock", "--no-remote", "--no-npm"];
+  return [...closed, heapFlag, ...unstableFlags, ...compiledPermissions()];
+}
+
 /** Bundles once and compiles for each target; `null` is this machine. Gives the programs' paths. */
 export async function compileProgram(
   outDirectory: string,
@@ -58,13 +64,11 @@ export async function compileProgram(
     const { success, stderr } = await new Deno.Command(process.env["COMPILE_DENO"] || Deno.execPath(), {
       args: [
         "compile",
-        ...["--quiet", "--no-check", "--no-config", "--no-lock", "--no-remote", "--no-npm"],
+        ...["--quiet", "--no-check"],
         // The cache lies in the temporary directory under a name that can be foretold, and its owner is not looked at:
         // another user of the machine could put code there that the program would run.
         "--no-code-cache",
-        heapFlag,
-        ...unstableFlags,
-        ...compiledPermissions(),
+        ...bundleFlags(),
         ...(target === null ? [] : ["--target", target]),
         ...namedModules.flatMap((name) => ["--include", join(bundle, name)]),
         ...["--output", path, join(bundle, programName)],

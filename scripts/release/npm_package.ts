@@ -5,7 +5,7 @@
 import { relative } from "node:path";
 import { gzipSync } from "node:zlib";
 import { bundledFiles } from "../bundler.ts";
-import { compiledPermissions, unstableFlags } from "../compile.ts";
+import { bundleFlags } from "../compile.ts";
 import { npmPackageName } from "../../src/lib/program_name.ts";
 import { noticesName } from "./notices.ts";
 import { registryName } from "./registry_entry.ts";
@@ -41,7 +41,7 @@ export function npmManifest(
     bin: { [npmPackageName]: "portcullis.cjs" },
     engines: { node: ">=18" },
     dependencies: { deno: denoVersion },
-    denoFlags: ["--no-config", "--no-lock", "--no-remote", "--no-npm", ...unstableFlags, ...compiledPermissions()],
+    denoFlags: bundleFlags(),
   };
 }
 

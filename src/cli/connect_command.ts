@@ -1,5 +1,6 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
 import { fileURLToPath } from "node:url";
+import { heapFlag } from "../lib/heap_flag.ts";
 import { libraryFlag } from "../lib/library_paths.ts";
 import { clientWords, commandLine, isOnPath, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
@@ -19,6 +20,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 
 /** From source; a compiled program carries its permissions. */
 const sourceFlags = [
+  heapFlag,
   "--no-prompt",
   "--allow-net",
   "--allow-env",

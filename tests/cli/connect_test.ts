@@ -1,6 +1,7 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
+import { heapFlag } from "../../src/lib/heap_flag.ts";
 import { isOnPath } from "../../src/lib/program_name.ts";
 import { connectCommand, tunnelAdvice } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
@@ -87,6 +88,7 @@ Deno.test("connect --transport stdio names this program by absolute paths, and i
   assert.equal(status, 0);
   const { command, args } = JSON.parse(printed).mcpServers.portcullis;
   assert.deepEqual([command, ...args].slice(0, clientWords().length), clientWords());
+  assert.ok(args.includes(heapFlag), printed);
   assert.doesNotMatch(printed, /_npx/, "npx may clear its cache");
   assert.deepEqual(args.slice(-5), ["stdio", "--data-dir", "/data dir/it's", "--workspace", "/ws"]);
   const entry: Connection = { kind: "stdio", command: "/opt/portcullis", args: ["stdio", "--data-dir", "/it's here"] };

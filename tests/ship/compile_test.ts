@@ -4,7 +4,9 @@ import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
 import { bundledFiles, runBundler } from "../../scripts/bundler.ts";
-import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
+import { binaryName, bundleFlags, compiledPermissions, targets } from "../../scripts/compile.ts";
+import { npmManifest } from "../../scripts/release/npm_package.ts";
+import { heapFlag } from "../../src/lib/heap_flag.ts";
 import { libraryFlag } from "../../src/lib/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
@@ -51,6 +53,13 @@ Deno.test("the compiled program's permissions: no process, no library but C's, n
   const others = permissions.filter((flag) => flag !== libraryFlag);
   assert.equal(others.length, permissions.length - 1);
   assert.ok(!others.some((flag) => /allow-(all|run|ffi|import|sys$)/.test(flag)), permissions.join(" "));
+});
+
+Deno.test("npm's launcher starts the bundle as the compiled program is: its permissions, and its heap", () => {
+  const { denoFlags } = npmManifest({ version: "1.0.0", denoVersion: "2.0.0", repository: "someone/portcullis" });
+  assert.deepEqual(denoFlags, bundleFlags());
+  assert.deepEqual(bundleFlags().filter((flag) => flag.startsWith("--v8-flags")), [heapFlag]);
+  for (const flag of compiledPermissions()) assert.ok(bundleFlags().includes(flag));
 });
 
 Deno.test("in the bundle, the worker evaluates the binding to the kernel and no other module while it may load libraries", async () => {
