@@ -42,13 +42,12 @@ Deno.test({
     "in public, with a certificate that is issued on the way, there is no word more",
   ),
   fn: async () => {
-    const directory = await Deno.makeTempDir();
     const [port, httpPort] = [freePort(), freePort()];
-    const pebble = await startPebble(directory, { httpPort });
+    const pebble = await startPebble({ httpPort });
     const env = {
       ...{ PUBLIC_DOMAIN: name, HOST: "127.0.0.1", PORT: String(port), HTTP_PORT: String(httpPort) },
       ...{ ACME_DIRECTORY: pebble.url, DENO_CERT: pebble.authorityFile },
-      ...{ DATA_DIR: `${directory}/data`, WORKSPACE_DIR: `${directory}/workspace` },
+      ...{ DATA_DIR: `${pebble.directory}/data`, WORKSPACE_DIR: `${pebble.directory}/workspace` },
     };
     try {
       const fetching = async () => {
@@ -66,7 +65,6 @@ Deno.test({
       assert.match(await tryFirstCall("public", call), /https:\/\/mcp\.portcullis\.test\/setup\?code=/);
     } finally {
       await pebble.close();
-      await Deno.remove(directory, { recursive: true });
     }
   },
 });

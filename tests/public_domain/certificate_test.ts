@@ -20,21 +20,19 @@ interface Answers {
 
 /** An installation with Pebble beside it, and what makes keepers on it. */
 async function withPebble(use: (place: Awaited<ReturnType<typeof makePlace>>) => Promise<void>): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  const place = await makePlace(directory);
+  const place = await makePlace();
   try {
     await use(place);
   } finally {
     await place.close();
-    await Deno.remove(directory, { recursive: true });
   }
 }
 
-async function makePlace(directory: string) {
+async function makePlace() {
   const httpPort = freePort();
-  const pebble: Pebble = await startPebble(directory, { httpPort });
+  const pebble: Pebble = await startPebble({ httpPort });
   await pebble.lead(name, "127.0.0.1");
-  const { storage, secrets } = await openInstallation({ dataDir: `${directory}/data` }, Date.now);
+  const { storage, secrets } = await openInstallation({ dataDir: `${pebble.directory}/data` }, Date.now);
   const client = Deno.createHttpClient({ caCerts: [await Deno.readTextFile(pebble.authorityFile)] });
   const servers: Deno.HttpServer[] = [];
   const keepers: { close(): Promise<void> }[] = [];

@@ -13,11 +13,14 @@ const day = (fromNow: number): string =>
 
 export type Pebble = Awaited<ReturnType<typeof startPebble>>;
 
-/** Asks `httpPort` in place of port 80, at 127.0.0.1 for every name unless `lead` says another. */
+/**
+ * Asks `httpPort` in place of port 80, at 127.0.0.1 for every name unless `lead` says another. Its directory, in which a
+ * test may keep its own files, goes with it.
+ */
 export async function startPebble(
-  directory: string,
   { httpPort, validitySeconds = 86_400 }: { readonly httpPort: number; readonly validitySeconds?: number },
 ) {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-pebble-" });
   const [port, management, dns, dnsManagement] = [freePort(), freePort(), freePort(), freePort()];
   const authority = await makeAuthority(directory);
   const { certificateFile, keyFile } = await authority.issue("localhost", day(-1), day(2));
@@ -69,6 +72,7 @@ export async function startPebble(
   };
   await until("Pebble", isUp);
   return {
+    directory,
     url: `https://localhost:${port}/dir`,
     authorityFile: authority.authorityFile,
     /** What signs its certificates; others after a restart. */
@@ -84,6 +88,9 @@ export async function startPebble(
       pebble = spawnAuthority();
       await until("Pebble", isUp);
     },
-    close: async () => void await Promise.all([end(names), end(pebble).catch(() => {})]),
+    async close() {
+      await Promise.all([end(names), end(pebble).catch(() => {})]);
+      await Deno.remove(directory, { recursive: true });
+    },
   };
 }

@@ -18,20 +18,18 @@ async function withPlace(
   validitySeconds: number,
   use: (parts: Awaited<ReturnType<typeof makeParts>>) => Promise<void>,
 ): Promise<void> {
-  const directory = await Deno.makeTempDir();
-  const parts = await makeParts(directory, validitySeconds);
+  const parts = await makeParts(validitySeconds);
   try {
     await use(parts);
   } finally {
     await parts.place[Symbol.asyncDispose]();
     await parts.pebble.close();
-    await Deno.remove(directory, { recursive: true });
   }
 }
 
-async function makeParts(directory: string, validitySeconds: number) {
+async function makeParts(validitySeconds: number) {
   const [port, httpPort] = [freePort(), freePort()];
-  const pebble = await startPebble(directory, { httpPort, validitySeconds });
+  const pebble = await startPebble({ httpPort, validitySeconds });
   const place: ServerPlace = await makeServerPlace();
   const env = {
     PUBLIC_DOMAIN: name,
@@ -233,15 +231,14 @@ Deno.test(
     "one setting is enough, and doctor asks from the outside in: name, port, certificate, path, metadata, /mcp",
   ),
   async () => {
-    const directory = await Deno.makeTempDir();
-    const pebble = await startPebble(directory, { httpPort: 80 });
+    const pebble = await startPebble({ httpPort: 80 });
     await using place = await makeServerPlace();
     const env = { ACME_DIRECTORY: pebble.url, HOST: "127.0.0.1", DENO_CERT: pebble.authorityFile };
     const server = await startServer(place, { env, args: ["--public", name], launcher: ["env"] });
     try {
-      const authorities = `${directory}/authorities.pem`;
+      const authorities = `${pebble.directory}/authorities.pem`;
       await Deno.writeTextFile(authorities, await Deno.readTextFile(pebble.authorityFile) + await pebble.root());
-      const hosts = `${directory}/hosts`;
+      const hosts = `${pebble.directory}/hosts`;
       await Deno.writeTextFile(hosts, `127.0.0.1 localhost ${name}\n`);
       const doctor = [Deno.execPath(), "run", ...serverFlags, "main.ts", "doctor"].join(" ");
       const { stdout } = await new Deno.Command("unshare", {
@@ -268,7 +265,6 @@ Deno.test(
     } finally {
       await server.stop();
       await pebble.close();
-      await Deno.remove(directory, { recursive: true });
     }
   },
 );

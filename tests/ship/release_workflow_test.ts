@@ -205,7 +205,7 @@ const contents = "as it was published";
 
 Deno.test("release --pin says which of the two sources failed, and how, and pins nothing", async () => {
   await using place = await downloadPlace();
-  const { directory, address } = place;
+  const { directory, address, cut } = place;
   const file = `${directory}/pins.json`;
   const unreachable = `http://127.0.0.1:${freePort()}/file`;
   const cases: readonly (readonly [file: string, second: string, RegExp])[] = [
@@ -215,8 +215,8 @@ Deno.test("release --pin says which of the two sources failed, and how, and pins
       /^http:\/\/127\S+\/file cannot be reached \(.*refused.*\): run it again$/i,
     ],
     [`${address}/file`, unreachable, /^http:\/\/127\S+\/file cannot be reached \(.*refused.*\): run it again$/i],
-    [`${address}/cut`, `${address}/file.sha256sum`, /\/cut broke off after 5 bytes \(.*\): run it again$/],
-    [`${address}/file`, `${address}/cut`, /\/cut broke off after 5 bytes/],
+    [cut, `${address}/file.sha256sum`, /\/cut broke off after 5 bytes \(.*\): run it again$/],
+    [`${address}/file`, cut, /\/cut broke off after 5 bytes/],
     [`${address}/short`, `${address}/file.sha256sum`, /^file has the SHA-256 \w+, not the one that .*sha256sum says/],
     [`${address}/gone`, `${address}/file.sha256sum`, /\/gone answers 404$/],
     [`${address}/file`, `${address}/gone`, /\/gone answers 404$/],
@@ -243,16 +243,14 @@ Deno.test("a download without a digest stops a release for its own target alone,
   assert.deepEqual(await findUnpinned([]), []);
 });
 
-/** A body that ends before its end, as where a connection breaks. */
-function cutOff(): Response {
-  const body = new ReadableStream({
-    async pull(controller) {
-      controller.enqueue(new TextEncoder().encode(contents.slice(0, 5)));
-      await new Promise((resolve) => setTimeout(resolve, 100)); // which the reader takes before the connection is gone
-      controller.error(new Error("cut off"));
-    },
-  }, { highWaterMark: 0 });
-  return new Response(body);
+/** Answers with a body that ends before its end, as where a connection breaks. */
+async function answerCutOff(listener: Deno.Listener): Promise<void> {
+  const answer = `HTTP/1.1 200 OK\r\ncontent-length: ${contents.length}\r\n\r\n${contents.slice(0, 5)}`;
+  for await (const connection of listener) {
+    await connection.read(new Uint8Array(16_384)); // what is left unread would end it by a reset, before the body is read
+    await connection.write(new TextEncoder().encode(answer));
+    connection.close();
+  }
 }
 
 /** A host that publishes a file and its checksum: `windows.sha256sum` as PowerShell prints one. */
@@ -270,17 +268,19 @@ async function downloadPlace() {
     "/two.sha256sum": `${sha256}  file\n${"0".repeat(64)}  other\n`,
   };
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
-    const { pathname } = new URL(url);
-    if (pathname === "/cut") return cutOff();
-    const answer = answers[pathname];
+    const answer = answers[new URL(url).pathname];
     return answer === undefined ? new Response("", { status: 404 }) : new Response(answer);
   });
+  const broken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const ended = answerCutOff(broken);
   return {
     directory,
     sha256,
+    cut: `http://127.0.0.1:${broken.addr.port}/cut`,
     address: `http://127.0.0.1:${server.addr.port}`,
     async [Symbol.asyncDispose](): Promise<void> {
-      await server.shutdown();
+      broken.close();
+      await Promise.all([ended, server.shutdown()]);
       await Deno.remove(directory, { recursive: true });
     },
   };
