@@ -10,6 +10,7 @@ import { isObject, parseJson } from "../lib/json.ts";
 import type { McpServer } from "./mcp_server.ts";
 import type { FrameReader } from "./streams.ts";
 import { type Line, readLines } from "../lib/lines.ts";
+import { crashText, unavailability } from "../lib/system_fault.ts";
 
 /** The request that a notification cancels. */
 function cancelledIdOf(message: unknown): RpcId | null {
@@ -115,6 +116,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (opened !== null) notices = pump(opened, noticesEnd.signal);
   };
 
+  /** What to say where a message cannot be answered, as while the database is away; others are. */
+  const refusalAfter = (error: unknown): readonly [code: number, words: string] => {
+    const unavailable = unavailability(error);
+    if (unavailable?.cause !== "storage_unavailable") log.write("error", "stdio_failed", { error: crashText(error) });
+    return unavailable === null
+      ? [rpcErrorCode.internalError, "Internal server error"]
+      : [refusalCode.unavailable, unavailable.text];
+  };
+
   const take = async (message: unknown): Promise<void> => {
     const cancelled = cancelledIdOf(message);
     if (cancelled !== null) {
@@ -130,7 +140,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const flight: Flight = { cancel: new AbortController(), landed: Promise.resolve() };
     const key = id ?? Symbol();
     flights.set(key, flight);
-    flight.landed = fly(message, flight).finally(() => void flights.delete(key));
+    flight.landed = fly(message, flight).catch(async (error) => {
+      const refusal = refusalAfter(error);
+      if (id !== null && !flight.cancel.signal.aborted) await write(errorText(id, ...refusal));
+    }).finally(() => void flights.delete(key));
     // What follows the opening is read under the version that it settles.
     if (isInitialize(message)) await flight.landed;
   };
@@ -146,7 +159,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   await atMost(finishTimeoutMs, Promise.race([landed, whenGone]), null);
   for (const { cancel } of flights.values()) cancel.abort(new DOMException("The transport has ended", "AbortError"));
   await atMost(abortTimeoutMs, landed, null);
-  if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
+  if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal)).catch(refusalAfter);
   noticesEnd.abort();
   await notices;
   await writer.close().catch(() => {});

@@ -31,7 +31,7 @@ export interface StdioClient extends AsyncDisposable {
 }
 
 /** Serves one client. */
-export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
+export function startStdio(changes: Partial<StdioOptions> = {}, storage = createMemoryStorage()): StdioClient {
   const [input, output] = [
     new TransformStream<Uint8Array, Uint8Array>(),
     new TransformStream<Uint8Array, Uint8Array>(),
@@ -50,7 +50,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
     audit: () => {},
     log,
     secretBox: createSecretBox(new Uint8Array(32)),
-    storage: createMemoryStorage(),
+    storage,
     toolTimeoutMs: 10_000,
   });
   const served = serveStdio({

@@ -1,6 +1,8 @@
 /** The stdio transport (MCP 2025-11-25, basic/transports: stdio; basic/utilities/cancellation). */
 import assert from "node:assert/strict";
 import { inTime, until } from "../fixtures/until.ts";
+import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { startStdio, type StdioClient } from "./harness.ts";
 
 const call = (id: string | number, name: string, input: Record<string, unknown> = {}) => ({
@@ -223,4 +225,36 @@ Deno.test("stdio takes server/discover and initialize in either order on one pip
     const earlier = await client.receive() as { result: Record<string, unknown> };
     assert.ok("content" in earlier.result && !("resultType" in earlier.result));
   }
+});
+
+Deno.test("stdio answers what the database keeps it from answering with a refusal, and the rest", async () => {
+  const memory = createMemoryStorage();
+  let fault: Error | null = null;
+  const changeCount = (): number | Promise<number> => {
+    if (fault !== null) throw fault;
+    return memory.changeCount();
+  };
+  await using client = startStdio({}, { ...memory, changeCount });
+  await open(client);
+  for (
+    const [error, words] of [
+      [
+        new StorageUnavailableError("database is locked"),
+        /^The server cannot use its database right now\. Try again in/,
+      ],
+      [new TypeError("a fault of ours"), /^Internal server error$/],
+    ] as const
+  ) {
+    fault = error;
+    await client.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+    await client.send(call(1, "echo", { text: "one" }));
+    const refused = await client.receive() as { id: number; error: { message: string } };
+    assert.equal(refused.id, 1);
+    assert.match(refused.error.message, words);
+    fault = null;
+    await client.send(call(2, "echo", { text: "two" }));
+    assert.ok("result" in await client.receive());
+  }
+  fault = new StorageUnavailableError("database is locked");
+  assert.deepEqual(await client.end(), []);
 });
