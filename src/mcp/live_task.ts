@@ -23,7 +23,8 @@ import {
 function createTaskQuestions() {
   const open = new Map<string, Question>();
   const answers = new Map<string, Answer>();
-  let onAnswered: (() => void) | null = null;
+  /** Goes on where all that is open was answered: a tool may ask again before. */
+  let answered = Promise.withResolvers<void>();
 
   /** Each key means one question for the whole life of a task (SEP-2663): one that was used before gets a number. */
   const freeName = (key: string): string => {
@@ -46,8 +47,7 @@ function createTaskQuestions() {
         names.set(key, name);
         open.set(name, questions[key]);
       }
-      const { promise, resolve } = Promise.withResolvers<void>();
-      onAnswered = resolve;
+      const { promise } = answered;
       try {
         await onChange();
       } catch (error) {
@@ -71,7 +71,9 @@ function createTaskQuestions() {
     },
     /** Lets the tool go on when nothing is open any more. */
     proceed() {
-      if (open.size === 0) onAnswered?.();
+      if (open.size > 0) return;
+      answered.resolve();
+      answered = Promise.withResolvers();
     },
   };
 }

@@ -161,6 +161,30 @@ Deno.test("a task asks whoever polls it, takes answers one by one, and never use
   await harness.mcp.close();
 });
 
+Deno.test("a task that asks again before it was answered goes on once all is answered", async () => {
+  const form = { method: "elicitation/create" as const, params: { message: "?", requestedSchema: noFields } };
+  const harness = createHarness({
+    tools: createToolRegistry([tool("ask", async (context) => {
+      await context.handOut();
+      const all = await Promise.all(["a", "b", "a"].map((name) => context.ask({ [name]: form })));
+      return { ok: true, content: [{ type: "text", text: JSON.stringify(all) }] };
+    })]),
+  });
+  const { taskId } = await begin(harness, "ask");
+  const names = ["a", "a#2", "b"];
+  await until("all questions", async () => {
+    const { inputRequests = {} } = await taskThat(harness, taskId, "input_required");
+    return Object.keys(inputRequests).sort().join() === names.join();
+  });
+  for (const name of names) {
+    await call(harness, "tasks/update", { taskId, inputResponses: { [name]: { action: "accept", content: {} } } });
+  }
+  assert.equal((await taskThat(harness, taskId, "completed")).result?.isError, false);
+  await harness.mcp.close();
+});
+
+const noFields = { type: "object" as const, properties: {} };
+
 Deno.test("a task belongs to its principal, and unknown ones are -32602", async () => {
   const storage = createMemoryStorage();
   const secretBox = createSecretBox(new Uint8Array(32));
