@@ -1,5 +1,4 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
-import { resolve } from "node:path";
 import { createKeyedMutex, isChangeId, type KeptItem } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import {
@@ -30,7 +29,7 @@ import { createStaging, itemName, recordName, sweepStaging, toRecordLine, trashD
 import { createDiskTrash, type DiskTrash, withRoom } from "./disk_trash.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
-import { exists } from "../../lib/system_path.ts";
+import { absolutePath, exists } from "../../lib/system_path.ts";
 import type { KernelRoots } from "../../lib/kernel/descriptor.ts";
 import { createPathRoots, realPathOf } from "./checked_path.ts";
 import { createDiskQuota, createInnerLinks } from "./tree.ts";
@@ -90,7 +89,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     staging.close();
     access.close();
   };
-  return workspaceWith(disk, close, { [path]: "", [resolve(options.root)]: "" });
+  return workspaceWith(disk, close, { [path]: "", [absolutePath(options.root)]: "" });
 }
 
 /** The workspace whose operations are steps of the disk's current change, or else separate changes. */
