@@ -26,16 +26,16 @@ export interface WorkspaceDirectory extends NamedDirectory {
 const maxDirectories = 32;
 
 const namePattern = /[\p{L}\p{N}](?:[\p{L}\p{M}\p{N} ._-]{0,62}[\p{L}\p{M}\p{N}_-])?/u.source;
-const isNamed = new RegExp(`^\\s*(?:${namePattern})\\s*=`, "u");
-// a comma ends a path where another name follows it
-const entry = new RegExp(
-  `\\s*(${namePattern})\\s*=\\s*(?:"((?:[^"]|"")*)"|([^",](?:(?!,\\s*${namePattern}\\s*=)[^])*?))(:ro|:rw)?\\s*(?:,(?=\\s*${namePattern}\\s*=)|$)`,
-  "uy",
-);
 
 /** `null` for a text that names no directory: it is the path of the only one. */
 export function parseNamedDirectories(text: string): Result<readonly NamedDirectory[], string> | null {
-  if (!isNamed.test(text)) return null;
+  // made when there is a name: V8 takes 7 ms for them
+  if (!text.includes("=") || !new RegExp(`^\\s*(?:${namePattern})\\s*=`, "u").test(text)) return null;
+  // a comma ends a path where another name follows it
+  const entry = new RegExp(
+    `\\s*(${namePattern})\\s*=\\s*(?:"((?:[^"]|"")*)"|([^",](?:(?!,\\s*${namePattern}\\s*=)[^])*?))(:ro|:rw)?\\s*(?:,(?=\\s*${namePattern}\\s*=)|$)`,
+    "uy",
+  );
   const found: NamedDirectory[] = [];
   for (let at = 0; at < text.length; at = entry.lastIndex) {
     entry.lastIndex = at;
