@@ -4,7 +4,7 @@
  */
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
-import { type GatheredText, gatherText } from "../lib/gathered_text.ts";
+import { gatherText } from "../lib/gathered_text.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 
 /** Some 1,000 lines. The last 4,096 characters are not counted as bytes yet, of which each takes three at most. */
@@ -12,7 +12,6 @@ const maxBatchBytes = 160_000;
 const decoder = new TextDecoder();
 
 interface OpenBatch extends Omit<NewBatch, "lines"> {
-  readonly lines: GatheredText;
   count: number;
   readonly calls: Record<string, number>;
 }
@@ -40,8 +39,11 @@ export function createAuditRecorder(options: RecorderOptions) {
   const writer = createChainWriter(options, holder);
   const pause = createPause(timers);
   const closing = new AbortController();
-  /** Lines on their way to the storage, in batches that one commit can hold; the last one still takes lines. */
-  const waiting: OpenBatch[] = [];
+  /** Full batches, each for one commit. */
+  const waiting: NewBatch[] = [];
+  /** The one that still takes lines, and its lines. */
+  let open: OpenBatch | null = null;
+  const gathered = gatherText();
   /** Those that are being stored, too. */
   let count = 0;
   let lost = 0;
@@ -50,19 +52,19 @@ export function createAuditRecorder(options: RecorderOptions) {
   let writing: Promise<void> | null = null;
 
   /** Whether a batch is full: it does not wait for the time to pass. */
-  const isFull = (): boolean => waiting.length > 1 || (waiting[0]?.lines.size ?? 0) >= maxBatchBytes;
+  const isFull = (): boolean => waiting.length > 0;
+  const close = (): void => {
+    if (open !== null) waiting.push({ ...open, lines: decoder.decode(gathered.take()) });
+    open = null;
+  };
   const add = (line: AuditLine): void => {
-    let open = waiting.at(-1);
-    if (open === undefined || open.lines.size >= maxBatchBytes) {
-      open = { from: line.time, lines: gatherText(), count: 0, calls: {} };
-      waiting.push(open);
-    }
-    open.lines.add(encodeLine(line));
-    open.count += 1;
+    const batch = open ??= { from: line.time, count: 0, calls: {} };
+    gathered.add(encodeLine(line));
+    batch.count += 1;
     count += 1;
-    if (line.event !== callEvent) return;
     const outcome = line.outcome ?? "";
-    open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
+    if (line.event === callEvent) batch.calls[outcome] = (batch.calls[outcome] ?? 0) + 1;
+    if (gathered.size >= maxBatchBytes) close();
   };
   const record = (line: AuditLine): void => {
     if (count >= maxWaitingLines) {
@@ -103,9 +105,10 @@ export function createAuditRecorder(options: RecorderOptions) {
   };
   const writeAll = async (): Promise<void> => {
     do {
-      const batch = waiting.shift(); // no line is added to it from here on
+      if (!isFull()) close();
+      const batch = waiting.shift();
       if (batch === undefined) return;
-      if (!await store({ ...batch, lines: decoder.decode(batch.lines.bytes()) })) {
+      if (!await store(batch)) {
         waiting.unshift(batch);
         return;
       }

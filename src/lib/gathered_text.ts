@@ -8,8 +8,8 @@ const encoder = new TextEncoder();
 /** Encoding costs less for several texts at once. */
 const encodedAtOnce = 4_096;
 const maxBytesOfCharacter = 3;
-
-export type GatheredText = ReturnType<typeof gatherText>;
+/** A larger buffer is given up when it is taken from. */
+const maxKeptBytes = 524_288;
 
 /** `finish` may change pieces that hold more than printable ASCII; they end where something that was added ends. */
 export function gatherText(finish: (text: string) => string = (text) => text) {
@@ -19,7 +19,7 @@ export function gatherText(finish: (text: string) => string = (text) => text) {
   const write = (text: string): number => {
     const room = used + text.length * maxBytesOfCharacter;
     if (room > buffer.length) {
-      const larger = new Uint8Array(4 * room);
+      const larger = new Uint8Array(2 * room);
       larger.set(buffer.subarray(0, used));
       buffer = larger;
     }
@@ -40,10 +40,13 @@ export function gatherText(finish: (text: string) => string = (text) => text) {
     get size(): number {
       return used + waiting.length;
     },
-    /** All so far. */
-    bytes(): Uint8Array<ArrayBuffer> {
+    /** All so far, as a copy: memory that is used again costs less than new memory for each batch. Begins anew. */
+    take(): Uint8Array<ArrayBuffer> {
       encode();
-      return buffer.subarray(0, used);
+      const taken = buffer.slice(0, used);
+      used = 0;
+      if (buffer.length > maxKeptBytes) buffer = new Uint8Array(0);
+      return taken;
     },
   };
 }

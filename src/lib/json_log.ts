@@ -68,8 +68,7 @@ export function createJsonLog({ write, level, clock, format = "json" }: {
   readonly format?: LogFormat;
 }): JsonLog {
   const toLine = format === "json" ? toJsonLine : toTextLine;
-  const gather = () => gatherText(format === "json" ? escapeUnprintable : undefined);
-  let gathered = gather();
+  const gathered = gatherText(format === "json" ? escapeUnprintable : undefined);
   let count = 0;
   let dropped = 0;
   let writing: Promise<void> | null = null;
@@ -86,9 +85,8 @@ export function createJsonLog({ write, level, clock, format = "json" }: {
     const reported = dropped;
     if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
     dropped = 0;
-    const written = write(gathered.bytes());
+    const written = write(gathered.take());
     const lines = count;
-    gathered = gather();
     count = 0;
     if (written === undefined) return;
     const done: Promise<void> = written.then((isWritten) => {
