@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/files/workspace/path.ts";
 import type { Workspace, WorkspaceLimits } from "../../src/files/workspace/port.ts";
 import { makeConfinedBase } from "./confined_base.ts";
-import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
+import { currentKernel, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const bytes = new TextEncoder().encode("text");
 
@@ -58,6 +58,37 @@ testInEachMode(
       assert.deepEqual(await workspace.list(rootPath), { ok: false, error: { reason: "not_found" } });
       await workspace.close();
       Deno.mkdirSync(`${base}/ws`);
+    }),
+);
+
+testInEachMode(
+  "reads look whether the workspace's directory is in its place once a millisecond, and then refuse another's",
+  () =>
+    inScene(async (base) => {
+      const roots = currentKernel();
+      if (roots === undefined) return; // paths are checked each time
+      let looks = 0;
+      const statusOf = (path: string) => ++looks > 0 ? roots.statusOf(path) : null;
+      const { now } = performance;
+      try {
+        let time = performance.now();
+        performance.now = () => time;
+        const workspace = openDiskWorkspace({ root: `${base}/ws`, kernel: { ...roots, statusOf } });
+        await workspace.write(path("a"), bytes);
+        looks = 0;
+        time += 1;
+        for (let n = 0; n < 10; n++) assert.equal(await readText(workspace, "a"), "text");
+        assert.equal(looks, 1);
+        Deno.renameSync(`${base}/ws`, `${base}/moved`);
+        Deno.mkdirSync(`${base}/ws`);
+        Deno.writeTextFileSync(`${base}/ws/a`, "another's");
+        assert.equal(await readText(workspace, "a"), "text");
+        time += 1;
+        for (let n = 0; n < 2; n++) assert.equal(await readText(workspace, "a"), "denied");
+        await workspace.close();
+      } finally {
+        performance.now = now;
+      }
     }),
 );
 
