@@ -379,3 +379,36 @@ Deno.test("searchFile() gives lines around a match also where they come with ano
     }
   }, { contextLines: 2 });
 });
+
+Deno.test("searchFile() answers without a promise for a small file in which nothing can match", async () => {
+  const root = Deno.makeTempDirSync();
+  const workspace = openDiskWorkspace({ root, kernel: diskModes[0]?.kernel });
+  const [path, plain, expression] = [
+    parseFilePath("f"),
+    await createLinePattern({ text: "needle", isRegularExpression: false, ignoreCase: false }),
+    await createLinePattern({ text: "\\w\\s+ne+dle", isRegularExpression: true, ignoreCase: false }),
+  ];
+  assert.ok(path.ok && plain.ok && expression.ok);
+  for (const content of ["", "hay\n", "\ufeffhéy\r\n", "hay\n".repeat(1_000), "hay\n".repeat(100_000), "a needle"]) {
+    Deno.writeTextFileSync(`${root}/f`, content);
+    for (const { value: pattern } of [plain, expression]) {
+      const matches: LineMatch[] = [];
+      const found = searchFile(workspace, path.value, createSearchBuffer(workspace), {
+        pattern,
+        contextLines: 0,
+        afterLine: 0,
+        onMatch: (match) => matches.push(match) < 0,
+        onUnsure: () => assert.fail(),
+        nextTurn: () => undefined,
+        isOver: () => false,
+        mayStopAtOnce: false,
+      });
+      const isQuick = content.length < 10_000 && !content.includes("needle");
+      assert.equal(found instanceof Promise, !isQuick, `${content.length} characters`);
+      assert.deepEqual(await found, { ok: true, value: { stoppedAfter: null } });
+      assert.equal(matches.length, content.includes("needle") ? 1 : 0);
+    }
+  }
+  await workspace.close();
+  Deno.removeSync(root, { recursive: true });
+});

@@ -44,7 +44,7 @@ export function readingOf(
         const offset = Math.min(range?.offsetBytes ?? 0, info.size);
         const length = Math.min(range?.lengthBytes ?? info.size, maxReadBytes, info.size - offset);
         const bytes = new Uint8Array(length);
-        return readPart(opened.value, bytes, offset, (filled) => toContent(info, bytes.subarray(0, filled)));
+        return readPart(opened.value, bytes, length, offset, (filled) => toContent(info, bytes.subarray(0, filled)));
       }),
     isStill(path, { bytes, modifiedAt: knownAt }) {
       const room = scratch.subarray(0, bytes.byteLength);
@@ -55,7 +55,7 @@ export function readingOf(
         opened.value.close();
         return false;
       }
-      const read = readPart(opened.value, room, 0, (filled) => filled === bytes.byteLength);
+      const read = readPart(opened.value, room, room.byteLength, 0, (filled) => filled === bytes.byteLength);
       return !(read instanceof Promise) && read.ok && read.value && Buffer.compare(room, bytes) === 0;
     },
     readInto: (path, buffer, offset) =>
@@ -63,9 +63,9 @@ export function readingOf(
         const opened = openInside(disk, path, Infinity);
         if (!opened.ok) return opened;
         const sizeBytes = opened.value.info.size;
-        const length = Math.max(0, Math.min(buffer.byteLength, maxReadBytes, sizeBytes - offset));
-        const bytes = length === buffer.byteLength ? buffer : buffer.subarray(0, length);
-        return readPart(opened.value, bytes, offset, (lengthBytes) => ({ lengthBytes, sizeBytes }));
+        const bytes = buffer.byteLength > maxReadBytes ? buffer.subarray(0, maxReadBytes) : buffer;
+        const length = Math.max(0, Math.min(bytes.byteLength, sizeBytes - offset));
+        return readPart(opened.value, bytes, length, offset, (lengthBytes) => ({ lengthBytes, sizeBytes }));
       }),
     stat: (path) =>
       access.attempt(() => {
@@ -122,23 +122,24 @@ function modifiedAt({ mtime }: DiskInfo): number {
   return mtime?.getTime() ?? 0;
 }
 
-/** Fills `bytes`, less where the file became shorter, and closes the file. */
+/** Reads `length` bytes, less where the file became shorter, to the start of `bytes`, and closes the file. */
 function readPart<T>(
   file: DiskFile,
   bytes: Uint8Array,
+  length: number,
   offset: number,
   toValue: (filled: number) => T,
 ): Eventually<Outcome<T>> {
-  if (bytes.byteLength > largestSynchronousRead) {
-    return useAndClose(file, async () => success(toValue(await fill(file, bytes, offset))));
+  if (length > largestSynchronousRead) {
+    return useAndClose(file, async () => success(toValue(await fill(file, bytes.subarray(0, length), offset))));
   }
   return attempt(() => {
     try {
       let filled = 0;
-      for (let count = 1; count > 0 && filled < bytes.byteLength; filled += count) {
+      for (let count = 1; count > 0 && filled < length; filled += count) {
         count = file.read(filled === 0 ? bytes : bytes.subarray(filled), offset + filled);
       }
-      return success(toValue(filled));
+      return success(toValue(Math.min(filled, length))); // more where the file grew
     } finally {
       file.close();
     }

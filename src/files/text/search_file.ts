@@ -2,13 +2,14 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
 import type { NextTurn } from "../../lib/turns.ts";
+import { whenReady } from "../../lib/join_next.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import { decodeBytes, decodeWide, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import type { Eventually, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable" | "document";
@@ -90,25 +91,58 @@ export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): Sea
   return { bytes: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)) };
 }
 
-/** Gives each matching line to `onMatch`. */
-export async function searchFile(
+/** Gives each matching line to `onMatch`. Without a promise where a small file holds nothing, as most do. */
+export function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
   buffer: SearchBuffer,
   search: FileSearch,
-): Promise<FileSearched> {
-  const { contextLines, nextTurn } = search;
-  const { maxFileBytes, maxReadBytes } = workspace.limits;
-  let encoding: TextEncoding = "utf-8";
-  let { afterLine } = search;
-  // what is in the buffer ends at `offset` of the file, and begins with the line `firstLine`
-  for (let offset = 0, filled = 0, firstLine = 1;;) {
-    if (offset > 0 && buffer.bytes.length - filled < maxReadBytes) makeRoom(buffer, filled, maxReadBytes);
-    if (filled === buffer.bytes.length) return failure("too_large");
-    const read = await workspace.readInto(path, buffer.bytes.subarray(filled), offset);
+): Eventually<FileSearched> {
+  return whenReady(workspace.readInto(path, buffer.bytes, 0), (read) => {
     if (!read.ok) return failure(reasonOf(read.error));
     const { lengthBytes, sizeBytes } = read.value;
-    if (sizeBytes > maxFileBytes) return failure("too_large");
+    if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
+    // nearly all files are plain and whole in the buffer; UTF-16 is never UTF-8 without a byte of 0
+    const plain = lengthBytes === 0 || lengthBytes >= sizeBytes
+      ? toText(buffer.bytes.subarray(0, lengthBytes), "utf-8", true)
+      : null;
+    if (plain !== null && holdsNothing(plain, search)) return success({ stoppedAfter: null });
+    return searchPieces(workspace, path, buffer, { ...search, read: read.value, plain });
+  });
+}
+
+/** At most one step of work. */
+function holdsNothing(text: ByteText, { pattern }: FileSearch): boolean {
+  const { length } = text.characters;
+  return length <= pattern.stepCharacters && pattern.findCandidate(text, 0, length) === -1;
+}
+
+interface BegunSearch extends FileSearch {
+  /** What is in the buffer, and its text where it is the whole file. */
+  readonly read: ReadPart;
+  readonly plain: ByteText | null;
+}
+
+async function searchPieces(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: SearchBuffer,
+  search: BegunSearch,
+): Promise<FileSearched> {
+  const { contextLines, nextTurn, plain } = search;
+  const { maxFileBytes, maxReadBytes } = workspace.limits;
+  let encoding: TextEncoding = "utf-8";
+  let { afterLine, read: { lengthBytes, sizeBytes } } = search;
+  // what is in the buffer ends at `offset` of the file, and begins with the line `firstLine`
+  for (let offset = 0, filled = 0, firstLine = 1;;) {
+    if (offset > 0) {
+      if (buffer.bytes.length - filled < maxReadBytes) makeRoom(buffer, filled, maxReadBytes);
+      if (filled === buffer.bytes.length) return failure("too_large");
+      const read = await workspace.readInto(path, buffer.bytes.subarray(filled), offset);
+      if (!read.ok) return failure(reasonOf(read.error));
+      ({ lengthBytes, sizeBytes } = read.value);
+      if (sizeBytes > maxFileBytes) return failure("too_large");
+    }
     offset += lengthBytes;
     filled += lengthBytes;
     const isLast = lengthBytes === 0 || offset >= sizeBytes;
@@ -116,8 +150,6 @@ export async function searchFile(
     if (pause !== undefined) await pause;
     const bytes = buffer.bytes.subarray(0, filled);
     const isStart = offset === filled;
-    // nearly all files are plain and whole in the buffer; UTF-16 is never UTF-8 without a byte of 0
-    const plain = isStart && isLast ? toText(bytes, "utf-8", true) : null;
     if (isStart && plain === null) encoding = wideEncoding(bytes) ?? encoding;
     if (encoding !== "utf-8" && filled > maxDecodedBytes) return failure("too_large");
     const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
@@ -171,7 +203,10 @@ function lineStartBefore(bytes: Buffer, before: number, encoding: TextEncoding):
 
 /** The text; `null` for what is none in the encoding, or binary. */
 function toText(bytes: Buffer, encoding: TextEncoding, isStart: boolean): ByteText | null {
-  if (encoding === "utf-8") return toByteText(bytes.subarray(markBytes(bytes, isStart)));
+  if (encoding === "utf-8") {
+    const mark = markBytes(bytes, isStart);
+    return toByteText(mark === 0 ? bytes : bytes.subarray(mark));
+  }
   const isWide = encoding === "utf-16le" || encoding === "utf-16be";
   if (isWide && bytes.length % 2 !== 0) return null;
   const text = isWide ? decodeWide(bytes, encoding) : decodeBytes(bytes, encoding)?.text;
@@ -183,7 +218,7 @@ function toText(bytes: Buffer, encoding: TextEncoding, isStart: boolean): ByteTe
 export function toByteText(bytes: Buffer): ByteText | null {
   const characters = bytes.toString("latin1");
   if (characters.includes("\0")) return null; // binary, as grep and git see it
-  if (!isUtf8(bytes)) return null;
+  if (Buffer.byteLength(characters) !== characters.length && !isUtf8(bytes)) return null; // nearly all are ASCII
   return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
 }
 

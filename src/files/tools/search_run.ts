@@ -231,7 +231,7 @@ async function search(run: SearchRun) {
         continue;
       }
       const inPart = isDocument ? createPartNames(() => factsOf(file)) : null;
-      const searched = await searchFile(isDocument ? view : workspace, file, buffer, {
+      const begun = searchFile(isDocument ? view : workspace, file, buffer, {
         pattern,
         counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
         contextLines: show === "lines" ? request.context : 0,
@@ -242,6 +242,7 @@ async function search(run: SearchRun) {
         isOver: run.isOver,
         mayStopAtOnce: state.searched > 1,
       });
+      const searched = begun instanceof Promise ? await begun : begun;
       hasPaused ||= isDocument;
       const facts = factsOf(file);
       if (isDocument && facts?.isCut) collector.addUnsure(facts.places.at(-1)?.line ?? 1);
