@@ -8,7 +8,7 @@ import {
   type Client,
   clients,
 } from "./records.ts";
-import { classifyRedirectUri, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
+import { classifyRedirectUri, locationOf, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
 import { maxQueryCharacters, type Parameters, toParameters } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
@@ -16,7 +16,7 @@ import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.
 import type { Endpoint } from "../lib/endpoint.ts";
 import { hiddenText, logStep } from "./refusal.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
-import { showConsent } from "./consent_page.ts";
+import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { type DeadEnd, deadEndPage, errorPage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
@@ -25,15 +25,6 @@ import { hashSecret, randomSecret } from "../lib/secrets.ts";
 interface ResponseTarget {
   readonly redirectUri: string;
   readonly state: string | null;
-}
-
-/** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
-export function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
-  const query = new URLSearchParams(parameters);
-  if (target.state !== null) query.set("state", target.state);
-  query.set("iss", issuer); // RFC 9207 §2
-  // The registered text is kept as it is, its own query included (RFC 6749 §3.1.2).
-  return `${target.redirectUri}${target.redirectUri.includes("?") ? "&" : "?"}${query}`;
 }
 
 // * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then

@@ -139,3 +139,16 @@ export function nativeApplicationOf(redirectUri: string): string | null {
   const scheme = /^([a-z][a-z0-9-]*):\/\//.exec(redirectUri)?.[1];
   return scheme !== undefined && Object.hasOwn(applications, scheme) ? applications[scheme] ?? null : null;
 }
+
+/** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
+export function locationOf(
+  issuer: string,
+  target: { readonly redirectUri: string; readonly state: string | null },
+  parameters: Record<string, string>,
+): string {
+  const query = new URLSearchParams(parameters);
+  if (target.state !== null) query.set("state", target.state);
+  query.set("iss", issuer); // RFC 9207 §2
+  // The registered text is kept as it is, its own query included (RFC 6749 §3.1.2).
+  return `${target.redirectUri}${target.redirectUri.includes("?") ? "&" : "?"}${query}`;
+}
