@@ -9,12 +9,11 @@ import {
   clients,
 } from "./records.ts";
 import { classifyRedirectUri, locationOf, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
-import { maxQueryCharacters, type Parameters, toParameters } from "./request_body.ts";
+import { hiddenText, logStep, maxQueryCharacters, type Parameters, toParameters } from "./exchange.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { hiddenText, logStep } from "./refusal.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";

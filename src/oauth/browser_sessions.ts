@@ -6,7 +6,7 @@ import type { Account, UserDirectory } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerOptions, Limits } from "./context.ts";
 import type { DeadEnd } from "./error_page.ts";
-import { readForm } from "./request_body.ts";
+import { readForm } from "./exchange.ts";
 import { basePathOf } from "../lib/page.ts";
 
 // Signed-in browsers. A session may spare the passphrase, never the consent.

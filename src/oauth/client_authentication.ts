@@ -10,8 +10,7 @@ import { type Client, defineRecordFamily } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret, matchesHash } from "../lib/secrets.ts";
 import { addressKey } from "../lib/network.ts";
-import type { Parameters } from "./request_body.ts";
-import type { RefusalReason } from "./refusal.ts";
+import type { Parameters, RefusalReason } from "./exchange.ts";
 
 interface AuthenticationOptions
   extends Pick<AuthorizationServerOptions, "issuer" | "storage" | "clock" | "fetchDocument"> {

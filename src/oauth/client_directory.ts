@@ -15,7 +15,7 @@ import type { Timers } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { hiddenText } from "./refusal.ts";
+import { hiddenText } from "./exchange.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 
 /** Why there is no client of an id. */

@@ -26,8 +26,7 @@ import {
 } from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
 import { defineRecordFamily } from "./records.ts";
-import { logStep } from "./refusal.ts";
-import { maxQueryCharacters, toParameters } from "./request_body.ts";
+import { logStep, maxQueryCharacters, toParameters } from "./exchange.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import type { GrantTypeOptions } from "./token.ts";
 

@@ -25,8 +25,7 @@ import { effectiveScopes } from "../lib/scopes.ts";
 import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
-import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
-import { readForm } from "./request_body.ts";
+import { jsonResponse, logStep, readForm, type RefusalReason, refuseStep, wrongMethod } from "./exchange.ts";
 import { knownScopes, parseScope, usualScopes } from "./scope.ts";
 import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueGrant } from "./token.ts";
 

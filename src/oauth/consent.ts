@@ -34,7 +34,7 @@ import { type Html, html, pageResponse, redirectResponse } from "../lib/page.ts"
 import { locationOf, nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { logStep } from "./refusal.ts";
+import { logStep } from "./exchange.ts";
 import type { Account } from "./manage_users.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";

@@ -20,11 +20,10 @@ import {
   grantTypeNames,
   judgeRefreshToken,
 } from "./token.ts";
-import { type Parameters, readParameters } from "./request_body.ts";
+import { type Parameters, readParameters, wrongMethod } from "./exchange.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { LinkCompany } from "./interaction.ts";
 import { loadOnce } from "../lib/program.ts";
-import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 import { createAdministration, createVisits } from "./for_console.ts";

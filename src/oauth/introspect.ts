@@ -3,7 +3,7 @@ import type { Verifier } from "./access_token.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { holderOf } from "./manage_users.ts";
 import type { Client } from "./records.ts";
-import { jsonResponse, refuseStep } from "./refusal.ts";
+import { jsonResponse, refuseStep } from "./exchange.ts";
 import { withinLimit } from "./scope.ts";
 import {
   findRefreshToken,

@@ -19,7 +19,7 @@ export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
 export { clients, ownerId, users } from "./records.ts";
-export { maxOAuthBodyBytes } from "./request_body.ts";
+export { maxOAuthBodyBytes } from "./exchange.ts";
 export {
   accountName,
   type InstanceSignIn,

@@ -17,8 +17,7 @@ import { newClient, readClientKeys, withoutEmptyMembers } from "./client_directo
 import { hasMoreParts } from "../lib/json.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret } from "../lib/secrets.ts";
-import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
-import { readJsonBody } from "./request_body.ts";
+import { jsonResponse, logStep, readJsonBody, type RefusalReason, refuseStep, wrongMethod } from "./exchange.ts";
 
 // Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched.
 

@@ -26,8 +26,7 @@ import {
   showSignIn,
   type SignInElsewhere,
 } from "./interaction.ts";
-import { logStep } from "./refusal.ts";
-import { maxQueryCharacters } from "./request_body.ts";
+import { logStep, maxQueryCharacters } from "./exchange.ts";
 import { type Account, newUser, shownName } from "./manage_users.ts";
 import { users } from "./records.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";

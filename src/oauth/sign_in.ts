@@ -6,7 +6,7 @@ import type { AuthorizationServerOptions } from "./context.ts";
 import { conflict, defineRecordFamily, noPassphrase, ownerId, type RecordOf, retryOnConflict } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
-import { hiddenText, logStep } from "./refusal.ts";
+import { hiddenText, logStep } from "./exchange.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {

@@ -25,9 +25,18 @@ import {
   unchanged,
 } from "./records.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { hiddenText, jsonResponse, logStep, noStore, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
+import {
+  hiddenText,
+  jsonResponse,
+  logStep,
+  noStore,
+  type Parameters,
+  readParameters,
+  type RefusalReason,
+  refuseStep,
+  wrongMethod,
+} from "./exchange.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type Parameters, readParameters } from "./request_body.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
 import type { Batch, Storage } from "../storage/mod.ts";
