@@ -39,8 +39,20 @@ type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void }
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMs = 100, checkedBytes = 0 } = options;
+  const { path, busyTimeoutMs = defaultBusyTimeoutMs, checkedBytes = 0 } = options;
   const database = openSqliteDatabase({ path, busyTimeoutMs, checkedBytes });
+  try {
+    return storageOn(database, options);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function storageOn(
+  database: DatabaseSync,
+  { path, clock, busyTimeoutMs = defaultBusyTimeoutMs, watchIntervalMs = 100, watchCommits }: SqliteStorageOptions,
+): Storage {
   const live = "(expires_at IS NULL OR expires_at > ?)";
   const selectOne = database.prepare(`SELECT key, value, version FROM entry WHERE key = ? AND ${live}`);
   const selectRange = database.prepare(
@@ -63,7 +75,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   // A file system that cannot share memory has no write-ahead log: what an earlier one left says nothing.
   const hasLog = database.prepare("PRAGMA journal_mode").get()?.["journal_mode"] === "wal";
   const always = (): boolean => true;
-  let mayHaveChanged = (hasLog ? options.watchCommits?.(Deno.realPathSync(path)) : undefined) ?? always;
+  let mayHaveChanged = (hasLog ? watchCommits?.(Deno.realPathSync(path)) : undefined) ?? always;
   let hasCommitted = false;
   let seenVersion: unknown;
   let changes = 0;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { loadKernel } from "../../src/lib/kernel/kernel.ts";
@@ -139,6 +140,17 @@ Deno.test("sqlite storage: the database and its side files are for their owner a
     assert.equal(((await Deno.stat(place.path + suffix)).mode ?? 0) & 0o777, 0o600, suffix);
   }
   await storage.close();
+});
+
+Deno.test("sqlite storage: an opening that fails on the way leaves the database closed", async () => {
+  await using place = await sqlitePlace({
+    watchCommits() {
+      throw new Error("no descriptor is left");
+    },
+  });
+  await assert.rejects(place.open(), { message: "no descriptor is left" });
+  const left = Array.from(Deno.readDirSync(dirname(place.path)), ({ name }) => name);
+  assert.deepEqual(left, ["portcullis.db"], "the last to close it removes its log");
 });
 
 Deno.test("sqlite storage: refuses a database of another format, and leaves it as it is", async () => {
