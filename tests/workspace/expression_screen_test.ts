@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { screenOf } from "../../src/files/text/expression_screen.ts";
+import { screenOf } from "../../src/files/text/line_pattern.ts";
 
 Deno.test("a screen is what each match holds, without loops and choices, and the rarest of it", () => {
   const cases: readonly (readonly [string, string | null])[] = [
