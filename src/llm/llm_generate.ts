@@ -12,8 +12,7 @@ import {
   type ToolOutcome,
 } from "../mcp/mod.ts";
 import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace } from "./answer.ts";
-import { answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
-import { answerEach } from "./each_file.ts";
+import { answerEach, answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { AnswerFormat, HostReport } from "./port.ts";
 import { fileLoader, invalid, maxFiles } from "./files.ts";
