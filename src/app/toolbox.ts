@@ -24,11 +24,10 @@ import {
   fileWriteTool,
   workspaceFilesResource,
 } from "../files/mod.ts";
-import { createParallelShare } from "../lib/parallel_share.ts";
-import { type Principal, shareKey } from "../lib/principal.ts";
-import { whenAnswersAreRead } from "../lib/unread_answers.ts";
+import type { Principal } from "../lib/principal.ts";
 import type { Approval } from "./approval.ts";
-import type { ResourceFamily, Tool, ToolContext } from "../mcp/mod.ts";
+import type { ResourceFamily, Tool } from "../mcp/mod.ts";
+import { createFilePlaces } from "./file_places.ts";
 import { openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces } from "./workspaces.ts";
 
@@ -68,15 +67,6 @@ interface ToolboxParts extends Parts {
   readonly transferAccess?: Access;
 }
 
-const answersUnread = {
-  ok: false,
-  code: "answers_unread",
-  message: "Earlier answers to you wait to be read. Read them, then call again",
-} as const;
-
-/** Calls of one caller that work on files at the same time. */
-const maxFileCallsAtOnce = 4;
-
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, parts: ToolboxParts) {
   const { servicenow, gateResources, judge, transferAccess } = parts;
@@ -92,23 +82,7 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     writing: config.servicenow.write,
     gateResources,
   });
-  const share = createParallelShare(maxFileCallsAtOnce);
-  const inPlace = <T>(context: ToolContext, work: () => T | Promise<T>, refusal: T): T | Promise<T> => {
-    const caller = shareKey(context.principal);
-    const signal = (): AbortSignal => context.signal;
-    return share(caller, () => {
-      const read = whenAnswersAreRead(caller, signal);
-      return read === null ? work() : read.then((isRead) => isRead ? work() : refusal);
-    }, signal);
-  };
-  const inShare = (tool: Tool): Tool => ({
-    ...tool,
-    run: (input, context) => inPlace(context, () => tool.run(input, context), answersUnread),
-  });
-  const readInShare = (family: ResourceFamily): ResourceFamily => ({
-    ...family,
-    read: (uri, context) => inPlace(context, () => family.read(uri, context), { refusal: answersUnread.message }),
-  });
+  const places = createFilePlaces();
   const mayRead = async (principal: Principal, filenames: readonly string[]): Promise<boolean> => {
     const rules = await Promise.all(filenames.map((filename) => judge(principal, "file_read", filename)));
     return rules.every((rule) => rule === null || rule.verdict === "allow");
@@ -124,12 +98,12 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
     ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
   ];
   const resources: readonly ResourceFamily[] = [
-    gateResources(readInShare(workspaceFilesResource(workspace))),
+    gateResources(places.ofResources(workspaceFilesResource(workspace))),
     ...(records === null ? [] : [records.resources]),
   ];
   const tools: readonly Tool[] = [
-    ...fileTools.map(inShare),
-    fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }), // may wait for a person
+    ...fileTools.map(places.ofTool),
+    places.ofPreview(fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace), inPlace: places.ofWork })),
     ...llmTools({ ...models, workspace, clock }),
     ...(records === null ? [] : records.tools),
   ];

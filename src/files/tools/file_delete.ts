@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
-import { failure, success } from "../../lib/result.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
@@ -33,12 +33,17 @@ interface FileDeleteOptions {
   readonly isKept?: boolean;
   /** Milliseconds; only differences are used. */
   readonly clock?: () => number;
+  /** Runs what works on files, when the caller has a place for that; a person is waited for without one. */
+  readonly inPlace?: <T>(
+    context: ToolContext,
+    work: () => Promise<Result<T, ToolOutcome>>,
+  ) => Result<T, ToolOutcome> | Promise<Result<T, ToolOutcome>>;
 }
 
 /** The tool that `app` registers to delete entries. It asks a person before it deletes a large directory. */
 export function fileDeleteTool(
   source: WorkspaceSource,
-  { isKept = true, clock = () => performance.now() }: FileDeleteOptions = {},
+  { isKept = true, clock = () => performance.now(), inPlace = (_, work) => work() }: FileDeleteOptions = {},
 ): Tool {
   return defineTool({
     ...toolFrames.delete,
@@ -63,40 +68,15 @@ export function fileDeleteTool(
       })
     ),
     preview: (input: Parameters<typeof previewDelete>[1], context) => previewDelete(source, input, context),
-    async run({ path: one, paths: given = [], recursive, if_version: ifVersion }, context) {
+    async run(input, context) {
       const changing = beginChange(source, context, "file_delete");
-      const { workspace } = changing;
-      const texts = one === undefined ? given : [one, ...given];
-      const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
-      if (empty !== null) return empty;
-      const obstacles: Failure[] = [];
-      const found = new Map<string, WorkspacePath>();
-      for (const text of texts.length === 0 ? [""] : texts) {
-        const searches = obstacles.length < maxNamed;
-        const path = await findPath(workspace, "path", text, { parse: parseEntryPath, searches });
-        if (path.ok) found.set(path.value.text, path.value);
-        else obstacles.push(texts.length > 1 ? ofPath(text, path.error) : path.error);
-      }
-      if (ifVersion !== undefined && texts.length > 1) return onlyOneVersion("delete");
-      const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
-      for (const path of paths) {
-        const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed };
-        const refused = await obstacleOf(workspace, path, manner);
-        if (refused !== null) obstacles.push(refused);
-      }
-      const [first] = obstacles;
-      if (first !== undefined) return texts.length > 1 ? batchFailure(obstacles) : first;
-      const declined = recursive ? await askFirst(workspace, paths, { context, isKept, clock }) : null;
+      const planned = await inPlace(context, () => plan(changing.workspace, input));
+      if (!planned.ok) return planned.error;
+      const paths = planned.value;
+      const declined = input.recursive ? await askFirst(changing.workspace, paths, { context, isKept, clock }) : null;
       if (declined !== null) return declined;
-      const removed = await allOrNone(changing, paths.map((path) => ({ path })), {
-        isOne: texts.length === 1,
-        endsAtFirst: true, // a tree that is too large for the trash does not come back
-        async make({ path }) {
-          const removed = await workspace.remove(path, { recursive });
-          if (removed.ok) return success(removed.value.entries);
-          return failure([await suggestNear(workspace, path, toFailure("delete", path, removed.error))]);
-        },
-      });
+      const isOne = (input.paths ?? []).length + (input.path === undefined ? 0 : 1) === 1;
+      const removed = await inPlace(context, () => removeAll(changing, paths, { isOne, recursive: input.recursive }));
       if (!removed.ok) return removed.error;
       const entries = removed.value.reduce((sum, each) => sum + each, 0);
       const until = await keptUntil(changing);
@@ -105,13 +85,62 @@ export function fileDeleteTool(
       return textAnswer(
         `Deleted ${shown}${entries === paths.length ? "" : ` (${count(entries, "entry", "entries")})`}${undo}`,
         {
-          ...texts.length === 1
-            ? { path: toPathText(paths[0]?.text ?? "") }
-            : { paths: paths.map(({ text }) => toPathText(text)) },
+          ...isOne ? { path: toPathText(paths[0]?.text ?? "") } : { paths: paths.map(({ text }) => toPathText(text)) },
           deleted_entries: entries,
           ...until === null ? {} : { undo_until: until },
         },
       );
+    },
+  });
+}
+
+interface Asked {
+  readonly path?: string | undefined;
+  readonly paths?: readonly string[] | undefined;
+  readonly recursive: boolean;
+  readonly if_version?: string | undefined;
+}
+
+/** What is to be deleted, or why nothing of it is. */
+async function plan(
+  workspace: Workspace,
+  { path: one, paths: given = [], recursive, if_version: ifVersion }: Asked,
+): Promise<Result<readonly WorkspacePath[], ToolOutcome>> {
+  const texts = one === undefined ? given : [one, ...given];
+  const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
+  if (empty !== null) return failure(empty);
+  const obstacles: Failure[] = [];
+  const found = new Map<string, WorkspacePath>();
+  for (const text of texts.length === 0 ? [""] : texts) {
+    const searches = obstacles.length < maxNamed;
+    const path = await findPath(workspace, "path", text, { parse: parseEntryPath, searches });
+    if (path.ok) found.set(path.value.text, path.value);
+    else obstacles.push(texts.length > 1 ? ofPath(text, path.error) : path.error);
+  }
+  if (ifVersion !== undefined && texts.length > 1) return failure(onlyOneVersion("delete"));
+  const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
+  for (const path of paths) {
+    const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed };
+    const refused = await obstacleOf(workspace, path, manner);
+    if (refused !== null) obstacles.push(refused);
+  }
+  const [first] = obstacles;
+  return first === undefined ? success(paths) : failure(texts.length > 1 ? batchFailure(obstacles) : first);
+}
+
+function removeAll(
+  changing: Changing,
+  paths: readonly WorkspacePath[],
+  { isOne, recursive }: { readonly isOne: boolean; readonly recursive: boolean },
+): Promise<Result<readonly number[], Failure>> {
+  const { workspace } = changing;
+  return allOrNone(changing, paths.map((path) => ({ path })), {
+    isOne,
+    endsAtFirst: true, // a tree that is too large for the trash does not come back
+    async make({ path }) {
+      const removed = await workspace.remove(path, { recursive });
+      if (removed.ok) return success(removed.value.entries);
+      return failure([await suggestNear(workspace, path, toFailure("delete", path, removed.error))]);
     },
   });
 }
@@ -149,7 +178,7 @@ async function obstacleOf(
 async function askFirst(
   workspace: Workspace,
   paths: readonly WorkspacePath[],
-  { context, isKept, clock }: Required<FileDeleteOptions> & { readonly context: ToolContext },
+  { context, isKept, clock }: Required<Omit<FileDeleteOptions, "inPlace">> & { readonly context: ToolContext },
 ): Promise<ToolOutcome | null> {
   if (!context.supports("elicitation") || !await isLarge(workspace, paths)) return null;
   const [one, ...others] = paths.map(({ text }) => showName(text));
