@@ -1,13 +1,16 @@
 /** What a call may have done is bounded before it begins: refusals come before the work, and searches end where nothing is. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { inStoredForm } from "../../src/files/tools/near_names.ts";
 import { parseFilePath } from "../../src/files/workspace/path.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
@@ -120,3 +123,35 @@ Deno.test("a line of megabytes is looked through in turns, whatever is looked fo
     const { text } = await answerOf(fileSearchTool(workspace), { query: "needle", path: "line.txt" });
     assert.match(text, /needle/);
   }));
+
+const manyNames = Array.from({ length: 50 }, (_, index) => `names/m\u00e9${index}stakxn.md`);
+const callsOnManyNames:
+  readonly (readonly [name: string, tool: (workspace: Workspace) => Tool, input: Record<string, unknown>])[] = [
+    ["file_delete", fileDeleteTool, { paths: manyNames }],
+    ["file_move", fileMoveTool, { paths: manyNames, destination: "elsewhere" }],
+    ["file_read", (workspace) => fileReadTool(workspace), { filename: "there.md", files: manyNames.slice(0, 49) }],
+    ["file_edit", fileEditTool, { edits: manyNames.map((path) => ({ path, old_text: "a", new_text: "b" })) }],
+  ];
+
+for (const [name, toolOf, input] of callsOnManyNames) {
+  Deno.test(`${name} of fifty names that are not there lists their directory and the tree once`, () =>
+    withWorkspace(async ({ root, workspace }) => {
+      Deno.mkdirSync(join(root, "names"));
+      for (let index = 0; index < 3_000; index++) {
+        Deno.writeTextFileSync(join(root, `names/r\u00e9al ${index}.txt`), "");
+      }
+      Deno.writeTextFileSync(join(root, "there.md"), "there");
+      let listings = 0;
+      const counting: Workspace = {
+        ...workspace,
+        begin: (...given) => ({ ...workspace.begin(...given), list }),
+        list,
+      };
+      function list(...given: Parameters<Workspace["list"]>): ReturnType<Workspace["list"]> {
+        listings++;
+        return workspace.list(...given);
+      }
+      await callTool(toolOf(counting), input);
+      assert.ok(listings > 0 && listings <= 12, `${listings} listings`);
+    }));
+}

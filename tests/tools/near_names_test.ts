@@ -9,7 +9,7 @@ import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { suggestNear } from "../../src/files/tools/near_names.ts";
+import { beginLook, suggestNear } from "../../src/files/tools/near_names.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
@@ -285,8 +285,21 @@ Deno.test("the look for near names ends with its time and its visits", async () 
     assert.ok(listings < 100, `${listings} listings`);
     let now = 0;
     listings = 0;
-    assert.deepEqual(await suggestNear(large, at("zzzzzzzzzzzz"), failure, { clock: () => now += 1_000 }), failure);
+    assert.deepEqual(
+      await suggestNear(large, at("zzzzzzzzzzzz"), failure, { look: beginLook(() => now += 1_000) }),
+      failure,
+    );
     assert.ok(listings <= 2, `${listings} listings`);
+    const look = beginLook(() => now += 40);
+    listings = 0;
+    for (const name of ["y", "z"]) {
+      assert.deepEqual(await suggestNear(large, at(name.repeat(12)), failure, { look }), failure);
+    }
+    const once = listings;
+    for (let name = 0; name < 8; name++) {
+      assert.deepEqual(await suggestNear(large, at(`d${name}/${"z".repeat(12)}`), failure, { look }), failure);
+    }
+    assert.equal(listings, once, "the time is for all names of a call together");
     const deep = at(Array(40).fill("d").join("/"));
     listings = 0;
     assert.deepEqual(await suggestNear(large, deep, failure), failure);

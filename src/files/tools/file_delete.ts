@@ -21,7 +21,7 @@ import {
   refuseEmptyVersion,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
-import { findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
+import { beginLook, findPath, isLink, type Look, parseEntryPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
 
@@ -110,17 +110,18 @@ async function plan(
   const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
   if (empty !== null) return failure(empty);
   const obstacles: Failure[] = [];
+  const look = beginLook();
   const found = new Map<string, WorkspacePath>();
   for (const text of texts.length === 0 ? [""] : texts) {
-    const searches = obstacles.length < maxNamed;
-    const path = await findPath(workspace, "path", text, { parse: parseEntryPath, searches });
+    const ownLook = obstacles.length < maxNamed ? look : null;
+    const path = await findPath(workspace, "path", text, { parse: parseEntryPath, look: ownLook });
     if (path.ok) found.set(path.value.text, path.value);
     else obstacles.push(texts.length > 1 ? ofPath(text, path.error) : path.error);
   }
   if (ifVersion !== undefined && texts.length > 1) return failure(onlyOneVersion("delete"));
   const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
   for (const path of paths) {
-    const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed };
+    const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed, look };
     const refused = await obstacleOf(workspace, path, manner);
     if (refused !== null) obstacles.push(refused);
   }
@@ -154,24 +155,25 @@ function isBelowAny({ segments }: WorkspacePath, paths: ReadonlyMap<string, unkn
 async function obstacleOf(
   workspace: Workspace,
   path: WorkspacePath,
-  { recursive, ifVersion, isAlone, isNamed }: {
+  { recursive, ifVersion, isAlone, isNamed, look }: {
     readonly recursive: boolean;
     readonly ifVersion: string | undefined;
     readonly isAlone: boolean;
     readonly isNamed: boolean;
+    readonly look: Look;
   },
 ): Promise<Failure | null> {
   if (!await hasVersion(workspace, path, ifVersion)) return toFailure("delete", path, { reason: "conflict" });
   if (isAlone) return null;
   if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
   const there = await workspace.stat(path);
-  if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path)) {
+  if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path, look)) {
     const listed = await workspace.list(path, { limit: 1 });
     return listed.ok && listed.value.entries.length > 0 ? toFailure("delete", path, { reason: "not_empty" }) : null;
   }
-  if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path)) return null;
+  if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path, look)) return null;
   const failed = toFailure("delete", path, there.error);
-  return isNamed ? await suggestNear(workspace, path, failed) : failed;
+  return isNamed ? await suggestNear(workspace, path, failed, { look }) : failed;
 }
 
 /** `null` where the deletion may go on: it is small, the client cannot ask, no person answers, or it is yes. */

@@ -26,7 +26,7 @@ import {
   putBytes,
   refuseEmptyVersion,
 } from "./batch.ts";
-import { findPath, suggestNear } from "./near_names.ts";
+import { beginLook, findPath, type Look, suggestNear } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
@@ -129,8 +129,10 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       }
       const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
       const obstacles: Failure[] = [];
+      const look = beginLook();
       for (const each of edits) {
-        const path = await findPath(workspace, "path", each.path, { searches: obstacles.length < maxNamed });
+        const ownLook = obstacles.length < maxNamed ? look : null;
+        const path = await findPath(workspace, "path", each.path, { look: ownLook });
         const refused = path.ok
           ? refuseDocument(action, path.value)
           : edits.length > 1
@@ -148,7 +150,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const edit = () => editFiles(changing, files, { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 });
+      const edit = () =>
+        editFiles(changing, files, { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1 });
       return await hasLarge(workspace, files) ? await large.run("", edit) : await edit();
     },
   });
@@ -193,6 +196,7 @@ interface EditManner {
   readonly dryRun: boolean;
   /** What is known to be in the way before any file is read. */
   readonly obstacles: Failure[];
+  readonly look: Look;
   /** Whether the call has one edit. */
   readonly isOne: boolean;
 }
@@ -200,11 +204,11 @@ interface EditManner {
 async function editFiles(
   changing: Changing,
   files: readonly FileEdits[],
-  { dryRun, obstacles, isOne }: EditManner,
+  manner: EditManner,
 ): Promise<ToolOutcome> {
   const planned: PlannedFile[] = [];
   try {
-    return await planAndWrite(changing, files, { planned, dryRun, obstacles, isOne });
+    return await planAndWrite(changing, files, { planned, ...manner });
   } finally {
     for (const { after } of planned) releaseBytes(after);
   }
@@ -213,7 +217,7 @@ async function editFiles(
 async function planAndWrite(
   changing: Changing,
   files: readonly FileEdits[],
-  { planned, dryRun, obstacles, isOne }: EditManner & { readonly planned: PlannedFile[] },
+  { planned, dryRun, obstacles, look, isOne }: EditManner & { readonly planned: PlannedFile[] },
 ): Promise<ToolOutcome> {
   const { workspace } = changing;
   let left = maxEditedBytes;
@@ -223,7 +227,7 @@ async function planAndWrite(
       planned.push(plan.value);
       left -= plan.value.beforeBytes;
     } else {
-      const manner = { isOne, isNamed: obstacles.length < maxNamed };
+      const manner = { isOne, look: obstacles.length < maxNamed ? look : null };
       obstacles.push(...await toRefusals(workspace, file.path, plan.error, manner));
     }
   }
@@ -236,19 +240,19 @@ async function planAndWrite(
       const outcome = await writePlan(workspace, plan, maxEditedBytes);
       return outcome.ok
         ? outcome
-        : failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, isNamed: false }));
+        : failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, look: null }));
     },
     sha256Of: ({ afterSha256 }) => afterSha256,
   });
   return written.ok ? await editAnswer(written.value, written.value) : written.error;
 }
 
-/** The refusals; `isNamed`: with the nearest names of a file that is not there. */
+/** The refusals; with a `look`: with the nearest names of a file that is not there. */
 async function toRefusals(
   workspace: Workspace,
   path: WorkspacePath,
   problem: PlanProblem,
-  { isOne, isNamed }: { readonly isOne: boolean; readonly isNamed: boolean },
+  { isOne, look }: { readonly isOne: boolean; readonly look: Look | null },
 ): Promise<readonly Failure[]> {
   if ("edits" in problem) {
     return problem.edits.map(({ edit, code, words }) =>
@@ -256,8 +260,8 @@ async function toRefusals(
     );
   }
   const failed = toFailure(action, path, problem);
-  const named = isNamed ? await suggestNear(workspace, path, failed, { isFile: true }) : failed;
-  const isNew = isNamed && isOne && failed.code === "not_found" && named.message === failed.message;
+  const named = look === null ? failed : await suggestNear(workspace, path, failed, { isFile: true, look });
+  const isNew = look !== null && isOne && failed.code === "not_found" && named.message === failed.message;
   return [isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named];
 }
 

@@ -23,7 +23,7 @@ import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { toolFrames } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
-import { findPath, isLink, parseEntryPath, slipOf, suggestNear } from "./near_names.ts";
+import { beginLook, findPath, isLink, type Look, parseEntryPath, slipOf, suggestNear } from "./near_names.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -102,6 +102,7 @@ async function moveSeveral(
   const { workspace } = changing;
   const action = manner.copy ? "copy" : "move";
   const obstacles: Failure[] = [];
+  const look = beginLook();
   const pairs = new Map<string, Pair>();
   const there = await workspace.stat(directory);
   if (there.ok && there.value.kind !== "directory") {
@@ -109,14 +110,14 @@ async function moveSeveral(
   }
   for (const text of texts) {
     const isNamed = obstacles.length < maxNamed;
-    const found = await findPath(workspace, "path", text, { parse: parseEntryPath, searches: isNamed });
+    const found = await findPath(workspace, "path", text, { parse: parseEntryPath, look: isNamed ? look : null });
     if (!found.ok) {
       obstacles.push(ofPath(text, found.error));
       continue;
     }
     const from = found.value;
     const pair = { from, to: childPath(directory, from.segments.slice(-1)) };
-    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed });
+    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed, look });
     if (obstacle !== null) obstacles.push(obstacle);
     else if (pairs.has(pair.to.text) && pairs.get(pair.to.text)?.from.text !== from.text) {
       obstacles.push(toPairFailure(action, pair, { reason: "already_exists", about: "to" }));
@@ -151,17 +152,18 @@ async function moveSeveral(
 async function obstacleOf(
   workspace: Workspace,
   { from, to }: Pair,
-  { action, overwrite, ifVersion, isNamed }: Omit<Manner, "copy"> & {
+  { action, overwrite, ifVersion, isNamed, look }: Omit<Manner, "copy"> & {
     readonly action: string;
     readonly isNamed: boolean;
+    readonly look: Look;
   },
 ): Promise<Failure | null> {
   if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
   if (!await hasVersion(workspace, from, ifVersion)) return toFailure(action, from, { reason: "conflict" });
   const source = await workspace.stat(from);
-  if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from))) {
+  if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from, look))) {
     const failed = toFailure(action, from, source.error);
-    return isNamed ? await suggestNear(workspace, from, failed) : failed;
+    return isNamed ? await suggestNear(workspace, from, failed, { look }) : failed;
   }
   if (source.ok && source.value.kind === "directory" && from.segments.every((name, at) => to.segments[at] === name)) {
     return toPairFailure(action, { from, to }, { reason: "into_itself", about: "both" });

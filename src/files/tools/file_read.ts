@@ -35,7 +35,7 @@ import {
 } from "./read_text.ts";
 import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { refuse, toFailure } from "./refusal.ts";
-import { findPath, inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { beginLook, findPath, inStoredForm, type Look, suggestNear, suggestRelative } from "./near_names.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
@@ -254,15 +254,16 @@ async function readFurther(
   first: FileRead,
 ): Promise<ToolOutcome> {
   const reads = [first];
+  const look = beginLook();
   const { maxReadBytes } = reader.workspace.limits;
   let room = Math.min(request.max_bytes, maxReadBytes) - first.textBytes;
   let mediaRoom = maxReadBytes - first.mediaBytes;
   let refused = 0;
   for (const filename of files) {
     await nextTurn();
-    const searches = reads.length < maxSearchedNames;
+    const ownLook = reads.length < maxSearchedNames ? look : null;
     const read = room > 0 && refused < maxRefusedReads
-      ? await (searches ? readNamed : readOne)(reader, filename, request, room, searches)
+      ? await (ownLook === null ? readOne : readNamed)(reader, filename, request, room, ownLook)
       : fullAnswer(filename);
     room -= read.textBytes;
     mediaRoom -= read.mediaBytes;
@@ -278,12 +279,21 @@ function fullAnswer(filename: string): FileRead {
 }
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */
-async function readNamed(reader: Reader, name: string, request: Input, maxBytes: number): Promise<FileRead> {
-  const read = await readOne(reader, name, request, maxBytes);
+async function readNamed(
+  reader: Reader,
+  name: string,
+  request: Input,
+  maxBytes: number,
+  look: Look | null = beginLook(),
+): Promise<FileRead> {
+  const read = await readOne(reader, name, request, maxBytes, look);
   const path = read.code === "not_found" ? parseFilePath(parseNamedParts(name).at(-1)?.filename ?? name) : null;
   if (!path?.ok) return read;
   const failed = { code: "not_found", message: read.notice };
-  const { code, message } = await suggestNear(reader.workspace, path.value, failed, { isFile: true });
+  const { code, message } = await suggestNear(reader.workspace, path.value, failed, {
+    isFile: true,
+    ...look && { look },
+  });
   return refusedRead(toPathText(path.value.text), message, code);
 }
 
@@ -293,7 +303,7 @@ async function readOne(
   name: string,
   request: Input,
   maxBytes: number,
-  searches = true,
+  look: Look | null = beginLook(),
 ): Promise<FileRead> {
   const { workspace, hasLinks, documents, caller } = reader;
   const { start_line: startLine, limit, encoding } = request;
@@ -314,14 +324,14 @@ async function readOne(
     const isRange = cursor === undefined && !isPart && (lines.startLine ?? lines.endLine) !== undefined;
     const numbered = (request.numbered ?? isRange) && !isPart;
     const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks };
-    found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller, searches });
+    found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller, look });
     if (found.code !== "not_found") return found;
   }
   if (found !== null) return found;
   const path = parseFilePath(name);
   if (path.ok) return refusedRead(name, "no such file");
   const relative = named.at(-1)?.filename ?? name;
-  const { message } = await suggestRelative(workspace, "filename", path.error, relative, searches);
+  const { message } = await suggestRelative(workspace, "filename", path.error, relative, look);
   return refusedRead(name, message);
 }
 
@@ -333,14 +343,14 @@ interface ReadRequest extends TextRequest, DocumentAccess {
   /** Whether files can be had by a link, too. */
   readonly hasLinks: boolean;
   readonly numbered: boolean;
-  readonly searches: boolean;
+  readonly look: Look | null;
   /** Of a document: what stands after the colon. */
   readonly documentPart: string | undefined;
 }
 
 /** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
 async function readPath(workspace: Workspace, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
-  const path = await inStoredForm(workspace, given, request.searches);
+  const path = await inStoredForm(workspace, given, request.look);
   const { documentPart: part } = request;
   if (mayBeDocument(path.text, part) && (request.encoding === undefined || part !== undefined)) {
     const { view, factsOf } = openDocuments(workspace, request, part);

@@ -33,7 +33,7 @@ import {
 } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
-import { findPath, slipOf } from "./near_names.ts";
+import { beginLook, findPath, slipOf } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 
@@ -113,8 +113,11 @@ export function fileWriteTool(
       const isOne = files.length === 0;
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
+      const look = beginLook();
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
-        const path = await findPath(workspace, "filename", filename, { searches: obstacles.length < maxNamed });
+        const path = await findPath(workspace, "filename", filename, {
+          look: obstacles.length < maxNamed ? look : null,
+        });
         const wrong = path.ok
           ? refuseDocument(action, path.value) ?? await slipOf(workspace, action, path.value)
           : null;

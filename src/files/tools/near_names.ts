@@ -50,27 +50,62 @@ export function parseEntryPath(text: string): Result<WorkspacePath, PathRule> {
   return text === "" ? failure("empty") : parseDirectoryPath(text);
 }
 
-/** A caller's path in its stored form, or the refusal; `searches`: with the path that works, where one is there. */
+/**
+ * What one call looks at to find what its names may mean: directories that it lists once for all names in them, and a
+ * tree that it goes through once, in 0.3 s for all names together. A call on many paths begins one look.
+ */
+export interface Look {
+  /** Directories whose names were asked for one after another. */
+  listed: Listed | null;
+  /** What was met in the tree, and what is still to come. */
+  readonly met: (readonly string[])[];
+  walking: AsyncGenerator<readonly string[]> | null;
+  readonly clock: Clock;
+  leftMs: number;
+}
+
+interface Listed {
+  readonly workspace: Workspace;
+  readonly text: string;
+  readonly entries: readonly DirectoryEntry[];
+  known?: readonly KnownName[];
+  /** Names that are not ASCII by their composed form. */
+  composed?: ReadonlyMap<string, readonly string[]>;
+}
+
+interface KnownName {
+  readonly name: string;
+  readonly folded: string;
+}
+
+export function beginLook(clock: Clock = systemClock): Look {
+  return { listed: null, met: [], walking: null, clock, leftMs: maxMilliseconds };
+}
+
+/** A caller's path in its stored form, or the refusal; with a `look`: with the path that works, where one is there. */
 export async function findPath(
   workspace: Workspace,
   parameter: string,
   text: string,
-  { parse = parseFilePath, searches = true } = {},
+  { parse = parseFilePath, look = beginLook() }: {
+    readonly parse?: typeof parseFilePath;
+    readonly look?: Look | null;
+  } = {},
 ): Promise<Result<WorkspacePath, Failure>> {
   const parsed = parse(text);
   return parsed.ok
-    ? success(await inStoredForm(workspace, parsed.value, searches))
-    : failure(await suggestRelative(workspace, parameter, parsed.error, text, searches));
+    ? success(await inStoredForm(workspace, parsed.value, look))
+    : failure(await suggestRelative(workspace, parameter, parsed.error, text, look));
 }
 
 /**
  * The path with its names as their directories have them, where only the Unicode form differs; else the path itself. Of
- * a call's names only the first few `searches` directories for forms that are neither composed nor decomposed.
+ * a call's names only the first few have a `look` for forms that are neither composed nor decomposed.
  */
 export async function inStoredForm(
   workspace: Workspace,
   path: WorkspacePath,
-  searches = true,
+  look: Look | null = beginLook(),
 ): Promise<WorkspacePath> {
   if (ascii.test(path.text) || (await workspace.stat(path)).ok) return path;
   let found = rootPath;
@@ -87,15 +122,23 @@ export async function inStoredForm(
       const other = parseDirectoryPath(entryPath(found, form).text); // a longer form may be no path
       if (form !== name && other.ok && (await workspace.stat(other.value)).ok) forms.push(form);
     }
-    const others = forms.length === 0 && searches ? await entriesIn(workspace, found) : [];
-    for (const [at, entry] of others.entries()) {
-      if (at % namesPerTurn === 0) await nextTurn();
-      if (!ascii.test(entry.name) && entry.name.normalize("NFC") === composed) forms.push(entry.name);
+    if (forms.length === 0 && look !== null) {
+      const listed = await listNames(workspace, found, look);
+      forms.push(...(listed.composed ??= await composedNames(listed.entries)).get(composed) ?? []);
     }
     if (forms.length !== 1) return childPath(found, path.segments.slice(index)); // what follows is not there either
     found = childPath(found, forms);
   }
   return found;
+}
+
+async function composedNames(entries: readonly DirectoryEntry[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  const composed = new Map<string, string[]>();
+  for (const [at, { name }] of entries.entries()) {
+    if (at % namesPerTurn === 0) await nextTurn();
+    if (!ascii.test(name)) composed.getOrInsertComputed(name.normalize("NFC"), () => []).push(name);
+  }
+  return composed;
 }
 
 /**
@@ -107,20 +150,31 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   workspace: Workspace,
   path: WorkspacePath,
   outcome: Outcome,
-  { isFile = false, clock = systemClock }: { readonly isFile?: boolean; readonly clock?: Clock } = {},
+  { isFile = false, look = beginLook() }: { readonly isFile?: boolean; readonly look?: Look } = {},
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
-  const words = await nearWords(workspace, path, clock, isFile);
+  const began = look.clock();
+  const words = await nearWords(workspace, path, { look, isFile, isOver: () => look.clock() - began > look.leftMs });
+  look.leftMs -= look.clock() - began;
   return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
 }
 
+interface Looking {
+  readonly look: Look;
+  isOver(): boolean;
+}
+
 /** What may have been meant; `null` where nothing is known. */
-async function nearWords(workspace: Workspace, path: WorkspacePath, clock: Clock, isFile: boolean) {
+async function nearWords(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { isFile, ...looking }: Looking & { readonly isFile: boolean },
+) {
   if (/[*?]/.test(path.text)) return "a path is no pattern: file_list and file_search take pattern";
   const several = await severalPaths(workspace, path);
   if (several.length > 1) return `this is more than one path: ${several.map(showName).join(" and ")}`;
   const near: string[] = [];
-  for (const each of await writtenOtherwise(workspace, path) ?? await nearPaths(workspace, path, clock)) {
+  for (const each of await writtenOtherwise(workspace, path) ?? await nearPaths(workspace, path, looking)) {
     const there = isFile ? parseDirectoryPath(each) : null; // no directory is read or edited
     const entry = there?.ok ? await workspace.stat(there.value) : null;
     if (!entry?.ok || entry.value.kind !== "directory") near.push(each);
@@ -140,16 +194,18 @@ export async function suggestRelative(
   parameter: string,
   rule: PathRule,
   given: string,
-  searches = true,
+  look: Look | null = beginLook(),
 ): Promise<Failure> {
-  if (rule === "trailing_slash" && searches) return await ofDirectory(workspace, toPathFailure(parameter, rule), given);
+  if (rule === "trailing_slash" && look !== null) {
+    return await ofDirectory(workspace, toPathFailure(parameter, rule), given);
+  }
   const names = given.length > maxPathBytes ? [] : given.replaceAll("\\", "/").split("/").slice(1);
-  const isAbsolute = searches && rule === "leaves_workspace" && absolute.test(given);
+  const isAbsolute = look !== null && rule === "leaves_workspace" && absolute.test(given);
   if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);
   for (const index of names.keys()) {
     const path = parseDirectoryPath(names.slice(index).join("/"));
     if (!path.ok || path.value.text === "") continue;
-    const found = await inStoredForm(workspace, path.value);
+    const found = await inStoredForm(workspace, path.value, look);
     if (await isOpen(workspace, found)) return toPathFailure(parameter, rule, `/${found.text}`);
   }
   return toPathFailure(parameter, rule, given);
@@ -216,9 +272,7 @@ async function isOpen(workspace: Workspace, path: WorkspacePath): Promise<boolea
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */
-async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<readonly string[]> {
-  const deadline = clock() + maxMilliseconds;
-  const isOver = (): boolean => clock() > deadline;
+async function nearPaths(workspace: Workspace, path: WorkspacePath, looking: Looking): Promise<readonly string[]> {
   const { segments } = path;
   let directory = rootPath;
   for (const [index, name] of segments.entries()) {
@@ -228,36 +282,46 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
       directory = entryPath(directory, name);
       continue;
     }
-    const near = await nearNames(workspace, directory, name, isOver);
+    const near = await nearNames(workspace, directory, name, looking);
     const [nearest] = near;
     if (nearest === undefined) break;
     if (isLast) {
       const here = near.map((each) => entryPath(directory, each).text);
       if (digitsOf(nearest) === digitsOf(name)) return here;
       // another year's file is further away than one of this name elsewhere
-      return [...new Set([...await namesakes(workspace, segments, isOver), ...here])].slice(0, maxSuggestions);
+      return [...new Set([...await namesakes(workspace, segments, looking), ...here])].slice(0, maxSuggestions);
     }
     directory = entryPath(directory, nearest);
   }
-  return await namesakes(workspace, segments, isOver);
+  return await namesakes(workspace, segments, looking);
 }
 
 /** Whether there is a link at the path, wherever it leads, among the first names of its directory. */
-export async function isLink(workspace: Workspace, { segments }: WorkspacePath): Promise<boolean> {
-  const entries = await entriesIn(workspace, childPath(rootPath, segments.slice(0, -1)));
+export async function isLink(workspace: Workspace, { segments }: WorkspacePath, look = beginLook()): Promise<boolean> {
+  const { entries } = await listNames(workspace, childPath(rootPath, segments.slice(0, -1)), look);
   return entries.some(({ name, kind }) => kind === "link" && name === segments.at(-1));
 }
 
-async function entriesIn(workspace: Workspace, path: WorkspacePath, isOver = () => false) {
+/** The first names of a directory; what the time cuts is not kept. */
+async function listNames(
+  workspace: Workspace,
+  path: WorkspacePath,
+  look: Look,
+  isOver = (): boolean => false,
+): Promise<Listed> {
+  if (look.listed?.workspace === workspace && look.listed.text === path.text) return look.listed;
   const entries: DirectoryEntry[] = [];
-  for (let hasMore = true; hasMore && entries.length < maxNames && !isOver();) {
+  let hasMore = true;
+  while (hasMore && entries.length < maxNames && !isOver()) {
     const after = entries.at(-1)?.name;
     const listing = await workspace.list(path, after === undefined ? {} : { after });
     if (!listing.ok || listing.value.entries.length === 0) break;
     for (const entry of listing.value.entries) entries.push(entry);
     hasMore = listing.value.hasMore;
   }
-  return entries;
+  const listed = { workspace, text: path.text, entries };
+  if (!isOver()) look.listed = listed;
+  return listed;
 }
 
 /** The closest of the words, which are as many as a directory has names. */
@@ -276,16 +340,12 @@ async function nearNames(
   workspace: Workspace,
   directory: WorkspacePath,
   name: string,
-  isOver: () => boolean,
+  { look, isOver }: Looking,
 ): Promise<readonly string[]> {
   const wanted = fold(name);
-  const known: { readonly name: string; readonly folded: string }[] = [];
-  for (const [at, entry] of (await entriesIn(workspace, directory, isOver)).entries()) {
-    if (at % namesPerTurn === 0) await nextTurn();
-    if (isOver()) break;
-    const isOpen = await maySuggestPath(entryPath(directory, entry.name).text);
-    if (isOpen) known.push({ name: entry.name, folded: fold(entry.name) });
-  }
+  const listed = await listNames(workspace, directory, look, isOver);
+  const known = listed.known ?? await knownNames(directory, listed.entries, isOver);
+  if (!isOver()) listed.known = known;
   const those = (isNear: (folded: string) => boolean): string[] =>
     known.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
   const same = those((each) => each === wanted);
@@ -300,14 +360,41 @@ async function nearNames(
   return [];
 }
 
+async function knownNames(directory: WorkspacePath, entries: readonly DirectoryEntry[], isOver: () => boolean) {
+  const known: KnownName[] = [];
+  for (const [at, { name }] of entries.entries()) {
+    if (at % namesPerTurn === 0) await nextTurn();
+    if (isOver()) break;
+    if (await maySuggestPath(entryPath(directory, name).text)) known.push({ name, folded: fold(name) });
+  }
+  return known;
+}
+
 /** Where else entries have the path's last name; those first that share most of what leads to it. */
 async function namesakes(
   workspace: Workspace,
   segments: readonly string[],
-  isOver: () => boolean,
+  { look, isOver }: Looking,
 ): Promise<readonly string[]> {
   const wanted = segments.map(fold);
   const found: { readonly text: string; readonly shared: number }[] = [];
+  const { met } = look;
+  look.walking ??= namesOfTree(workspace);
+  for (let at = 0; found.length < maxNamesakes && !isOver(); at++) {
+    if (at === met.length) {
+      const next = await look.walking.next();
+      if (next.done) break;
+      met.push(next.value);
+    } else if (at % namesPerTurn === 0) await nextTurn();
+    const there = met[at] ?? [];
+    const shared = sharedEnd(there, wanted);
+    if (shared > 0 && await maySuggestPath(there.join("/"))) found.push({ text: there.join("/"), shared });
+  }
+  return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
+}
+
+/** The names that lead to each entry of the tree that the caller may learn, as many as are visited. */
+async function* namesOfTree(workspace: Workspace): AsyncGenerator<readonly string[]> {
   let visits = 0;
   const rules = await createIgnored(workspace, rootPath);
   const ignored = {
@@ -316,13 +403,9 @@ async function namesakes(
       (isDirectory && !maySuggestPlace([...names, anyName].join("/"))) || rules.skips(names, isDirectory),
   };
   for await (const step of walk(workspace, rootPath, { depth: maxDepth, ignored })) {
-    if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
-    if (step.value.isSkipped) continue;
-    const there = step.value.segments;
-    const shared = sharedEnd(there, wanted);
-    if (shared > 0 && await maySuggestPath(there.join("/"))) found.push({ text: there.join("/"), shared });
+    if (!step.ok || ++visits > maxVisits) return;
+    if (!step.value.isSkipped) yield step.value.segments;
   }
-  return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
 }
 
 /** How many of the last names are those of `wanted`, which are folded. */
