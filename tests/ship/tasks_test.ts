@@ -1,12 +1,20 @@
 /** The tasks of deno.json, and the programs that three of them choose by name. */
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
+import { heapFlag } from "../../src/lib/heap_flag.ts";
 import { commandOf, programs } from "../../scripts/run_by_name.ts";
 
 Deno.test("deno.json has at most fifteen tasks", async () => {
   const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   const names = Object.keys(tasks);
   assert.ok(names.length <= 15, names.join(" "));
+});
+
+Deno.test("every task that runs the program has the same flags of V8, else each start after another task compiles it anew", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+  const running = Object.entries<string>(tasks).filter(([, command]) => / main\.ts /.test(command));
+  assert.ok(running.some(([name]) => name === "start"), "the tasks were read");
+  for (const [name, command] of running) assert.ok(command.split(" ").includes(heapFlag), name);
 });
 
 Deno.test("a task that chooses by name passes the arguments on, and refuses a name that it does not have", async () => {
