@@ -134,9 +134,9 @@ export type Meaning = string | {
   readonly values?: Readonly<Record<string, unknown>>;
   /**
    * `lines`: a range such as `2-4`, for `start_line` and `end_line`; `from_end`: below 0 it is the `tail`; `largest`: of
-   * several names, the largest counts.
+   * several names, the largest counts; `order`: what to sort by, with the way for `order`, such as `name desc`.
    */
-  readonly as?: "opposite" | "largest" | "lines" | "from_end";
+  readonly as?: "opposite" | "largest" | "lines" | "from_end" | "order";
   /** Further parameters that it sets, unless they are given; with `first`: what entries have that do not say it themselves. */
   readonly sets?: Readonly<Record<string, unknown>>;
   /** Means it only with one of these beside it, in small letters without `_`, and without the parameter itself. */

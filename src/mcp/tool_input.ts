@@ -209,6 +209,11 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
         put(name, "start_line", lines[0]);
         if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
+      } else if (as === "order") {
+        const [by, way] = orderOf(value);
+        put(name, parameter, Object.hasOwn(values, by.toLowerCase()) ? values[by.toLowerCase()] : by);
+        if (way !== undefined) put(name, "order", way.toLowerCase());
+        else if (by.startsWith("-")) faults.push(`${name}: give order, asc or desc, in place of -`);
       } else if (member !== undefined) later.push(() => putInside(name, parameter, member, value));
       else if (as === "opposite") {
         const truth = truthOf(value);
@@ -441,6 +446,7 @@ function asText({ written, enum: values }: Members, sent: unknown): unknown {
   if (Array.isArray(parsed) || (written === "lines" && isObject(parsed))) return asText({ written }, parsed);
   if (typeof value === "string") {
     if (!Array.isArray(values) || values.includes(value)) return value;
+    if (value.startsWith("-")) return value; // it may say that the order is the other one
     return values.find((each) => fold(String(each)) === fold(value)) ?? value;
   }
   if (written === undefined) { // a list of one text is that text
@@ -487,6 +493,16 @@ function jsonText(value: unknown, indent = 0): string | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
+}
+
+/** What to sort by, and which way: `name desc`, `size:asc`, `{"field": "size", "direction": "asc"}`, `{"size": "asc"}`. */
+function orderOf(value: unknown): readonly [by: string, way?: string] {
+  const one = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  const parts = isObject(one) ? Object.entries(one) : [];
+  const text = parts.length === 0 ? textOf(one) : (parts.length === 1 ? parts : parts.map(([, each]) => [each]))
+    .flat().map(textOf).join(" ");
+  const [, by, way] = /^\s*(.*?[a-z])[\s:,_-]*(asc|desc)(?:ending)?\s*$/i.exec(text) ?? [];
+  return by === undefined || way === undefined ? [text] : [by, way];
 }
 
 /** First and last line; `null` for what is no range. */

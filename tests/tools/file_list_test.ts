@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>
@@ -102,6 +104,48 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     const exactly = await answerOf(list, { modified_after: "2026-11-03T00:00Z" });
     assert.deepEqual(exactly.text, since.text);
     assert.equal((await failureOf(list, { modified_after: "yesterday" })).code, "invalid_arguments");
+  }));
+
+Deno.test("file_list sorts either way, however that is written, or refuses with the form that works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const registered = createToolRegistry([fileListTool(workspace)]).get("file_list") ?? assert.fail();
+    for (const [index, name] of ["b", "a", "d", "c"].entries()) {
+      Deno.writeTextFileSync(`${root}/${name}`, "x".repeat([10, 40, 30, 20][index] ?? 0));
+      Deno.utimeSync(`${root}/${name}`, 0, Date.UTC(2026, 10, [3, 2, 1, 4][index]) / 1000);
+    }
+    const forms: Record<string, readonly unknown[]> = {
+      abcd: ["name", "name asc", "NAME:ASC", "+name", "filename", ["name"], { field: "name", direction: "asc" }],
+      dcba: ["-name", "name desc", "name_desc", "name:desc", "name-descending", ["-name"], { name: "desc" }],
+      adcb: ["size", "size desc", "size,desc", "largest", { by: "size", order: "descending" }],
+      bcda: ["size asc", "size:ascending", "smallest", "+size"],
+      cbad: ["modified", "mtime desc", "modified_at_desc", "newest", "date-desc"],
+      dabc: ["modified asc", "oldest", "mtime:asc", "last_modified ascending"],
+    };
+    const list = async (args: Record<string, unknown>) => {
+      const parsed = parseToolInput(registered, args);
+      if (!parsed.ok) return parsed.error;
+      return (await answerOf(registered.tool, parsed.value)).text.split("\n").map((line) => line[0]).join("");
+    };
+    for (const [expected, sorts] of Object.entries(forms)) {
+      for (const sort of sorts) {
+        assert.equal(await list({ sort }), expected, JSON.stringify(sort));
+        assert.equal(await list({ order_by: sort }), expected, JSON.stringify(sort));
+      }
+    }
+    for (
+      const [sort, order, expected] of [["name", "desc", "dcba"], ["size", "ASC", "bcda"], ["size", "desc", "adcb"]]
+    ) {
+      assert.equal(await list({ sort, sort_order: order }), expected);
+    }
+    assert.equal(await list({ sort: "modified", descending: false }), "dabc");
+    for (const sort of ["-size", "-modified", "--name", "-"]) {
+      const refused = "sort: give order, asc or desc, in place of -; sort must be one of: name, size, modified";
+      assert.equal(await list({ sort }), refused);
+    }
+    for (const sort of ["name up", "name,size", "desc"]) {
+      assert.equal(await list({ sort }), "sort must be one of: name, size, modified");
+    }
+    assert.match(String(await list({ sort: "size", reverse: true })), /give order, asc or desc/);
   }));
 
 Deno.test("file_list counts files, bytes and lines by extension", () =>

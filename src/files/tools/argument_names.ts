@@ -108,7 +108,11 @@ const editNames: Meanings = {
 const sorts = otherNames({
   modified: "mtime time date modified_time modified_at newest last_modified",
   size: "largest bytes",
-  name: "filename",
+  name: "filename path alphabetical",
+  "modified asc": "oldest",
+  "size asc": "smallest +size",
+  "name desc": "-name",
+  "name asc": "+name",
 });
 const walking: Meanings = {
   respect_git_ignore: { to: "include_ignored", as: "opposite" },
@@ -151,7 +155,11 @@ const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
     name: "name_keyword",
     type: "kind only_dirs directories_only dirs_only",
   }),
-  sort: { to: "sort", values: sorts },
+  sort: { to: "sort", values: sorts, as: "order" },
+  ...otherNames({ order: "sort_order order_direction sort_direction direction", descending: "desc" }),
+  descending: { to: "order", values: { true: "desc", false: "asc" } },
+  ascending: { to: "order", values: { true: "asc", false: "desc" } },
+  reverse: unless("give order, asc or desc", false),
   recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
   ...instead("query search text name", "give pattern to find names, such as *part*; file_search finds text"),
   type: unless("give pattern */ for directories alone, else * for all", "any", "all", false),

@@ -67,6 +67,7 @@ const input = z.lazy(() =>
       "details: size, time; bytes: exact size; summary: files, bytes, lines by extension; duplicates: equal files",
     ),
     sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
+    order: z.enum(["asc", "desc"]).optional().describe("Default desc for size and modified").meta({ unlisted: true }),
     modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
     limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
     ...walkInput(),
@@ -139,6 +140,7 @@ export function fileListTool(
         return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
       }
       const { show, sort, pattern } = request;
+      const isReversed = request.order === (sort === "name" ? "desc" : "asc");
       const { value: given } = found;
       const isFile = given.text !== "" && await isFileAt(workspace, given);
       const isDetailed = show === "details" || show === "bytes";
@@ -174,8 +176,8 @@ export function fileListTool(
         ? await summarize(listing)
         : show === "duplicates"
         ? await listDuplicates(listing)
-        : sort !== "name"
-        ? await listSorted(listing, sort)
+        : sort !== "name" || isReversed
+        ? await listSorted(listing, sort, isReversed)
         : await listPage(listing, { details: isDetailed || modifiedAfter !== null, after, tag });
       if (isFile && isDetailed && documents !== undefined && answer.ok && mayBeDocument(given.text)) {
         const { view, factsOf } = openDocuments(workspace, { documents, caller: shareKey(context.principal) });
@@ -295,15 +297,22 @@ function createTree(
 /** Entries held beyond the shown ones before sorting. */
 const maxUnsorted = 5_000;
 
+type Order = (one: WalkedEntry, other: WalkedEntry) => number;
+
+/** Each as it is without `order`. */
+const orders: Readonly<Record<"name" | "size" | "modified", Order>> = {
+  name: ({ segments: one }, { segments: other }) => one.join("\0") < other.join("\0") ? -1 : 1,
+  size: ({ sizeBytes: one = 0 }, { sizeBytes: other = 0 }) => other - one,
+  modified: ({ modifiedAt: one = 0 }, { modifiedAt: other = 0 }) => other - one,
+};
+
 /** Lists the first of the tree's entries in this order. By size, only files count. */
-async function listSorted(listing: TreeListing, sort: "size" | "modified"): Promise<ToolOutcome> {
-  const key = sort === "size"
-    ? ({ sizeBytes = 0 }: WalkedEntry) => sizeBytes
-    : ({ modifiedAt = 0 }: WalkedEntry) => modifiedAt;
+async function listSorted(listing: TreeListing, sort: keyof typeof orders, isReversed: boolean): Promise<ToolOutcome> {
+  const compare = orders[sort];
   let total = 0;
   let first: WalkedEntry[] = [];
   const keepFirst = (): void => {
-    first = first.sort((one, other) => key(other) - key(one)).slice(0, listing.limit);
+    first = first.sort((one, other) => isReversed ? compare(other, one) : compare(one, other)).slice(0, listing.limit);
   };
   const visited = await visitWanted(listing, (entry) => {
     if (sort === "size" && entry.kind !== "file") return;
