@@ -2,6 +2,7 @@
 import type * as z from "zod";
 import { closestWord } from "../lib/closest_word.ts";
 import { isObject, parseJson } from "../lib/json.ts";
+import { type LineRange, parseLineRange } from "../lib/line_range.ts";
 import { type Meaning, saysNothing, type Tool } from "./tool.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { RegisteredTool } from "./registry.ts";
@@ -207,8 +208,10 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       if (as === "lines") {
         const lines = linesOf(value);
         if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
-        put(name, "start_line", lines[0]);
-        if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
+        const { startLine, endLine, tail } = lines;
+        if (startLine !== undefined) put(name, "start_line", startLine);
+        if (endLine !== undefined) put(name, "end_line", endLine);
+        if (tail !== undefined) put(name, "tail", tail);
       } else if (as === "order") {
         const [by, way] = orderOf(value);
         put(name, parameter, Object.hasOwn(values, by.toLowerCase()) ? values[by.toLowerCase()] : by);
@@ -309,11 +312,16 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
   /** A file and lines of it, by the tool's own names for these, as the end of a path asks for them; else the value. */
   function rangeText(value: Members, path: Path): unknown {
     const known = faults.length;
-    const { filename, path: own, start_line: first, end_line: last, limit, ...others } = membersOf(schema, value, path);
+    const { filename, path: own, start_line: first, end_line: last, limit, tail, ...others } = membersOf(
+      schema,
+      value,
+      path,
+    );
     const name = filename ?? own;
-    const isPlain = [first, last, limit].every((each) => typeof each !== "object");
+    const isPlain = [first, last, limit, tail].every((each) => typeof each !== "object");
     if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;
     const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
+    if (tail !== undefined) return first === undefined && end === "" ? `${name}:-${tail}` : value;
     return first === undefined && end === "" ? name : `${name}:${first ?? 1}-${end}`;
   }
 
@@ -505,16 +513,14 @@ function orderOf(value: unknown): readonly [by: string, way?: string] {
   return by === undefined || way === undefined ? [text] : [by, way];
 }
 
-/** First and last line; `null` for what is no range. */
-function linesOf(given: unknown): readonly [number, number] | null {
+/** Lines by their first and last, of which -1 is the end; `null` for what is no range. */
+function linesOf(given: unknown): LineRange | null {
   const value = Array.isArray(given) && given.length === 1 ? given[0] : given;
-  const parts = typeof value === "string"
-    ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9}|(?=$))\s*\]?$/i.exec(value)?.slice(1)
-    : Array.isArray(value)
-    ? value
-    : isObject(value)
-    ? [value["start"], value["end"] ?? -1]
-    : [];
-  const [first, last] = (parts ?? []).map((part: unknown) => Number(textOf(part)));
-  return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;
+  if (typeof value === "string") return parseLineRange(value);
+  const named: Members = isObject(value) ? value : {};
+  const from = named["start"] ?? named["from"] ?? named["start_line"];
+  const to = named["end"] ?? named["to"] ?? named["end_line"] ?? -1;
+  const [first, last] = (Array.isArray(value) ? value : [from, to]).map((part) => Number(textOf(part)));
+  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) return null;
+  return { startLine: first ?? 1, ...(last ?? 0) > 0 ? { endLine: last ?? 1 } : {} };
 }

@@ -173,6 +173,12 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_read", { path: "a", lines: "L2-L4" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", lines: "2,4" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", lines: "2-" }, { filename: "a", start_line: 2 }],
+    ["file_read", { path: "a", lines: "lines 2 to 4" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", line_range: "2 through 4" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", range: "first 50 lines" }, { filename: "a", start_line: 1, end_line: 50 }],
+    ["file_read", { path: "a", lines: "the last 20" }, { filename: "a", tail: 20 }],
+    ["file_read", { path: "a", lines: { from: 2, to: 4 } }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", files: [{ path: "b", lines: "last 20" }] }, { filename: "a", files: ["b:-20"] }],
     ["file_read", { path: "a", range: { start: 2 } }, { filename: "a", start_line: 2 }],
     ["file_read", { path: "a", encoding: "UTF8" }, { filename: "a", encoding: "utf-8" }],
     ["file_read", { path: "a", encoding: "Shift-JIS" }, { filename: "a", encoding: "shift_jis" }],
@@ -600,11 +606,13 @@ Deno.test("two names for one parameter with different values are refused and nam
 });
 
 Deno.test("a refusal names the caller's own argument", () => {
-  const cases: readonly [string, Arguments, string][] = [
+  const cases: readonly (readonly [string, Arguments, string])[] = [
     ["file_read", { path: "a", start_line: 1.5 }, "start_line must be an integer"],
     ["file_read", { path: "a", head: "many" }, "head must be a number"],
     ["file_read", { path: "a", view_range: [0, 3] }, "view_range must be at least 1"],
-    ["file_read", { path: "a", lines: "top" }, "lines must be two line numbers, such as 2-4"],
+    ...["top", "50", "50 lines", "first", "1-2, 5-6", "ten to twenty", "half"].map((lines) =>
+      ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const
+    ),
     ["file_search", { q: [1] }, "q must be a string"],
     ["file_edit", { changes: [{ path: "a", oldText: [1] }] }, "changes[0].oldText must be a string"],
     ["file_edit", { edits: [{ pth: "a" }] }, "edits[0] has no pth; did you mean path?"],

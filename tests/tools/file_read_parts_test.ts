@@ -30,6 +30,28 @@ Deno.test("file_read gives the lines that head, tail and the range ask for", () 
     assert.equal((await failureOf(read, { filename: "a", cursor: "?" })).code, "invalid_arguments");
   }));
 
+Deno.test("lines behind a name may be in words, where they can mean one thing, and a file of the whole name comes first", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const lines = Array.from({ length: 60 }, (_, index) => `${index + 1}\n`);
+    Deno.writeTextFileSync(`${root}/a b.md`, lines.join(""));
+    const forms: Record<string, readonly [first: number, last: number]> = {
+      ...{ "a b.md lines 10 to 20": [10, 20], "a b.md:10 through 20": [10, 20], "a b.md (lines 10-20)": [10, 20] },
+      ...{ "a b.md first 50 lines": [1, 50], "a b.md:first 50": [1, 50], "first 50 lines of a b.md": [1, 50] },
+      ...{ "a b.md, last 20": [41, 60], "the last 20 lines of a b.md": [41, 60], "a b.md:last 20": [41, 60] },
+      ...{ "a b.md line 7": [7, 7], "a b.md:from 50 to the end": [50, 60], "a b.md#lines 3..4": [3, 4] },
+    };
+    for (const [filename, [first, last]] of Object.entries(forms)) {
+      const { structured } = await answerOf(read, { filename });
+      assert.equal(structured["content"], lines.slice(first - 1, last).join(""), filename);
+    }
+    for (const words of ["lines 20 to 10", "first few lines", "lines ten to twenty", "line 0", "lines 1-2 and 5-6"]) {
+      assert.match((await failureOf(read, { filename: `a b.md ${words}` })).message, /did you mean a b\.md\?/, words);
+    }
+    Deno.writeTextFileSync(`${root}/a b.md line 7`, "itself");
+    assert.equal((await answerOf(read, { filename: "a b.md line 7" })).structured["content"], "itself");
+  }));
+
 Deno.test("an answer with fewer of the last lines than were asked for says so, and others do not", async () => {
   for (const maxReadBytes of [100_000, 500]) {
     await withWorkspace(async ({ root, workspace }) => {

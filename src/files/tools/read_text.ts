@@ -1,6 +1,7 @@
 /** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
+import { parseLineRange } from "../../lib/line_range.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import { escapeText, type WorkspacePath } from "../workspace/path.ts";
@@ -284,6 +285,7 @@ export interface NamedPart {
   readonly lines: LineRequest;
 }
 
+const maxWordsCharacters = 1_000;
 const maxNumber = 1_000_000_000;
 /** How much is shown on each side of a place in a line. */
 const charactersAround = 1_000;
@@ -293,7 +295,26 @@ const charactersAround = 1_000;
  * there is no such file, character 5 in line 1 of `a`.
  */
 export function parseNamedParts(text: string): readonly NamedPart[] {
-  return [parseNamedLines(text), parseNamedCharacters(text)].filter((part) => part !== null);
+  return [parseNamedLines(text), parseNamedCharacters(text), parseWords(text)].filter((part) => part !== null);
+}
+
+/** In words: `a.md lines 10 to 20`, `a.md:10 through 20`, `a.md (first 50 lines)`, `last 20 lines of a.md`. */
+const namedInWords = [
+  /^(?<file>[^]+?)(?::|#|,?\s+)\(?(?<words>(?:lines?|the|first|last|from|top|bottom|starting)\s[^:/]*?)\)?$/i,
+  /^(?<file>[^]+):(?<words>[^:/]+)$/,
+  /^(?<words>(?:lines?|the|first|last|top|bottom)\s[^:/]*?)\s(?:of|in|from)\s(?<file>[^]+)$/i,
+];
+
+function parseWords(text: string): NamedPart | null {
+  for (const form of text.length > maxWordsCharacters ? [] : namedInWords) {
+    const { file = "", words = "" } = form.exec(text)?.groups ?? {};
+    const range = parseLineRange(words);
+    if (range === null || !/[a-z]/i.test(words)) continue;
+    const { startLine, endLine = Infinity, tail } = range;
+    const isOrdered = [startLine, tail].every((each) => each === undefined || isNumber(String(each)));
+    if (isOrdered && endLine >= (startLine ?? 1)) return { filename: file, lines: range };
+  }
+  return null;
 }
 
 /** `a:2-4`, `a:2-`, `a:7`, `a:-50`; also as others write ranges: `a:L2-L4`, `a#L2-L4`, `a:2,4`, `a:2..4`. */
