@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
@@ -221,4 +223,39 @@ Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the
     for (const filename of ["d/100%25", "d/50%25", "d/it's", "a~/b", "~a"]) {
       await answerOf(write, { filename, content: "2" });
     }
+  }));
+
+Deno.test("a version beside a path that is not there is refused as not found, with the near name, by every tool", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/report.md`, "old\n");
+    Deno.mkdirSync(`${root}/d`);
+    const { structured } = await answerOf(fileReadTool(workspace), { filename: "report.md" });
+    for (const version of [structured["version"], structured["sha256"], "0".repeat(12)]) {
+      const guard = { if_version: version };
+      const path = "reprot.md";
+      const calls = [
+        [fileWriteTool(workspace), { filename: path, content: "new", ...guard }],
+        [fileWriteTool(workspace), { filename: path, content: "new", mode: "append", ...guard }],
+        [fileWriteTool(workspace), {
+          filename: "a",
+          content: "",
+          files: [{ filename: path, content: "new", ...guard }],
+        }],
+        [fileEditTool(workspace), { path, old_text: "old", new_text: "new", ...guard }],
+        [fileDeleteTool(workspace), { path, ...guard }],
+        [fileMoveTool(workspace), { path, destination: "b", ...guard }],
+        [fileMoveTool(workspace), { path, destination: "b", copy: true, ...guard }],
+        [fileMoveTool(workspace), { paths: [path], destination: "d", ...guard }],
+      ] as const;
+      for (const [tool, input] of calls) {
+        const { code, message } = await failureOf(tool, input);
+        assert.equal(code, "not_found", `${tool.name}: ${message}`);
+        assert.match(message, /no such file or directory \(reprot\.md\); did you mean report\.md\?/, tool.name);
+      }
+      const created = { filename: "other", content: "new", ...guard };
+      assert.match((await failureOf(fileWriteTool(workspace), created)).message, /leave if_version out to create it$/);
+      const directory = await failureOf(fileDeleteTool(workspace), { path: "d", recursive: true, ...guard });
+      assert.match(directory.message, /it is a directory \(d\); a version is that of a file$/);
+    }
+    assert.deepEqual(Array.from(Deno.readDirSync(root), ({ name }) => name).sort(), ["d", "report.md"]);
   }));

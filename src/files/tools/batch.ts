@@ -1,7 +1,7 @@
 /** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
 import type { ToolContext } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type Failure, refuse } from "./refusal.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
 import {
   type FileContent,
@@ -15,7 +15,7 @@ import {
 import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { toVersion } from "./input.ts";
-import { inStoredForm } from "./near_names.ts";
+import { inStoredForm, suggestNear } from "./near_names.ts";
 
 /** Paths of one call. */
 export const maxPaths = 100;
@@ -190,31 +190,54 @@ export async function refuseEmptyVersion(
   return refuse(action, `if_version is empty; ${remedy}`);
 }
 
-/** Whether a file still has the version that the caller gave, if any; a version is for one file. */
-export async function hasVersion(
+/** Why a file has not the version that the caller gave, if any; a version is for one file. `isNamed`: with near names. */
+export async function versionFault(
   workspace: Workspace,
+  action: string,
   path: WorkspacePath,
   version: string | undefined,
-): Promise<boolean> {
-  return version === undefined || await hashOfVersion(workspace, path, version) !== null;
+  isNamed = true,
+): Promise<Failure | null> {
+  if (version === undefined) return null;
+  const read = await workspace.read(path);
+  if (read.ok && read.value.sha256?.startsWith(version.toLowerCase())) return null;
+  return await otherVersion(workspace, action, path, read, isNamed);
 }
 
-/** The condition of a write for the version that the caller gave, if any; `null` where the file has another. */
+/** The condition of a write for the version that the caller gave, if any. */
 export async function conditionOf(
   workspace: Workspace,
+  action: string,
   path: WorkspacePath,
   version: string | undefined,
-): Promise<{ readonly ifMatch?: string } | null> {
-  if (version === undefined) return {};
-  const ifMatch = version.length === 64 ? version : await hashOfVersion(workspace, path, version);
-  return ifMatch === null ? null : { ifMatch };
+): Promise<Result<{ readonly ifMatch?: string }, Failure>> {
+  if (version === undefined) return success({});
+  if (version.length === 64) { // the write compares it
+    const there = await workspace.stat(path);
+    return there.ok ? success({ ifMatch: version }) : failure(await otherVersion(workspace, action, path, there));
+  }
+  const read = await workspace.read(path);
+  const sha256 = read.ok ? read.value.sha256 : null;
+  return sha256?.startsWith(version.toLowerCase())
+    ? success({ ifMatch: sha256 })
+    : failure(await otherVersion(workspace, action, path, read));
 }
 
-/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
-async function hashOfVersion(workspace: Workspace, path: WorkspacePath, version: string): Promise<string | null> {
-  const read = await workspace.read(path);
-  if (!read.ok || read.value.sha256 === null) return null;
-  return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
+async function otherVersion(
+  workspace: Workspace,
+  action: string,
+  path: WorkspacePath,
+  read: Outcome<unknown>,
+  isNamed = true,
+): Promise<Failure> {
+  const failed = toFailure(action, path, read.ok ? { reason: "conflict" } : read.error);
+  const near = isNamed ? await suggestNear(workspace, path, failed) : failed;
+  const isNew = action === "write file" && failed.code === "not_found" && near.message === failed.message;
+  const remedy = isNew ? "; leave if_version out to create it" : "";
+  return {
+    ...near,
+    message: `${near.message}${failed.code === "is_directory" ? "; a version is that of a file" : remedy}`,
+  };
 }
 
 /** The notice about a file's other names, which keep the old content: a write makes a new file. */

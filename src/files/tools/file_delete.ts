@@ -13,12 +13,12 @@ import {
   batchFailure,
   beginChange,
   type Changing,
-  hasVersion,
   maxNamed,
   maxPaths,
   ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
+  versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
 import { beginLook, findPath, isLink, type Look, parseEntryPath, suggestNear } from "./near_names.ts";
@@ -163,8 +163,8 @@ async function obstacleOf(
     readonly look: Look;
   },
 ): Promise<Failure | null> {
-  if (!await hasVersion(workspace, path, ifVersion)) return toFailure("delete", path, { reason: "conflict" });
-  if (isAlone) return null;
+  const other = await versionFault(workspace, "delete", path, ifVersion, isNamed);
+  if (other !== null || isAlone) return other;
   if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
   const there = await workspace.stat(path);
   if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path, look)) {

@@ -10,13 +10,13 @@ import {
   batchFailure,
   beginChange,
   type Changing,
-  hasVersion,
   maxNamed,
   maxPaths,
   missingAbove,
   ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
+  versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
@@ -70,7 +70,8 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const from = await findPath(workspace, "path", path, { parse: parseEntryPath });
       if (!from.ok) return from.error;
       const { value: moved } = from;
-      if (!await hasVersion(workspace, moved, ifVersion)) return toFailure("move", moved, { reason: "conflict" });
+      const other = await versionFault(workspace, copy ? "copy" : "move", moved, ifVersion);
+      if (other !== null) return other;
       const pair = { from: moved, to: await destinationOf(workspace, moved, { text: destination, path: to.value }) };
       const astray = await followLinks(workspace, [pair], manner);
       return withNotices(await moveOne(workspace, pair, manner), astray());
@@ -159,7 +160,8 @@ async function obstacleOf(
   },
 ): Promise<Failure | null> {
   if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
-  if (!await hasVersion(workspace, from, ifVersion)) return toFailure(action, from, { reason: "conflict" });
+  const other = await versionFault(workspace, action, from, ifVersion, isNamed);
+  if (other !== null) return other;
   const source = await workspace.stat(from);
   if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from, look))) {
     const failed = toFailure(action, from, source.error);

@@ -12,11 +12,11 @@ import {
   batchFailure,
   beginChange,
   conditionOf,
-  hasVersion,
   maxNamed,
   ofPath,
   otherNamesWords,
   refuseEmptyVersion,
+  versionFault,
 } from "./batch.ts";
 import {
   count,
@@ -178,7 +178,7 @@ async function obstacleOf(workspace: Workspace, { path, mode, ifVersion }: Wante
   const isMissing = !read.ok && read.error.reason === "not_found";
   if (!read.ok && !isMissing) return toFailure(action, path, read.error);
   if (read.ok && mode === "create") return toFailure(action, path, { reason: "already_exists" });
-  return await hasVersion(workspace, path, ifVersion) ? null : toFailure(action, path, { reason: "conflict" });
+  return await versionFault(workspace, action, path, ifVersion);
 }
 
 const notUnicode = refuse(action, "the content is not valid Unicode (unpaired surrogate)", "content_not_unicode");
@@ -195,9 +195,8 @@ async function writeByLink(
     return refuse(action, "link is for one whole file; leave out content, files and append");
   }
   const { value: path } = found;
-  const condition = await conditionOf(workspace, path, ifVersion);
-  if (condition === null) return toFailure(action, path, { reason: "conflict" });
-  return await linkedWrite(links, principal, path, { mode, ...condition });
+  const condition = await conditionOf(workspace, action, path, ifVersion);
+  return condition.ok ? await linkedWrite(links, principal, path, { mode, ...condition.value }) : condition.error;
 }
 
 async function writeOne(
@@ -215,9 +214,9 @@ async function writeOne(
       `leave that out, or delete the file first to have UTF-8 (${showName(path.text)})`;
     return failure([refuse(action, words, "not_encodable")]);
   }
-  const condition = await conditionOf(workspace, path, ifVersion);
-  if (condition === null) return failure([toFailure(action, path, { reason: "conflict" })]);
-  const written = await workspace.write(path, bytes, { mode, ...condition });
+  const condition = await conditionOf(workspace, action, path, ifVersion);
+  if (!condition.ok) return failure([condition.error]);
+  const written = await workspace.write(path, bytes, { mode, ...condition.value });
   if (!written.ok) return failure([toFailure(action, path, written.error)]);
   const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
   return success({ ...written.value, path, mode, note: all });
