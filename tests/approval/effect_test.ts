@@ -49,8 +49,7 @@ async function hold(tool: Tool) {
 }
 
 /** The tool behind a rule that asks. */
-async function gate(tool: Tool, isLive = (): boolean => true) {
-  const storage = createMemoryStorage();
+async function gate(tool: Tool, isLive = (): boolean => true, storage = createMemoryStorage()) {
   const log = { write: () => {}, flush() {} };
   const rules = createRuleStore({ storage, clock: Date.now, log });
   await rules.change(() => [{ id: "guard", tool: "changes", verdict: "ask" }], ada);
@@ -114,6 +113,44 @@ for (const change of ["the access ends", "the call is stopped", "a rule refuses"
     const outcome = await answer;
     rules.close();
     assert.deepEqual([outcome.ok, looks, runs], [false, 2, 0], JSON.stringify(outcome));
+  });
+}
+
+for (const moment of ["is taken", "was taken, and the call is looked at for the last time"]) {
+  Deno.test(`an approval is not spent by a call that is cancelled while it ${moment}: the same call runs by it later`, async () => {
+    let [looks, runs] = [0, 0];
+    const { context, leaves } = calling();
+    const own = createMemoryStorage();
+    const storage: typeof own = {
+      ...own,
+      async commit(change) {
+        const done = await own.commit(change);
+        if (moment === "is taken" && change.deletes !== undefined) leaves.abort();
+        return done;
+      },
+    };
+    const tool = orderTool({
+      preview() {
+        if (++looks === 2 && moment !== "is taken") leaves.abort();
+        return Promise.resolve(`Orders ${order}`);
+      },
+      run() {
+        runs += 1;
+        return { ok: true, content: [] };
+      },
+    });
+    const { rules, gated, decisions } = await gate(tool, () => true, storage);
+    const call = (by: unknown) => gated.run({ item: "laptop", dry_run: false } as never, by as never);
+    const answer = call(context);
+    await shown(decisions);
+    const [waiting] = await decisions.waiting(ada);
+    const { id = "", effectDigest = "" } = waiting ?? {};
+    await decisions.decide({ id, effectDigest, word: "", approves: true, extent: "once" }, ada);
+    const outcome = await answer;
+    assert.deepEqual([outcome.ok, "code" in outcome && outcome.code, runs], [false, "approval_pending", 0]);
+    assert.ok((await call(calling().context)).ok);
+    assert.equal(runs, 1);
+    rules.close();
   });
 }
 

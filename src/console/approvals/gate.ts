@@ -149,10 +149,15 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   if (context.signal.aborted) return waits(pageUrl, id);
   // another call may have used the approval
   if (!await takeHeldCall(storage, decided)) return waits(pageUrl, id);
+  const giveBack = async (): Promise<ToolOutcome> => { // nothing was done: the approval is still good
+    await putHeldCall(storage, decided.call, null); // but where the same call was asked again meanwhile
+    return waits(pageUrl, id);
+  };
+  if (context.signal.aborted) return await giveBack();
   const now = await describe(tool, held, options);
   // the last look, which may take long: what follows is the call itself
   if (!await options.isLive(context.principal)) return accessEnded;
-  if (context.signal.aborted) return waits(pageUrl, id);
+  if (context.signal.aborted) return await giveBack();
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied;
   if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
@@ -216,6 +221,7 @@ export const quietly = {
   progress() {},
   log() {},
   noteChange() {},
+  standAside: () => () => {},
   release() {},
   handOut: () => Promise.resolve(),
   supports: () => false,
