@@ -29,7 +29,7 @@ import {
 import { nextTurn } from "../lib/turns.ts";
 import { whenReady } from "../lib/join_next.ts";
 import type { Session } from "./session.ts";
-import { createParallelShare } from "../lib/parallel_share.ts";
+import { createParallelShare, type StandAside } from "../lib/parallel_share.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
@@ -39,7 +39,10 @@ import { answerPublicInitialize, noteInitialized } from "./methods.ts";
 /** What a server has asked for is sent back as it was, or is a fault. */
 const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResponses"]);
 
-/** Batches of one caller that are answered at the same time: their answers lie in memory until the last is there. */
+/**
+ * Batches of one caller that are answered at the same time: their answers lie in memory until the last is there. Those
+ * that wait for a person, whose number approvals bound, take no place.
+ */
 const maxBatchesAtOnce = 4;
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
@@ -62,10 +65,10 @@ export function createBodyHandler(
     const refusal = refuseBatch(runtime, batch, revision, exchange.principal);
     if (refusal?.kind === "insufficient_scope") note("insufficient_scope", "insufficient_scope");
     if (refusal !== null) return refusal;
-    const answer = () =>
+    const answer = (standAside?: StandAside) =>
       answerAll(
         batch,
-        (message) => answerMessage(message, { ...context, isSingle: false }),
+        (message) => answerMessage(message, { ...context, isSingle: false, standAside }),
         () => note("batch_too_large", "protocol_error"),
       );
     // cancellations, and answers to what a call asks, pass those that wait
@@ -77,9 +80,9 @@ export function createBodyHandler(
       stop = watchToken?.(exchange.principal, () => over.abort());
       return over.signal;
     };
-    const begin = (): Promise<McpAnswer> => {
+    const begin = (standAside: StandAside): Promise<McpAnswer> => {
       stop?.();
-      return answer();
+      return answer(standAside);
     };
     try {
       return await batches(shareKey(exchange.principal), begin, whileGood);

@@ -9,6 +9,7 @@ import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject } from "../lib/json.ts";
+import type { StandAside } from "../lib/parallel_share.ts";
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
 
@@ -88,6 +89,8 @@ export interface Call extends PublicCall {
   readonly showsView: boolean;
   /** Whether the call is alone in its body: only then can its answer become a stream. */
   readonly isSingle: boolean;
+  /** Of a batch: gives up its place among those of its caller, see `createParallelShare`. */
+  readonly standAside?: StandAside | undefined;
   /** Gives the answer, where that begins before the response is there. */
   readonly beginAnswer: (answer: McpAnswer) => void;
   /** Gives the call's answer where it may have begun: itself, or what is left of the stream, to which it was added. */

@@ -219,6 +219,10 @@ export class CallContext implements ToolContext {
     this.whenHandedOut.resolve(task);
   }
 
+  standAside(): () => void {
+    return this.#call.standAside?.() ?? (() => {});
+  }
+
   release(): void {
     this.outlet.release();
   }

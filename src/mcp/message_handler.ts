@@ -112,7 +112,7 @@ function answerFailure(call: PublicCall, error: unknown): McpAnswer {
 }
 
 /** What is known of a message before it is read. */
-type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
+type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle" | "standAside">;
 
 /** Answers at once where nothing has to be waited for, which a third of a short call's processor time depends on. */
 export type MessageHandler = (message: unknown, context: MessageContext) => McpAnswer | Promise<McpAnswer>;

@@ -108,6 +108,8 @@ export interface ToolContext {
    * cancel it; for any other this does nothing. With `required`, callers that take no tasks are refused.
    */
   handOut(options?: { readonly required?: boolean }): Promise<void>;
+  /** Says that a person is waited for, until what it returns is called: meanwhile a batch keeps no others of its caller waiting. */
+  standAside(): () => void;
   /** Ends the connection, not the call, where the caller can come back for the rest (SEP-1699); else does nothing. */
   release(): void;
 }

@@ -48,3 +48,30 @@ Deno.test("a call that is cancelled while it waits is never begun, and those beh
   assert.equal(await third, "third");
   assert.equal(isBegun, false);
 });
+
+Deno.test("a call that stands aside gives its place to the next, and goes on at once as one more", async () => {
+  const share = createParallelShare(1);
+  const [asked, end, last] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const begun: string[] = [];
+  const first = share("a", async (standAside) => {
+    await Promise.resolve();
+    const comeBack = standAside();
+    await asked?.promise;
+    comeBack();
+    begun.push("first again");
+    await end?.promise;
+  }, () => never);
+  const begin = (name: string) => Promise.resolve(share("a", () => (begun.push(name), last?.promise), () => never));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  const others = [begin("second"), begin("third")];
+  assert.deepEqual(begun, ["second"]);
+  asked?.resolve();
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.deepEqual(begun, ["second", "first again"]);
+  end?.resolve();
+  await first;
+  assert.deepEqual(begun, ["second", "first again"], "there is one place, and it is taken");
+  last?.resolve();
+  await Promise.all(others);
+  assert.deepEqual(begun, ["second", "first again", "third"]);
+});

@@ -149,6 +149,48 @@ Deno.test("four batches of a caller are answered at the same time; notices pass 
   assert.equal(most, 4);
 });
 
+Deno.test("batches that wait for a person keep no further one of their caller from being answered", async () => {
+  const decided = Promise.withResolvers<void>();
+  let [waiting, running, most] = [0, 0, 0];
+  const held = Promise.withResolvers<void>();
+  const common = { scopes: [], annotations: {}, input: z.object({}) };
+  const tools = createToolRegistry([
+    defineTool({
+      ...{ ...common, name: "asks", title: "Asks", description: "Asks." },
+      async run(_input, context) {
+        const comeBack = context.standAside();
+        waiting++;
+        await decided.promise;
+        comeBack();
+        return { ok: true, content: [], structuredContent: {} };
+      },
+    }),
+    defineTool({
+      ...{ ...common, name: "waits", title: "Waits", description: "Waits." },
+      async run() {
+        most = Math.max(most, ++running);
+        await held.promise;
+        running--;
+        return { ok: true, content: [], structuredContent: {} };
+      },
+    }),
+  ]);
+  const { post } = createHarness({ tools });
+  const asking = Array.from({ length: 6 }, () => post([toolCall("asks", {}, 1), toolCall("asks", {}, 2)]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(waiting, 6);
+  const others = Array.from({ length: 6 }, () => post([toolCall("waits", {}, 1)]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(running, 4, "of those that wait for no person");
+  decided.resolve();
+  held.resolve();
+  for (const { status, body } of await Promise.all([...asking, ...others])) {
+    assert.equal(status, 200);
+    await body?.cancel();
+  }
+  assert.deepEqual([waiting, most], [12, 4]);
+});
+
 Deno.test("a batch that waits while its token is revoked is refused, and never begun", async () => {
   const held = Promise.withResolvers<void>();
   let begun = 0;

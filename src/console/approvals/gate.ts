@@ -290,9 +290,11 @@ async function waitForDecision(
       if (isRead && answers.ok && answers.value.approval.action !== "accept") giveUp();
     }, reject);
   }
+  const comeBack = context.standAside();
   try {
     return await promise;
   } finally {
+    comeBack();
     watch.stop();
     stopWaiting();
     stopTelling();
