@@ -2,7 +2,8 @@
 import { answerError, answerUnavailable, resultFormOf, unmarked } from "./call.ts";
 import type { Call, McpAnswer, PublicCall } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
-import { tooManyCalls } from "./tool_call.ts";
+import { refuseRate, tooManyCalls } from "./tool_call.ts";
+import { whenReady } from "../lib/join_next.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import { echoedId, errorText, isRpcId, kindOfMessage, metaOf, rpcErrorCode } from "./jsonrpc.ts";
@@ -125,8 +126,9 @@ export function createMessageHandler(
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;
-    if (handler === undefined) return answerError(call, rpcErrorCode.methodNotFound, `Method not found: ${method}`);
-    return handler(call);
+    if (handler !== undefined) return handler(call);
+    const unknown = () => answerError(call, rpcErrorCode.methodNotFound, `Method not found: ${method}`);
+    return whenReady(refuseRate(call), (refusal) => refusal ?? unknown());
   };
 
   const answerRequest = (request: RpcRequest, context: MessageContext): McpAnswer | Promise<McpAnswer> => {

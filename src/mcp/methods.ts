@@ -42,10 +42,7 @@ type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 export type MethodTable = ReadonlyMap<string, Handler>;
 
-/**
- * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
- * basic/utilities/ping).
- */
+/** Every method counts like a call. */
 const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
 
 /** One that tells what there is, and so gives nothing while calls are stopped. */
@@ -65,9 +62,9 @@ export function createMethodTable(
 ): MethodTable {
   const lists = createLists(offered);
   const table = new Map<string, Handler>([
-    ["initialize", answerInitialize],
-    ["server/discover", answerDiscover],
-    ["ping", (call) => answerResult(call, "{}")],
+    ["initialize", counted(answerInitialize)],
+    ["server/discover", counted(answerDiscover)],
+    ["ping", counted((call) => answerResult(call, "{}"))],
     ["tools/list", counted(lists.tools)],
     ["tools/call", callTool],
     ["logging/setLevel", counted(setLogLevel)],

@@ -25,9 +25,12 @@ export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   const registered = tools.get(name);
   const profile = registered?.tool.profile;
   if (registered === undefined || (profile !== undefined && profile !== call.exchange.profile.name)) {
-    const nearest = nearestTool(name, tools, call.principal);
-    const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
-    return answerInvalid(call, `Unknown tool: ${name}${remedy}`);
+    return whenReady(refuseRate(call), (refusal) => {
+      if (refusal !== null) return refusal;
+      const nearest = nearestTool(name, tools, call.principal);
+      const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
+      return answerInvalid(call, `Unknown tool: ${name}${remedy}`);
+    });
   }
   const { tool } = registered;
   call.tool = name;

@@ -190,12 +190,13 @@ Deno.test("no method tells what a rule keeps, or anything while calls are stoppe
   }
   await desk.owner.submit(await desk.page("activity"), {}, 'value="start"');
   let last = "";
-  for (let index = 0; index < 60; index++) last = await complete("");
+  for (let index = 0; index < 70; index++) last = await complete("");
   assert.match(last, /Too many calls/);
-  for (const method of ["resources/list", "prompts/list", "tools/list", "resources/templates/list"]) {
+  for (
+    const method of ["resources/list", "prompts/list", "tools/list", "resources/templates/list", "ping", "made/up"]
+  ) {
     assert.match(await sent(method, {}), /Too many calls/, method);
   }
-  assert.match(await sent("ping", {}), /"result"/);
 });
 
 Deno.test("what a person approves is what they see: nothing hides in contents, arguments or names", async () => {

@@ -64,7 +64,7 @@ inOneProcess.test("bodies that one caller announces are admitted up to a bound; 
   await until("room again", async () => (await postMcpAnew(server.url, write, hog)).status === 200);
 });
 
-inOneProcess.test("a caller over its rate is refused before a large body is read, and its small messages are answered", async () => {
+inOneProcess.test("a caller over its rate is refused before a large body is read, and its small messages once they are", async () => {
   await using place = await makeServerPlace();
   const token = await makeToken(place);
   await using server = await startServer(place, { env: { MCP_RATE_LIMIT: "1" } });
@@ -81,5 +81,5 @@ inOneProcess.test("a caller over its rate is refused before a large body is read
     announced.close();
   }
   const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
-  assert.equal((await postMcpAnew(server.url, ping, token)).status, 200);
+  assert.equal((await postMcpAnew(server.url, ping, token)).status, 429, "read, and refused like any other method");
 });

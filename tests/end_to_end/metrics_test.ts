@@ -32,12 +32,13 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = stdout.trim();
   await using server = await startServer(place, {
-    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "3", ALLOWED_HOSTS: "prometheus.example:9464" },
+    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "6", ALLOWED_HOSTS: "prometheus.example:9464" },
     bounds: { healthChecksPerMinute: 1 },
   });
   const url = await metricsUrl(server);
   assert.equal((await scrape(url)).get("portcullis_open_streams"), 0);
 
+  const session = await sessionStream(server.url, token);
   await Deno.writeTextFile(`${place.workspaceDir}/a.txt`, "a");
   const call = async (name: string, input: object): Promise<number> => {
     const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } };
@@ -48,10 +49,10 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   await call("file_read", { filename: "a.txt" });
   await call("file_read", { filename: "gone.txt" });
   await call("file_write", { filename: "b.txt", content: "b" }); // not in scope
+  await (await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "made/up" }, { token })).body?.cancel();
   await call("no_such_tool_7", {});
   await call("file_list", {});
   assert.equal(await call("file_list", {}), 429);
-  await (await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "made/up" }, { token })).body?.cancel();
   await (await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "ping" }, { token: "wrong" })).body?.cancel();
   for (let times = 0; times < 3; times++) await (await fetch(`${server.url}/health`)).body?.cancel();
 
@@ -80,7 +81,7 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   assert.ok((counts.get("process_cpu_seconds_total") ?? 0) > 0);
   assert.deepEqual(Array.from(counts.keys()).filter((name) => /no_such_tool|made/.test(name)), []);
 
-  const stream = await fetch(`${server.url}/mcp`, await sessionStream(server.url, token));
+  const stream = await fetch(`${server.url}/mcp`, session);
   assert.equal(stream.status, 200);
   assert.equal((await scrape(url)).get("portcullis_open_streams"), 1);
   await stream.body?.cancel();

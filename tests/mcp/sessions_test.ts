@@ -10,6 +10,7 @@ import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { readEvents } from "./event_reader.ts";
+import { legacyRevisions } from "../../src/mcp/revision.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
@@ -208,10 +209,38 @@ Deno.test("what a session stores counts like a call: its subscriptions, its log 
   ];
   isAdmitted = false;
   for (const write of writes) assert.equal(await write(), 429);
-  assert.equal((await harness.post(rpc("ping"), session)).status, 200);
   isAdmitted = true;
   assert.deepEqual(await Promise.all(writes.slice(0, 3).map((write) => write())), [200, 200, 200]);
   assert.equal(await end(harness, session), 204);
+  await harness.mcp.close();
+});
+
+Deno.test("every method of every revision counts like a call, the handshake, ping and unknown ones too", async () => {
+  let [isAdmitted, asked] = [true, 0];
+  const admit = () => {
+    asked++;
+    return isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  };
+  const harness = createHarness({ resources: anyResource(), admit });
+  const session = await harness.openSession();
+  assert.equal(asked, 1, "the handshake");
+  const params = { name: "echo", uri: "any:1", level: "info", ref: { type: "ref/resource", uri: "any:1" } };
+  isAdmitted = false;
+  for (const [version, { methods }] of legacyRevisions) {
+    for (const method of [...methods, "made/up"]) {
+      if (method.startsWith("prompts/")) continue; // this server has none
+      const headers = { ...session, "mcp-protocol-version": version };
+      const response = await harness.post(rpc(method, params), headers);
+      assert.equal(response.status, 429, `${version} ${method}`);
+      assert.equal(response.headers.get("retry-after"), "7");
+    }
+    assert.equal((await harness.post(rpc("tools/call", { name: "ehco" }), session)).status, 429);
+  }
+  for (const method of ["server/discover", "tools/list", "resources/list", "made/up"]) {
+    assert.equal((await harness.modern(method)).status, 429, method);
+  }
+  isAdmitted = true;
+  await harness.openSession();
   await harness.mcp.close();
 });
 

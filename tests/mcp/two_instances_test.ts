@@ -90,8 +90,11 @@ Deno.test("calls, streams and their resumption on the same instance write nothin
 
 Deno.test("answers to questions that nobody asked, cancellations that count as too many, and made-up streams write nothing", async () => {
   const { storage, writes } = countedStorage();
-  const harness = createHarness({ storage, admit: () => ({ ok: false, retryAfterSeconds: 1 }) });
+  let isAdmitted = true;
+  const admit = () => isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 1 } as const;
+  const harness = createHarness({ storage, admit });
   const session = await harness.openSession("2025-06-18");
+  isAdmitted = false;
   const foreign = createIssuedIds(createSecretBox(new Uint8Array(32)), "mcp-question").issue("another session");
   for (const id of [foreign, "x".repeat(28), "", 7, `${foreign}x`, "ü".repeat(28)]) {
     assert.equal((await harness.post({ jsonrpc: "2.0", id, result: {} }, session)).status, 202);
@@ -109,7 +112,7 @@ Deno.test("answers to questions that nobody asked, cancellations that count as t
 Deno.test("an answer that is posted again and again is passed on like calls, and refused when there are too many", async () => {
   const { storage, writes } = countedStorage();
   let admitted = 0;
-  const admit = () => admitted++ === 0 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const admit = () => admitted++ < 2 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
   const harness = createHarness({
     storage,
     admit,
