@@ -349,7 +349,7 @@ Deno.test("pages that one reading does not reach are read where they are asked f
           name: `p${firstPage + at}`,
           text: `text ${firstPage + at}`,
         }));
-        const document = { kind: "pdf", summary: "1,000 pages", remarks: [], isCut: true, parts };
+        const document = { kind: "pdf", summary: "1,000 pages", remarks: [], isCut: true, pages, parts };
         return Promise.resolve(success({ document, sha256: "" }));
       },
     };
@@ -359,8 +359,10 @@ Deno.test("pages that one reading does not reach are read where they are asked f
     assert.equal(await contentOf("p12"), "--- p12 ---\ntext 12\n");
     assert.equal(await contentOf("p402-403"), "--- p402 ---\ntext 402\n--- p403 ---\ntext 403\n");
     assert.equal(await contentOf("pages 960"), "--- p960 ---\ntext 960\n");
-    assert.match((await failureOf(read, { filename: "long.pdf:p1001" })).message, /no part "p1001"/);
-    assert.deepEqual(asked, [1, 1, 401, 1, 901, 960, 1, 1001, 1001]);
+    for (const page of ["p1001", "page 99999", "pages 1001-1005"]) { // one reading each
+      assert.match((await failureOf(read, { filename: `long.pdf:${page}` })).message, /it has p1 to p30; 1,000 pages/);
+    }
+    assert.deepEqual(asked, [1, 1, 401, 1, 901, 960, 1, 1, 1]);
   }));
 
 Deno.test("the five jobs of an office: each is one call", () =>

@@ -9,6 +9,8 @@ export interface DocumentText {
   remarks: string[];
   /** Whether there is more in it that is not given. */
   isCut?: boolean;
+  /** Of a PDF: all there are, given or not. */
+  pages?: number;
   /** In order. `name` is what is asked for after the colon ("p3", "Q3", "slide 2", "cell 4"); `text` is Markdown. */
   parts: { name: string; text: string }[];
 }

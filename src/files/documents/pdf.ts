@@ -89,6 +89,7 @@ export async function readPdf(
     summary: `${countOf(document.numPages, "page")}${cut}`,
     remarks: without.length === 0 ? [] : [`without text, perhaps scanned: ${rangesOf(without)}`],
     isCut,
+    pages: document.numPages,
     parts,
   };
 }

@@ -196,8 +196,8 @@ function firstPageOf(part = ""): number {
   return Number(/^(?:p|pages?)?\s*([1-9]\d{0,5})(?!\d)/i.exec(part.trim())?.[1] ?? 1);
 }
 
-function isPageMissing({ kind, isCut, parts }: DocumentText, page: number): boolean {
-  return kind === "pdf" && isCut === true && !parts.some(({ name }) => name === `p${page}`);
+function isPageMissing({ kind, isCut, pages = Infinity, parts }: DocumentText, page: number): boolean {
+  return kind === "pdf" && isCut === true && page <= pages && !parts.some(({ name }) => name === `p${page}`);
 }
 
 /** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`, `Q3!D:F`; of a single sheet also `B2:F40`. */
