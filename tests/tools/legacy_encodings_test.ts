@@ -42,6 +42,18 @@ const examples: readonly Example[] = [
   ["windows-1253", "Αυτό είναι ένα αρχείο κειμένου.\n", "αρχείο", "κείμενο"],
   ["windows-1255", "זהו קובץ טקסט בעברית\n", "טקסט", "שלום"],
   ["windows-1256", "هذا ملف نصي باللغة العربية\n", "ملف", "كتاب"],
+  ["iso-2022-jp", "こんにちは世界\n", "世界", "日本"],
+  ["iso-2022-jp", "件名: テスト (test) です。\r\nname,日本語,値段\r\n", "日本語", "ascii"],
+  ["macintosh", "Größe: café naïve “quoted” – dash\n", "naïve", "crème"],
+  ["macintosh", "Déjà vu, garçon, œuvre, élève\n", "garçon", "maçon"],
+  ["macintosh", "“Don’t”, she said… and left\n", "Don’t", "Won’t"],
+  ["iso-8859-15", "Preis: 12 €\n", "12 €", "15 €"],
+  ["iso-8859-15", "Le cœur et l'œuvre, déjà\n", "cœur", "sœur"],
+  ["utf-16le", "这是一个中文文本文件，内容没有任何拉丁字母。", "中文", "日文"],
+  ["utf-16be", "这是一个中文文本文件，内容没有任何拉丁字母。", "中文", "日文"],
+  ["utf-16le", "這是第一行中文。\n第二行也是中文。\n", "第二行", "第三行"],
+  ["utf-16be", "你好，世界", "世界", "中国"],
+  ["utf-16le", "日本語の本文です。改行はありません。", "本文", "文字"],
   ["utf-16le", "Größe: 5 €\r\nplain\r\n", "Größe", "Länge"],
   ["utf-16be", "plain text\nof two lines\n", "two", "drei €"],
   ["utf-16le", "こんにちは世界\n", "世界", "日本"],
@@ -117,5 +129,65 @@ Deno.test("what is binary is no text in any encoding", async () => {
     const bytes of [random, random.map((byte) => byte || 1)]
   ) {
     assert.equal(await decodeText(bytes), null);
+  }
+});
+
+/** Each character as four bytes. */
+function utf32(text: string, isLittle: boolean): Uint8Array<ArrayBuffer> {
+  const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);
+  const view = new DataView(new ArrayBuffer(4 * codes.length));
+  codes.forEach((code, index) => view.setUint32(4 * index, code, isLittle));
+  return new Uint8Array(view.buffer);
+}
+
+Deno.test("what is not decoded is named: UTF-32 is refused, of UTF-7 the notice tells, and plain texts seem neither", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [read, edit] = [fileReadTool(workspace), fileEditTool(workspace)];
+    for (const text of ["Hello wörld\n", "你好，世界", "Привет 😀\r\n", `${"long ".repeat(5_000)}\n`]) {
+      for (const isLittle of [true, false]) {
+        for (const mark of ["\ufeff", ""]) {
+          const bytes = utf32(mark + text, isLittle);
+          await Deno.writeFile(`${root}/f`, bytes);
+          assert.match((await failureOf(read, { filename: "f" })).message, /seems to be UTF-32.*save it as UTF-8/);
+          const refused = await failureOf(edit, { path: "f", old_text: "H", new_text: "h" });
+          assert.match(refused.message, /seems to be UTF-32/);
+          assert.deepEqual(await Deno.readFile(`${root}/f`), bytes);
+        }
+      }
+    }
+    for (const text of ["Caf+AOk-, +ZeVnLA-\n", "+ZeVnLIqe-\n", "Gr+APYA3w-e + 1 +- 2\n".replace(" + 1", "")]) {
+      await Deno.writeTextFile(`${root}/f`, text);
+      const { structured, texts } = await answerOf(read, { filename: "f" });
+      assert.equal(structured["content"], text);
+      assert.match(texts.join(), /seems to be UTF-7 and is not decoded/, text);
+    }
+    for (
+      const text of ["a+b-c\n", "call +155-1234 or +49-89\n", "C++ and x +Abc- y\n", "1 + 1\n", "+AAA-\n", "no plus\n"]
+    ) {
+      await Deno.writeTextFile(`${root}/f`, text);
+      assert.doesNotMatch((await answerOf(read, { filename: "f" })).texts.join(), /UTF-7/, text);
+    }
+  }));
+
+Deno.test("texts of the encodings of Windows are never taken for those that differ from them in a few places", async () => {
+  const texts: readonly (readonly [TextEncoding, string])[] = [
+    ["windows-1252", "wait…what – word—word don’t “x”\n"],
+    ["windows-1252", "Škoda je muž\n"],
+    ["windows-1252", "nº 5, 1ª edição — não\n"],
+    ["windows-1252", "naïve Œdipe™ ©2020 ®, 5 €\n"],
+    ["windows-1250", "może źle\n"],
+    ["windows-1254", "Çok güzel ığdır şeker\n"],
+    ["latin1", "Ünïcödé ½cup 5°C m² £5 ¿qué? 1½ h\n"],
+    ["latin1", "l´homme à Paris, Àlex Ébène\n"],
+    ["latin1", "caféteria\n"],
+    ["latin1", "ÄÖÜ GRÖSSE\n"],
+    ["utf-8", "plain\n\u001b[31mred\u001b(B\u001b[m $B\n"],
+    ["utf-8", "abcdefgh"],
+    ["utf-8", "\u4f60\u597d"],
+  ];
+  for (const [encoding, text] of texts) {
+    const bytes = encodeText(text, encoding);
+    assert.ok(bytes !== null);
+    assert.deepEqual(await decodeText(bytes), { text, encoding }, text);
   }
 });

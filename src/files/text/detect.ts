@@ -8,11 +8,12 @@ import {
   type DecodedText,
   decodeLegacy,
   isMultiByte,
+  isShifted,
   type LegacyEncoding,
   looksLikeText,
+  shownEncoding,
   type TextEncoding,
   utf8Text,
-  wideEncoding,
 } from "../workspace/encoding.ts";
 
 /** How much of a text the detector sees: different words that are not ASCII. */
@@ -51,13 +52,16 @@ export async function decodeText(bytes: Uint8Array): Promise<DecodedText | null>
 /** The encoding of bytes that are neither UTF-8 nor UTF-16, of which the first beyond ASCII are looked at; `null` when they are no text. */
 export async function detectEncoding(bytes: Uint8Array): Promise<TextEncoding | null> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"); // searched natively
-  if (wideEncoding(bytes) !== null || text.includes("\0") || !looksLikeText(bytes.subarray(0, judgedBytes))) {
+  const shown = shownEncoding(bytes);
+  if (shown === "iso-2022-jp") return shown;
+  if (shown !== null || text.includes("\0") || !looksLikeText(bytes.subarray(0, judgedBytes))) {
     return null;
   }
   const start = bytes.lastIndexOf(newline, text.search(/[\x80-\xff]/)) + 1;
   const piece = bytes.subarray(start, start + pieceBytes);
   const encoding = await likeliest(sampleOf(piece), piece);
-  return encoding === "windows-1252" && !/[\x80-\x9f]/.test(text) ? "latin1" : encoding;
+  if (encoding !== "windows-1252" || /[\x80-\x9f]/.test(text)) return encoding;
+  return hasEuros.test(text) ? "iso-8859-15" : "latin1";
 }
 
 /** The encoding of a file, by the first piece that is not ASCII. */
@@ -67,8 +71,8 @@ export async function encodingOfFile(workspace: Workspace, path: WorkspacePath):
     const read = await workspace.readInto(path, buffer, offset);
     if (!read.ok || read.value.lengthBytes === 0) return "utf-8";
     const piece = buffer.subarray(0, read.value.lengthBytes);
-    const wide = offset === 0 ? wideEncoding(piece) : null;
-    if (wide !== null) return wide;
+    const shown = offset === 0 ? shownEncoding(piece) : isShifted(piece) ? "iso-2022-jp" as const : null;
+    if (shown !== null) return shown;
     if (asciiText(piece) === null) {
       return utf8Text(wholeCharacters(piece)) === null ? await detectEncoding(piece) ?? "utf-8" : "utf-8";
     }
@@ -83,6 +87,7 @@ async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyE
   const isScattered = runs.filter((length) => length === 1).length * 2 >= runs.length;
   // most of what German, French and Spanish need is the same in both
   if (isScattered && western === decodeLegacy(sample, "windows-1250")) return "windows-1252";
+  if (isScattered && isMacintosh(sample)) return "macintosh";
   const { chardet } = await loadDetector();
   const found = chardet.detectAll(sample, { includeEncodings: Object.keys(names), ignoreThreshold: true })
     .flatMap(({ encoding, confidence }) => {
@@ -90,12 +95,38 @@ async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyE
       return name === undefined ? [] : [{ name, confidence }];
     }).filter(({ name }) => isTextIn(bytes, name));
   // accents are single among letters of ASCII, other alphabets make whole words
-  const [best] = isScattered ? found.filter(({ name }) => latin.test(name) || isMultiByte(name)) : found;
+  const [best] = isScattered
+    ? found.filter(({ name }) => latin.test(name) || (isMultiByte(name) && name !== "euc-kr"))
+    : found;
   if (best === undefined) return "windows-1252";
   const own = found.find(({ name }) => name === "windows-1252")?.confidence ?? 0;
   if (latin.test(best.name) && best.confidence < leastAdvantage * own) return "windows-1252";
   const text = decodeLegacy(bytes, best.name); // where it is the same, that of Windows is the commoner
   return found.find(({ name }) => name.startsWith("windows") && decodeLegacy(bytes, name) === text)?.name ?? best.name;
+}
+
+/** What ISO-8859-15 has in place of ¤, ½ and ¨: beside a number, and within a word, nothing else has a meaning. */
+const hasEuros =
+  /\d[ \xa0]?\xa4(?![\w\xa4])|(?<![\w\xa4])\xa4[ \xa0]?\d|[A-Za-z]\xbd(?=[a-z])|(?<![\w.])\xbduvre|[a-z]\xa8(?=[a-z])/;
+
+/** What stands where no text of Latin letters has it: a capital within a word, a sign between letters, a control character. */
+const misplaced = new RegExp(
+  String
+    .raw`[\x80-\x9f\ufffd]|(?<=\p{Ll})(?=[^\0-\x7f])\p{Lu}|(?<=\p{L})(?![’‘–—·´…\xa0\xad])[^\0-\x7f\p{L}](?=\p{L})` +
+    String.raw`|(?<=[a-z])[ˆ˜¯˝˛˚˘πΩﬁﬂƒ]|[πΩﬁﬂƒ](?=[A-Za-z])|“(?!\S)|(?<!\S)”`,
+  "gu",
+);
+/** Of the characters that are not ASCII, how many are misplaced in the encodings of Windows. */
+const leastMisplaced = 0.2;
+
+/** Whether Latin letters and signs stand where texts have them in the Mac's own encoding alone. */
+function isMacintosh(sample: Uint8Array): boolean {
+  const shareIn = (encoding: LegacyEncoding): number => {
+    const text = new TextDecoder(encoding).decode(sample);
+    return (text.match(misplaced)?.length ?? 0) / (text.match(/[^\0-\x7f]/gu)?.length ?? 1);
+  };
+  return shareIn("macintosh") === 0 &&
+    (["windows-1252", "windows-1250", "windows-1254"] as const).every((other) => shareIn(other) >= leastMisplaced);
 }
 
 /** Whether the bytes, of which the last character may be cut, are text in the encoding. */

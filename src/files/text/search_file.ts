@@ -4,7 +4,14 @@ import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine }
 import type { NextTurn } from "../../lib/turns.ts";
 import { whenReady } from "../../lib/join_next.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { decodeBytes, decodeWide, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
+import {
+  decodeBytes,
+  decodeWide,
+  isShifted,
+  shortBytes,
+  shownEncoding,
+  type TextEncoding,
+} from "../workspace/encoding.ts";
 import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
@@ -102,10 +109,11 @@ export function searchFile(
     if (!read.ok) return failure(reasonOf(read.error));
     const { lengthBytes, sizeBytes } = read.value;
     if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
-    // nearly all files are plain and whole in the buffer; UTF-16 is never UTF-8 without a byte of 0
-    const plain = lengthBytes === 0 || lengthBytes >= sizeBytes
-      ? toText(buffer.bytes.subarray(0, lengthBytes), "utf-8", true)
-      : null;
+    const bytes = buffer.bytes.subarray(0, lengthBytes);
+    // nearly all files are plain and whole in the buffer; longer UTF-16 is never UTF-8 without a byte of 0
+    const mayBePlain = lengthBytes > shortBytes ? !isShifted(bytes) : shownEncoding(bytes) === null;
+    const isWhole = lengthBytes === 0 || lengthBytes >= sizeBytes;
+    const plain = isWhole && mayBePlain ? toText(bytes, "utf-8", true) : null;
     if (plain !== null && holdsNothing(plain, search)) return success({ stoppedAfter: null });
     return searchPieces(workspace, path, buffer, { ...search, read: read.value, plain });
   });
@@ -150,10 +158,11 @@ async function searchPieces(
     if (pause !== undefined) await pause;
     const bytes = buffer.bytes.subarray(0, filled);
     const isStart = offset === filled;
-    if (isStart && plain === null) encoding = wideEncoding(bytes) ?? encoding;
+    if (isStart && plain === null) encoding = shownEncoding(bytes) ?? encoding;
     if (encoding !== "utf-8" && filled > maxDecodedBytes) return failure("too_large");
     const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
     if (end === 0 && !isLast) continue;
+    if (encoding === "utf-8" && !isStart && isShifted(bytes.subarray(0, end))) encoding = "iso-2022-jp";
     let text = plain ?? toText(bytes.subarray(0, end), encoding, isStart);
     if (text === null && encoding === "utf-8") {
       if (end > maxDecodedBytes) return failure("too_large");

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
+import { isUtf32, isUtf7, sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
@@ -498,6 +498,7 @@ function textRead(
   const name = `${showName(path.text)}: ${document === null ? "" : `${showText(document.words)}; its text: `}`;
   const ends = lineEndsOf(part.content) ?? "LF";
   const details = (ends === "LF" ? "" : `, ${ends}`) +
+    (part.encoding !== "utf-8" ? "" : isUtf7(part.content) ? ", which seems to be UTF-7 and is not decoded" : "") +
     (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
     (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts) +
     (document === null && isPage(path.text) ? "; :text at the end of the name gives it without markup" : "");
@@ -649,6 +650,8 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     ? `it is binary, of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : head[4] === 0x66 && new TextDecoder("latin1").decode(head.subarray(4, 11)) === "ftyphei"
     ? `it is a picture in HEIC, which is not decoded; save it as JPEG${remedy}`
+    : read.ok && isUtf32(head.subarray(0, read.value.lengthBytes))
+    ? `it seems to be UTF-32, which is not decoded: save it as UTF-8${remedy}`
     : isPdf
     ? `it is a PDF, which is read as text where its name ends in .pdf${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;

@@ -11,9 +11,10 @@ import {
   decodeBytes,
   type DecodedText,
   isMultiByte,
+  isShifted,
   looksLikeText,
+  shownEncoding,
   type TextEncoding,
-  wideEncoding,
 } from "../workspace/encoding.ts";
 import {
   charactersOf,
@@ -157,9 +158,13 @@ export async function readTextPart(
   const head = new Uint8Array(headBytes);
   const start = await workspace.readInto(path, head, 0);
   if (!start.ok) return start;
-  const encoding = request.encoding ?? wideEncoding(head.subarray(0, start.value.lengthBytes)) ?? "utf-8";
+  const encoding = request.encoding ?? shownEncoding(head.subarray(0, start.value.lengthBytes)) ?? "utf-8";
   const part = await readPartIn(workspace, path, { ...request, encoding });
-  if (part.ok || part.error.reason !== "not_text" || request.encoding !== undefined) return part;
+  if (request.encoding !== undefined) return part;
+  if (part.ok && isShifted(Buffer.from(part.value.content))) {
+    return await readPartIn(workspace, path, { ...request, encoding: "iso-2022-jp" });
+  }
+  if (part.ok || part.error.reason !== "not_text") return part;
   const found = await encodingOfFile(workspace, path);
   return await readPartIn(workspace, path, { ...request, encoding: found === "utf-8" ? "windows-1252" : found });
 }

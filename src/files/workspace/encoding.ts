@@ -7,7 +7,7 @@ const singleByte = [
   ...["windows-1256", "windows-1257", "windows-1258", "windows-874", "koi8-r", "koi8-u", "ibm866"] as const,
   ...["iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-15", "macintosh"] as const,
 ] as const;
-const multiByte = ["shift_jis", "euc-jp", "gbk", "big5", "euc-kr"] as const;
+const multiByte = ["shift_jis", "euc-jp", "iso-2022-jp", "gbk", "big5", "euc-kr"] as const;
 
 const legacyEncodings = [...singleByte, ...multiByte] as const;
 export type LegacyEncoding = typeof legacyEncodings[number];
@@ -28,8 +28,8 @@ const maxControlShare = 0.02;
 /** The text of these bytes in `encoding`, or in UTF-8 or UTF-16 as they show; `null` when they are no text in it. */
 export function decodeBytes(bytes: Uint8Array, encoding: TextEncoding | null = null): DecodedText | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const chosen = encoding ?? wideEncoding(buffer) ?? "utf-8";
-  const text = textIn(buffer, chosen);
+  const chosen = encoding ?? shownEncoding(buffer) ?? "utf-8";
+  const text = encoding === null && isUtf32(buffer) ? null : textIn(buffer, chosen);
   return text === null ? null : { text, encoding: chosen };
 }
 
@@ -159,6 +159,76 @@ const leastCommonShare = 0.5;
 const common = /[\t\n\r -~\xa0-\u02ff\u0370-\u06ff\u3000-\u30ff\uac00-\ud7a3]/gu;
 const impossible = /[^\P{Cc}\t\n\r\f]|\p{Cn}|\p{Co}|\p{Cs}/u;
 
+/** Frequent in Chinese and Japanese: a third and more of a text. */
+const frequent =
+  /[\u3001\u3002\u300c\u300d\u3041-\u30ff\uff01\uff0c\uff1a\uff1b\uff1f的一是了我不人在他有这個个上们們来來到时時大地为為子中你说說生国國年着就那和要她出也得里後后自以会會家可下而过過天去能对對小多然于心学學么之都好看起发發当當没成只如事把还用第样道想作种開开美乍总从無无情己面最女但现前些所同日手又行意动方期它头经長长儿回位分爱老因很给名法间斯知世什两次使身者被高已亲其进此话常与活正感文本字件內内界行目語语日東东京電电]/gu;
+const ideographs = /^[\ufeff\t\n\r -~\u2013-\u2026\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]*$/u;
+
+/** Whether it is Chinese or Japanese without other letters, of which at least this share is frequent. */
+function isIdeographic(text: string, leastShare: number): boolean {
+  return ideographs.test(text) && (text.match(frequent)?.length ?? 0) >= text.length * leastShare;
+}
+
+/** In so few bytes UTF-16 may be UTF-8, too. */
+export const shortBytes = 256;
+
+/** The order of bytes of Chinese or Japanese in UTF-16 that bytes of 0 do not tell. What else it may be reads as no such text. */
+function ideographicEncoding(sample: Uint8Array): WideEncoding | null {
+  for (const [encoding, at] of [["utf-16le", 1], ["utf-16be", 0]] as const) {
+    const isHigh = (byte: number): boolean => (byte >= 0x4e && byte <= 0x9f) || [0, 0x20, 0x30, 0xff].includes(byte);
+    if (!sample.every((byte, index) => index % 2 !== at || isHigh(byte))) continue;
+    const isPlain = looksLikeText(sample);
+    const isUtf8 = utf8Text(sample) !== null;
+    if (isUtf8 && (isPlain || sample.length > shortBytes)) return null;
+    if (isIdeographic(decodeWide(sample, encoding), isUtf8 ? 0.5 : isPlain ? 0.3 : 0.1)) return encoding;
+  }
+  return null;
+}
+
+const utf32Orders = [true, false] as const;
+
+/** Whether it is UTF-32, with a mark or without, which nothing here decodes: each number is that of a character. */
+export function isUtf32(start: Uint8Array): boolean {
+  const sample = start.subarray(0, sampleBytes);
+  if (sample.length < leastBytes || sample.length % 4 !== 0 || !sample.includes(0)) return false;
+  const view = new DataView(sample.buffer, sample.byteOffset, sample.byteLength);
+  return utf32Orders.some((isLittle) => {
+    const codes = Array.from({ length: sample.length / 4 }, (_, at) => view.getUint32(4 * at, isLittle));
+    return codes.every((code) => code <= 0x10ffff) && !impossible.test(String.fromCodePoint(...codes));
+  });
+}
+
+const shift = new RegExp(String.raw`\x1b\$[@B](?:[!-~]{2})+\x1b\([BJI]`);
+
+/** ISO-2022-JP: within ASCII, signs that switch to two bytes a character and back. */
+export function isShifted(start: Uint8Array): boolean {
+  const at = start.indexOf(0x1b);
+  if (at === -1) return false;
+  const text = Buffer.from(start.buffer, start.byteOffset + at, start.byteLength - at).toString("latin1");
+  return shift.test(text) && asciiText(start) !== null &&
+    decodeLegacy(start, "iso-2022-jp") !== null;
+}
+
+/** The encoding that the start of a file shows, where that is none of one byte a character, and not UTF-8. */
+export function shownEncoding(start: Uint8Array): TextEncoding | null {
+  return wideEncoding(start) ?? (isShifted(start) ? "iso-2022-jp" : null);
+}
+
+/** Whether ASCII holds letters as UTF-7 writes them, and no other plus sign: `Gr+APYA3w-e`. */
+export function isUtf7(text: string): boolean {
+  const runs = text.match(/\+[A-Za-z0-9+/]*-?/g) ?? [];
+  const letters = runs.filter((run) => run !== "+-").map((run) => {
+    const bytes = Buffer.from(run.replaceAll(/^\+|-$/g, ""), "base64");
+    const isWhole = bytes.length >= 2 && bytes.length % 2 === 0;
+    const decoded = isWhole ? decodeWide(bytes, "utf-16be") : "";
+    const again = Buffer.from(bytes).toString("base64").replace(/=+$/, "");
+    return run === `+${again}-` || run === `+${again}` ? decoded : "";
+  });
+  return letters.length > 0 && letters.every((each) => /^[^\0-\x7f]+$/.test(each) && each.isWellFormed()) &&
+    letters.some((each) => /\p{L}/u.test(each)) && !impossible.test(letters.join("")) &&
+    letters.every((each) => each.length > 1 || each < "\u0180");
+}
+
 /** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
 export function markedEncoding(start: Uint8Array): WideEncoding | null {
   if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
@@ -169,7 +239,10 @@ export function markedEncoding(start: Uint8Array): WideEncoding | null {
 export function wideEncoding(start: Uint8Array): WideEncoding | null {
   const marked = markedEncoding(start);
   const sample = start.subarray(0, sampleBytes);
-  if (marked !== null || start.length % 2 !== 0 || start.length < leastBytes || !sample.includes(0)) return marked;
+  if (start.length % 2 !== 0 || start.length < leastBytes) return marked;
+  if (!sample.includes(0)) return marked ?? ideographicEncoding(sample);
+  if (isUtf32(start)) return null;
+  if (marked !== null) return marked;
   const zeros = [0, 0];
   for (const [index, byte] of sample.entries()) if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
   // a byte of 0 in a text of UTF-8 is a stray one, unless many characters have one
@@ -177,8 +250,9 @@ export function wideEncoding(start: Uint8Array): WideEncoding | null {
   if (isStray && Math.max(...zeros) < sample.length * leastZeroShare) return null;
   const encoding = (zeros[1] ?? 0) > (zeros[0] ?? 0) ? "utf-16le" : "utf-16be";
   const text = decodeWide(sample, encoding).replace(/[\ud800-\udbff]$/, "");
-  const isText = !impossible.test(text) && (text.match(common)?.length ?? 0) >= text.length * leastCommonShare;
-  return isText ? encoding : null;
+  const isText = isIdeographic(text, 0.1) ||
+    !impossible.test(text) && (text.match(common)?.length ?? 0) >= text.length * leastCommonShare;
+  return isText ? encoding : ideographicEncoding(sample);
 }
 
 /** An even number of bytes as text, which may hold halves of pairs. */
@@ -203,6 +277,7 @@ export function decodeLegacy(bytes: Uint8Array, encoding: LegacyEncoding): strin
 
 /** The bytes of the text; `null` where it has a character that the encoding lacks. */
 function encodeLegacy(text: string, encoding: LegacyEncoding): Uint8Array<ArrayBuffer> | null {
+  if (encoding === "iso-2022-jp") return encodeShifted(text);
   const table = tableOf(encoding);
   const bytes = new Uint8Array(2 * text.length);
   let length = 0;
@@ -213,6 +288,25 @@ function encodeLegacy(text: string, encoding: LegacyEncoding): Uint8Array<ArrayB
     length += code.length;
   }
   return bytes.slice(0, length);
+}
+
+const toAscii = [0x1b, 0x28, 0x42];
+const toJapanese = [0x1b, 0x24, 0x42];
+
+/** ISO-2022-JP: the codes of EUC-JP without their highest bit, between signs that switch. */
+function encodeShifted(text: string): Uint8Array<ArrayBuffer> | null {
+  const table = tableOf("euc-jp");
+  const bytes: number[] = [];
+  let isJapanese = false;
+  for (const character of text) {
+    const code = character < "\x80" ? null : table.get(character);
+    const [lead = 0] = code ?? [];
+    if (code === undefined || (code !== null && lead < 0xa1) || character === "\x1b") return null;
+    if (isJapanese !== (code !== null)) bytes.push(...isJapanese ? toAscii : toJapanese);
+    isJapanese = code !== null;
+    for (const byte of code ?? [character.charCodeAt(0)]) bytes.push(byte & 0x7f);
+  }
+  return Uint8Array.from(isJapanese ? [...bytes, ...toAscii] : bytes);
 }
 
 type Table = ReadonlyMap<string, readonly number[]>;
