@@ -10,6 +10,19 @@ import { kernelAttempts } from "./kernel_attempts.ts";
 
 const program = "tests/sandbox/broken_server.ts";
 const env = { PORT: "0", OLLAMA_HOST: "127.0.0.1:1", SHUTDOWN_TIMEOUT: "0" };
+/** On this system. */
+const isPossible = (what: string): boolean => !what.startsWith("call a C") || Deno.build.os === "linux";
+
+/** What the broken tool tries to reach: a secret among it, which is put `outside`. */
+async function plantTargets(
+  { workspaceDir, dataDir }: { readonly workspaceDir: string; readonly dataDir: string },
+  { outside, newPath, port }: { readonly outside: string; readonly newPath: string; readonly port: number },
+): Promise<Targets> {
+  const secretPath = `${outside}/secret.js`;
+  await Deno.writeTextFile(secretPath, "export default 'secret';");
+  const elsewhere = { hostname: "127.0.0.1", port };
+  return { secretPath, newPath, workspaceDir, dataDir, program: Deno.execPath(), elsewhere };
+}
 
 Deno.test("a broken tool gets at nothing but the workspace: every attempt that works in a free process is stopped", async (t) => {
   await using place = await makeServerPlace();
@@ -21,19 +34,10 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
     visitors += 1;
     return new Response("export default 1;", { headers: { "content-type": "text/javascript" } });
   });
-  const targets: Targets = {
-    secretPath: `${outside}/secret.js`,
-    newPath: `${outside}/new`,
-    workspaceDir: place.workspaceDir,
-    dataDir: place.dataDir,
-    program: Deno.execPath(),
-    elsewhere: { hostname: "127.0.0.1", port: elsewhere.addr.port },
-  };
-  await Deno.writeTextFile(targets.secretPath, "export default 'secret';");
+  const targets = await plantTargets(place, { outside, newPath: `${outside}/new`, port: elsewhere.addr.port });
   const attempt = (what: string): Promise<string> => call(server, token, "attempt", { what, targets });
-  const sameOnly = (name: string): boolean => !name.startsWith("call a C") || Deno.build.os === "linux";
   try {
-    for (const what of Object.keys(attempts).filter(sameOnly)) {
+    for (const what of Object.keys(attempts).filter(isPossible)) {
       await t.step(
         what,
         async () => assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/),
@@ -64,7 +68,7 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
     await t.step("the attempts are real: here, without the wall, each works", async () => {
       Deno.env.set("PATH", Deno.env.get("PATH") ?? "/usr/bin");
       for (const [what, run] of Object.entries(attempts)) {
-        if (sameOnly(what)) await assert.doesNotReject(async () => await run(targets), what);
+        if (isPossible(what)) await assert.doesNotReject(async () => await run(targets), what);
       }
       assert.ok(visitors > 0);
     });
@@ -82,19 +86,10 @@ Deno.test("the wall is the same where directories have names: one that is read-o
   const token = await createToken(place.dataDir);
   await using server = await startServer(place, { program, env: { ...env, WORKSPACE_DIR } });
   await using elsewhere = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => new Response(""));
-  const targets: Targets = {
-    secretPath: `${outside}/secret.js`,
-    newPath: `${library}/new`,
-    workspaceDir: place.workspaceDir,
-    dataDir: place.dataDir,
-    program: Deno.execPath(),
-    elsewhere: { hostname: "127.0.0.1", port: elsewhere.addr.port },
-  };
-  await Deno.writeTextFile(targets.secretPath, "export default 'secret';");
+  const targets = await plantTargets(place, { outside, newPath: `${library}/new`, port: elsewhere.addr.port });
   const attempt = (what: string): Promise<string> => call(server, token, "attempt", { what, targets });
   try {
-    for (const what of Object.keys(attempts)) {
-      if (what.startsWith("call a C") && Deno.build.os !== "linux") continue;
+    for (const what of Object.keys(attempts).filter(isPossible)) {
       assert.match(await attempt(what), /^stopped: .*(NotCapable|Requires|EPERM|EACCES)/, what);
     }
     assert.equal(await attempt("work in the workspace"), 'done: "made"');
