@@ -6,17 +6,14 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import type { FreezeOptions, FreezeRow } from "./freezes/measure.ts";
+import type { FreezeOptions } from "./freezes/measure.ts";
 import { runFreezes } from "./freezes/run_freezes.ts";
-import { ofManyGrants, runPageFreezes } from "./freezes/run_page_freezes.ts";
+import { runPageFreezes } from "./freezes/run_page_freezes.ts";
 import { runHostileLoad } from "./run_hostile_load.ts";
 
 const goalMilliseconds = 250;
 const maxPeakMebibytes = 256;
-/** The goal is 200; an edit of 2.5 million places takes 280. */
-const maxPeakOfOneKind = 300;
-/** Each grant has four places for calls on files; a person has to allow each. */
-const maxPeakOfManyGrants = 600;
+const maxPeakOfOneKind = 200;
 
 const { values } = parseArgs({
   options: {
@@ -30,22 +27,16 @@ try {
   const options: FreezeOptions = { atOnce: [1, 60], milliseconds: 1_500, say, only: values.only };
   const [ofTools, ofPages] = [await runFreezes(options), await runPageFreezes(options)];
   const rows = [...ofTools.rows, ...ofPages.rows];
-  const most = (all: readonly FreezeRow[]): number => Math.max(0, ...all.flatMap(({ peak }) => peak ?? []));
-  const { true: ofGrants = [], false: ofOneCaller = [] } = Object.groupBy(
-    rows,
-    ({ name }) => `${name.startsWith(ofManyGrants)}` as const,
-  );
+  const peak = Math.max(0, ...rows.flatMap((row) => row.peak ?? []));
   const worst = rows.toSorted((one, other) => other.worst - one.worst)[0];
   say(
     `no call kept another caller waiting for more than ${
       ((worst?.worst ?? 0) - Math.max(ofTools.idle, ofPages.idle)).toFixed(0)
     } ms above idle ` +
-      `(${worst?.name}, ${worst?.atOnce} at once), goal ${goalMilliseconds}; memory ` +
-      `${most(ofOneCaller).toFixed(0)} MiB more for calls of one kind, ${most(ofGrants).toFixed(0)} of sixty grants`,
+      `(${worst?.name}, ${worst?.atOnce} at once), goal ${goalMilliseconds}; ` +
+      `memory ${peak.toFixed(0)} MiB more for calls of one kind`,
   );
-  if (most(ofOneCaller) > maxPeakOfOneKind || most(ofGrants) > maxPeakOfManyGrants) {
-    throw new Error("calls of one kind took too much memory");
-  }
+  if (peak > maxPeakOfOneKind) throw new Error("calls of one kind took too much memory");
   if (values.only !== "") process.exit(0);
   const report = await runHostileLoad({ seed: Number(values.seed), seconds: Number(values.minutes) * 60, say });
   const { counts, largestAnswer, innocent, peakMebibytes } = report;

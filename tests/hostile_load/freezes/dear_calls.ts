@@ -118,6 +118,10 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
       replace_all: true,
       dry_run: true,
     }),
+    "every letter of a large file": () => ({
+      path: "more_letters.txt",
+      ...{ old_text: "a", new_text: "b", replace_all: true, dry_run: true },
+    }),
     "what nearly fits everywhere in a large file": () => ({
       path: "more_letters.txt",
       old_text: odd(400_000),

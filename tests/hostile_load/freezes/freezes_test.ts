@@ -10,8 +10,7 @@ const atOnce = [60];
 const milliseconds = 300;
 /** A freeze of seconds is hundreds of times as long as what an idle server takes, which is a few milliseconds. */
 const allowedFactor = 150;
-/** The goal is 200; an edit of 2.5 million places takes 280. */
-const maxPeakMebibytes = 300;
+const maxPeakMebibytes = 200;
 
 Deno.test("no tool, and no parameter of one, lets a caller keep another one waiting", async () => {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);

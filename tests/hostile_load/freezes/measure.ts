@@ -69,7 +69,6 @@ export async function measureRows(
   const idleShare = processorSeconds(pid).ran - calm;
   const { worst: idle } = await caller.report();
   const rest = memoryOf(pid, "VmRSS");
-  clearPeak(pid);
   say(`idle: ${idle.toFixed(0)} ms, ${rest?.toFixed(0) ?? "?"} MiB`);
   const rows: FreezeRow[] = [];
   for (const { name, ask, leaveAfterMs, afterwards, atOnce: rounds = atOnce } of asked) {
@@ -77,6 +76,7 @@ export async function measureRows(
     for (const times of rounds) {
       const before = processorSeconds(pid);
       const had = memoryOf(pid, "VmRSS");
+      clearPeak(pid); // what the row before left to do is no part of this one
       const leaving = new AbortController();
       const timer = setTimeout(() => leaving.abort(), Math.min(milliseconds, leaveAfterMs ?? Infinity));
       await Promise.allSettled(Array.from({ length: times }, (_, time) => ask(time, leaving.signal)));
@@ -87,7 +87,6 @@ export async function measureRows(
       const worst = waited / stretch;
       const most = memoryOf(pid, "VmHWM");
       const peak = most === null || had === null ? null : most - had;
-      clearPeak(pid);
       rows.push({ name, atOnce: times, worst, stretch, control, peak, wrong });
       say(
         `${(peak?.toFixed(0) ?? "?").padStart(4)} MiB ${worst.toFixed(0).padStart(7)} ms  (x ${
@@ -95,7 +94,6 @@ export async function measureRows(
         })  control ${control.toFixed(0).padStart(4)} ms  ${String(times).padStart(2)} x ${name}`,
       );
       const lingered = await untilCalm(pid, idleShare);
-      clearPeak(pid); // what went on is no part of the next row
       if (lingered > 500) say(`     it went on for ${lingered.toFixed(0)} ms after its callers had gone`);
       await afterwards?.();
       await caller.report(); // what was given up may still end

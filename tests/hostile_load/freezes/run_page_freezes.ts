@@ -14,8 +14,6 @@ import { createPerson, type Person } from "../../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../../fixtures/running_server.ts";
 import { startOllamaProcess } from "../run_hostile_load.ts";
 
-/** How rows begin whose tokens each are of a client of its own, all of one person. */
-export const ofManyGrants = "sixty grants of a person";
 const manyTokens = 60;
 const scope = "files:read files:write llm:generate";
 const auditLines = 50_000;
@@ -131,7 +129,9 @@ export async function runPageFreezes(options: FreezeOptions): Promise<Measured> 
     const first = [
       ...await rowsOfChatGpt(callers),
       ...rowsOfTokens("sixty tokens of a grant", ofOneGrant),
-      ...rowsOfTokens(ofManyGrants, callers).filter(({ name }) => /whole words|reads|kind each/.test(name)),
+      ...rowsOfTokens("sixty grants of a person", callers).filter(({ name }) =>
+        /whole words|reads|kind each/.test(name)
+      ),
     ];
     found.push(await measureRows(first, watched, options));
     changePath = await changeOf(callers, owner);
