@@ -1,5 +1,5 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
-import { redirectResponse } from "../lib/page.ts";
+import { html, pageResponse, redirectResponse } from "../lib/page.ts";
 import { isCodeChallenge } from "./token.ts";
 import {
   type AuthorizationRequest,
@@ -17,7 +17,7 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { type DeadEnd, deadEndPage, errorPage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
+import { type DeadEnd, deadEndPage, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 /** Where a response goes. */
@@ -228,4 +228,30 @@ function clientDocumentPage(reason: ClientDocumentProblem | DocumentProblem): Re
           "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let clients register instead.",
       },
   );
+}
+
+/**
+ * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
+ * would be an open redirector. `domain`: where the client's metadata is published; `null` for one that registered
+ * itself.
+ */
+function refusedRequestPage(
+  { clientName, domain, problem, location }:
+    & { readonly [Name in "clientName" | "problem" | "location"]: string }
+    & { readonly domain: string | null },
+): Response {
+  const title = "This request cannot be granted";
+  const origin = domain === null
+    ? html`, which registered itself under that name,`
+    : html`, published by <strong>${domain}</strong>,`;
+  return pageResponse({
+    title,
+    status: 400,
+    body: html`
+      <h1>${title}</h1>
+      <p><strong>${clientName}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
+      <p>No user has approved this client here. If you did not just come from it, close this page.</p>
+      <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? clientName)}</a></p>
+    `,
+  });
 }

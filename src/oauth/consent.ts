@@ -9,7 +9,6 @@ import {
   pathsOf,
   type Pending,
   postForm,
-  proofOf,
   showSignIn,
   type Waiting,
 } from "./interaction.ts";
@@ -376,6 +375,12 @@ function consentForm(options: InteractionOptions, waiting: Waiting, account: Acc
   const proof = proofOf(options, waiting, account);
   const hidden = { request: waiting.handle, account: account.id, proof };
   return postForm(pathsOf(options.issuer).consent, Object.entries(hidden), shown);
+}
+
+/** Proof, in the consent page, that it was shown to this user for this request. */
+function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
+  const parts = [handle, request.browserHash, account.id, account.credentialHash];
+  return secrets.authenticate("consent-page", parts.join(" "));
 }
 
 /** Whether these scopes lead to files. */

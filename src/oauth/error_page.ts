@@ -131,29 +131,3 @@ export function methodNotAllowedPage(issuer: string, ...allowed: readonly string
 
 // The page for an invalid request by a client that no user has approved here: the user decides whether to go
 // back.
-
-/**
- * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
- * would be an open redirector. `domain`: where the client's metadata is published; `null` for one that registered
- * itself.
- */
-export function refusedRequestPage(
-  { clientName, domain, problem, location }:
-    & { readonly [Name in "clientName" | "problem" | "location"]: string }
-    & { readonly domain: string | null },
-): Response {
-  const title = "This request cannot be granted";
-  const origin = domain === null
-    ? html`, which registered itself under that name,`
-    : html`, published by <strong>${domain}</strong>,`;
-  return pageResponse({
-    title,
-    status: 400,
-    body: html`
-      <h1>${title}</h1>
-      <p><strong>${clientName}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
-      <p>No user has approved this client here. If you did not just come from it, close this page.</p>
-      <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? clientName)}</a></p>
-    `,
-  });
-}

@@ -59,12 +59,6 @@ export async function findPending(
   return client === null ? null : { handle, request: stored.value, client, stored };
 }
 
-/** Proof, in the consent page, that it was shown to this user for this request. */
-export function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
-  const parts = [handle, request.browserHash, account.id, account.credentialHash];
-  return secrets.authenticate("consent-page", parts.join(" "));
-}
-
 const ownPages = ["grants", "servicenowLink", "companyLink"] as const;
 
 type OwnPage = (typeof ownPages)[number];
