@@ -54,28 +54,6 @@ export function unicodeForms(text: string): readonly string[] {
   return [...new Set([text, text.normalize("NFC"), text.normalize("NFD")])];
 }
 
-/** Finds the first of some forms of a text; `flags` of an expression: `i` for any case. Forms are short. */
-export function createFormsFinder(
-  forms: readonly string[],
-  flags: "" | "i" = "",
-): (text: string, from: number) => Match | null {
-  const [only = "", ...others] = forms;
-  if (flags === "" && others.length === 0) {
-    const find = createTextFinder(only);
-    return (text, from) => {
-      const start = find(text, from);
-      return start === -1 ? null : { start, end: start + only.length };
-    };
-  }
-  // literals of V8's own engine: at each place they are compared and there is nothing to go back to
-  const expression = new RegExp(forms.map(escapeExpression).join("|"), `g${flags}`);
-  return (text, from) => {
-    expression.lastIndex = from;
-    const [found] = expression.exec(text) ?? [];
-    return found === undefined ? null : { start: expression.lastIndex - found.length, end: expression.lastIndex };
-  };
-}
-
 /** An expression for the text as it stands, in V8's syntax and in RE2's. */
 export function escapeExpression(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");

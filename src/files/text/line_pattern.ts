@@ -5,7 +5,6 @@
 import { Buffer } from "node:buffer";
 import {
   type ByteText,
-  createFormsFinder,
   createTextFinder,
   endOfLine,
   escapeExpression,
@@ -244,6 +243,28 @@ export function filterLines(
       const isWanted = needed.every((isIn) => isIn(text)) && !refused.some((isIn) => isIn(text));
       return isWanted ? pattern.next(line, from) : null;
     },
+  };
+}
+
+/** Finds the first of some forms of a text; `flags` of an expression: `i` for any case. Forms are short. */
+function createFormsFinder(
+  forms: readonly string[],
+  flags: "" | "i" = "",
+): (text: string, from: number) => Match | null {
+  const [only = "", ...others] = forms;
+  if (flags === "" && others.length === 0) {
+    const find = createTextFinder(only);
+    return (text, from) => {
+      const start = find(text, from);
+      return start === -1 ? null : { start, end: start + only.length };
+    };
+  }
+  // literals of V8's own engine: at each place they are compared and there is nothing to go back to
+  const expression = new RegExp(forms.map(escapeExpression).join("|"), `g${flags}`);
+  return (text, from) => {
+    expression.lastIndex = from;
+    const [found] = expression.exec(text) ?? [];
+    return found === undefined ? null : { start: expression.lastIndex - found.length, end: expression.lastIndex };
   };
 }
 
