@@ -357,7 +357,7 @@ function holds(meaning: Meaning, value: unknown, given: Members): boolean {
   if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !Object.keys(given).some(isBeside))) return false;
   const list = listOf(value);
   if (form === "list" || form === "several") return list !== null && (form === "list" || list.length > 1);
-  return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
+  return form === undefined || (typeof value === "string" && !/^(?:|true|false|yes|no|on|off|[01])$/i.test(value));
 }
 
 /** The JSON text of an object, or of a list of texts or objects. */
@@ -517,6 +517,7 @@ function orderOf(value: unknown): readonly [by: string, way?: string] {
 function linesOf(given: unknown): LineRange | null {
   const value = Array.isArray(given) && given.length === 1 ? given[0] : given;
   if (typeof value === "string") return parseLineRange(value);
+  if (Array.isArray(value) && value.length !== 2) return null;
   const named: Members = isObject(value) ? value : {};
   const from = named["start"] ?? named["from"] ?? named["start_line"];
   const to = named["end"] ?? named["to"] ?? named["end_line"] ?? -1;

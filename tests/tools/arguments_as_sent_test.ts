@@ -614,6 +614,8 @@ Deno.test("a refusal names the caller's own argument", () => {
       ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const
     ),
     ["file_search", { q: [1] }, "q must be a string"],
+    ["file_read", { path: "a", view_range: [3, 4, 5] }, "view_range must be two line numbers, such as 2-4"],
+    ["file_search", { query: "a", regex: "yes" }, "regex must be true or false"],
     ["file_edit", { changes: [{ path: "a", oldText: [1] }] }, "changes[0].oldText must be a string"],
     ["file_edit", { edits: [{ pth: "a" }] }, "edits[0] has no pth; did you mean path?"],
     ["file_list", { sort_by: "colour" }, "sort_by must be one of: name, size, modified"],

@@ -136,7 +136,8 @@ export function fileListTool(
       const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
       if (!found.ok) return found.error;
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
-      if (Number.isNaN(modifiedAfter)) {
+      const isDate = /^\s*(?:\d{4}\b|\D)/.test(request.modified_after ?? "-"); // 01/02/2026 may be of two days
+      if (Number.isNaN(modifiedAfter) || !isDate) {
         return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
       }
       const { show, sort, pattern } = request;
