@@ -58,11 +58,8 @@ async function partWords(parts: DeskParts, table: string, given: string) {
   const parted = /\w[=<>]/.test(text) ? text.split(/\s+/) : [];
   if (parted.length < 2) return { words: text, conditions: [] };
   const columns = await columnsOf(parts, table);
-  const { compared = [], others = [] } = Object.groupBy(
-    parted,
-    (word) => columnNamed(columns, comparedField(word) ?? "") === undefined ? "others" : "compared",
-  );
-  return { words: others.join(" "), conditions: compared };
+  const compares = (word: string): boolean => columnNamed(columns, comparedField(word) ?? "") !== undefined;
+  return { words: parted.filter((word) => !compares(word)).join(" "), conditions: parted.filter(compares) };
 }
 
 /** Words and conditions become one query. */

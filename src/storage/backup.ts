@@ -99,7 +99,7 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   } finally {
     copy.close();
   }
-  syncFile(to);
+  syncAndClose(Deno.openSync(to, { read: true, write: true }));
 }
 
 /**
@@ -167,12 +167,7 @@ function copyDurably(from: string, to: string): void {
   const { copyFileSync, constants } = nodeFs();
   copyFileSync(from, to, constants.COPYFILE_EXCL);
   Deno.chmodSync(to, 0o600);
-  syncFile(to);
-}
-
-/** Syncs the file to the disk. */
-function syncFile(path: string): void {
-  syncAndClose(Deno.openSync(path, { read: true, write: true }));
+  syncAndClose(Deno.openSync(to, { read: true, write: true }));
 }
 
 /** Renames a file or directory, and syncs the directory. */

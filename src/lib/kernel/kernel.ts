@@ -180,11 +180,8 @@ function createCommitWatch({ roots, mapStart }: ReturnType<typeof createKernelRo
   return (path) => {
     const end = path.lastIndexOf("/");
     // Never closed: POSIX drops a process's locks on a file when it closes any descriptor of that file.
-    const index = inDirectory(
-      roots,
-      path.slice(0, end) || "/",
-      (directory) => directory.open(`${path.slice(end + 1)}-shm`, "read"),
-    );
+    const name = `${path.slice(end + 1)}-shm`;
+    const index = inDirectory(roots, path.slice(0, end) || "/", (directory) => directory.open(name, "read"));
     const [header, last] = [new Uint8Array(headerBytes), new Uint8Array(headerBytes)];
     const look = mapStart(index, header);
     return () => {
