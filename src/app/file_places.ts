@@ -2,7 +2,7 @@
  * The places in which calls work on files: so many of a grant and of a person at the same time, whose memory is bounded
  * with them. In its place a call first waits until its caller has read earlier answers.
  */
-import { createParallelShare } from "../lib/parallel_share.ts";
+import { createParallelShare } from "../lib/turns.ts";
 import { shareKey } from "../lib/principal.ts";
 import { failure, type Result } from "../lib/result.ts";
 import { whenAnswersAreRead } from "../lib/unread_answers.ts";

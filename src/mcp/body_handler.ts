@@ -26,10 +26,9 @@ import {
   protocolVersionKey,
   type Revision,
 } from "./revision.ts";
-import { nextTurn } from "../lib/turns.ts";
+import { createParallelShare, nextTurn, type StandAside } from "../lib/turns.ts";
 import { whenReady } from "../lib/join_next.ts";
 import type { Session } from "./session.ts";
-import { createParallelShare, type StandAside } from "../lib/parallel_share.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";

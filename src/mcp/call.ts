@@ -9,7 +9,7 @@ import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject } from "../lib/json.ts";
-import type { StandAside } from "../lib/parallel_share.ts";
+import type { StandAside } from "../lib/turns.ts";
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createParallelShare } from "../../src/lib/parallel_share.ts";
+import { createParallelShare } from "../../src/lib/turns.ts";
 
 const never = new AbortController().signal;
 
