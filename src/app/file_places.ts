@@ -2,10 +2,9 @@
  * The places in which calls work on files: so many of a grant and of a person at the same time, whose memory is bounded
  * with them. In its place a call first waits until its caller has read earlier answers.
  */
-import { createParallelShare } from "../lib/turns.ts";
+import { createParallelShare, whenAnswersAreRead } from "../lib/turns.ts";
 import { shareKey } from "../lib/principal.ts";
 import { failure, type Result } from "../lib/result.ts";
-import { whenAnswersAreRead } from "../lib/unread_answers.ts";
 import type { ResourceFamily, Tool, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 
 const maxFileCallsAtOnce = 4;

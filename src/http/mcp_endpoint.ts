@@ -50,8 +50,7 @@ import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
-import { runInTurn } from "../lib/turns.ts";
-import { noteAnswer, smallAnswerCharacters } from "../lib/unread_answers.ts";
+import { noteAnswer, runInTurn, smallAnswerCharacters } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
 
 interface Outsiders {

@@ -4,7 +4,7 @@ import { createBodyIntake, limitBodies } from "../../src/http/rate_limit.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { shareKey } from "../../src/lib/principal.ts";
-import { whenAnswersAreRead } from "../../src/lib/unread_answers.ts";
+import { whenAnswersAreRead } from "../../src/lib/turns.ts";
 import { createHarness, postRequest, principalWith, toolCall } from "../mcp/harness.ts";
 
 function admittedOf(caller: string, bytes: number, intake: ReturnType<typeof createBodyIntake>): number {

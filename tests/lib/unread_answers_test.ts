@@ -1,6 +1,6 @@
 /** Answers that their callers do not read. */
 import assert from "node:assert/strict";
-import { noteAnswer, whenAnswersAreRead } from "../../src/lib/unread_answers.ts";
+import { noteAnswer, whenAnswersAreRead } from "../../src/lib/turns.ts";
 
 const mebibyte = 1024 * 1024;
 const never = (): AbortSignal => new AbortController().signal;
