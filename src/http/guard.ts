@@ -10,7 +10,7 @@ import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { headerOf } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 
 // The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected.
 

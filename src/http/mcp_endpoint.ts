@@ -44,13 +44,12 @@ import {
   serviceNowName,
   tooManyCalls,
 } from "../mcp/mod.ts";
-import { type Throttled, whenReady } from "../lib/join_next.ts";
+import { noteAnswer, runInTurn, smallAnswerCharacters, type Throttled, whenReady } from "../lib/turns.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
-import { noteAnswer, runInTurn, smallAnswerCharacters } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
 
 interface Outsiders {

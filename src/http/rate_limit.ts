@@ -1,6 +1,6 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
 import * as z from "zod";
-import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
+import { type Admission, admitted, type Throttled } from "../lib/turns.ts";
 import { type AgreedClock, atMost, type Clock } from "../lib/time.ts";
 import { changeEntry } from "../lib/stored_entries.ts";
 import type { Log } from "../lib/log.ts";

@@ -6,7 +6,7 @@ import { crashText, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/request_text.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 

@@ -1,8 +1,11 @@
 /**
- * Turns on the one thread that answers every caller. Long work asks `nextTurn` between its steps, and pauses once the
- * thread has been busy for a turn, by any work. Callers then go on in fair order: the one that has used the
- * least time first, and those of one caller one after the other. After each turn the thread rests for whatever arrived.
- * Only time on the thread counts: a call that waits for a model, a network or a person holds nothing.
+ * Who waits for whom in the one process that answers every caller: for a turn on its thread, for a place among the calls
+ * of the same caller, for answers to be read, for an earlier run of the same work.
+ *
+ * Turns: long work asks `nextTurn` between its steps, and pauses once the thread has been busy for a turn, by any work.
+ * Callers then go on in fair order: the one that has used the least time first, and those of one caller one after the
+ * other. After each turn the thread rests for whatever arrived. Only time on the thread counts: a call that waits for a
+ * model, a network or a person holds nothing.
  */
 import { createAsyncContext } from "./program.ts";
 
@@ -251,3 +254,54 @@ export function whenAnswersAreRead(caller: string, signal: () => AbortSignal): P
     givenUp.addEventListener("abort", giveUp);
   });
 }
+
+// * Work of several callers, one after another.
+
+/**
+ * Lets callers share one run of `work` without ever giving one an answer from before its call: a caller who comes while
+ * a run is under way joins the next, which starts when that one has ended.
+ */
+export function joinNext<T>(work: () => Promise<T>): () => Promise<T> {
+  let current: Promise<unknown> | undefined;
+  let next: Promise<T> | undefined;
+  const start = (): Promise<T> => {
+    next = undefined;
+    const run = work();
+    const ended = run.then(() => {}, () => {}).then(() => {
+      if (current === ended) current = undefined;
+    });
+    current = ended;
+    return run;
+  };
+  return () => {
+    if (current === undefined) return start();
+    next ??= current.then(start);
+    return next;
+  };
+}
+
+/** Runs steps one after another, in the order of their calls; one that fails holds up none. */
+export function createQueue(): <T>(step: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => {
+    const done = last.then(step);
+    last = done.catch(() => {});
+    return done;
+  };
+}
+
+/** Goes on at once with a value that is there: an async function costs each call its frame and a turn of the queue. */
+export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** The answer of rate limits and throttles. */
+export type Admission = { readonly ok: true } | Throttled;
+
+/** Not now, but after so many seconds (for `Retry-After`, RFC 9110 §10.2.3). */
+export interface Throttled {
+  readonly ok: false;
+  readonly retryAfterSeconds: number;
+}
+
+export const admitted: Admission = { ok: true };

@@ -26,8 +26,7 @@ import {
   protocolVersionKey,
   type Revision,
 } from "./revision.ts";
-import { createParallelShare, nextTurn, type StandAside } from "../lib/turns.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { createParallelShare, nextTurn, type StandAside, whenReady } from "../lib/turns.ts";
 import type { Session } from "./session.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { hasScopes } from "../lib/principal.ts";
 import type { PromptRegistry, Resource, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
 import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";

@@ -3,7 +3,7 @@ import { answerError, answerUnavailable, resultFormOf, unmarked } from "./call.t
 import type { Call, McpAnswer, PublicCall } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { refuseRate, tooManyCalls } from "./tool_call.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import { echoedId, errorText, isRpcId, kindOfMessage, metaOf, rpcErrorCode } from "./jsonrpc.ts";

@@ -1,5 +1,5 @@
 /** The methods of the protocol, of both eras, but for lists, streams and `tools/call`. */
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { hasMoreParts, isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Services } from "./limits.ts";
-import { type Admission, admitted } from "../lib/join_next.ts";
+import { type Admission, admitted } from "../lib/turns.ts";
 import { putPieces, readPieces, watchEntries } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { RpcResponse } from "./jsonrpc.ts";

@@ -5,7 +5,7 @@ import type { RpcId } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Principal } from "../lib/principal.ts";
 import { type McpLimits, mcpLimits, type Services } from "./limits.ts";
-import type { Admission } from "../lib/join_next.ts";
+import type { Admission } from "../lib/turns.ts";
 import type { Log } from "../lib/log.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../lib/time.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";

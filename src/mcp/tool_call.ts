@@ -12,7 +12,7 @@ import { isObject, parseJson } from "../lib/json.ts";
 import { inSpan, type Tracer } from "../lib/tracer.ts";
 import { CallInterrupted } from "./call_context.ts";
 import { runInContext } from "./run_in_context.ts";
-import { whenReady } from "../lib/join_next.ts";
+import { whenReady } from "../lib/turns.ts";
 
 /** Answers `tools/call`. */
 export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {

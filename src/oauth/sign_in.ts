@@ -1,6 +1,6 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import * as z from "zod";
-import { type Admission, createQueue } from "../lib/join_next.ts";
+import { type Admission, createQueue } from "../lib/turns.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { conflict, defineRecordFamily, noPassphrase, ownerId, type RecordOf, retryOnConflict } from "./records.ts";

@@ -1,5 +1,5 @@
 /** Wires everything that this server does with one ServiceNow instance. */
-import type { Admission } from "../lib/join_next.ts";
+import type { Admission } from "../lib/turns.ts";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";

@@ -6,7 +6,7 @@ import type { Clock, Pause } from "../lib/time.ts";
 import { type Answer, type Outcome, Refusal, type ServicenowFailure, type UnavailableCause } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { LinkedAccess } from "./link_store.ts";
-import type { Admission } from "../lib/join_next.ts";
+import type { Admission } from "../lib/turns.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 
 /** An instance by its origin, such as `https://example.service-now.com`. */

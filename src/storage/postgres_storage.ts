@@ -6,7 +6,7 @@ import type { Sql, TransactionSql } from "postgres";
 import { UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { joinNext } from "../lib/join_next.ts";
+import { joinNext } from "../lib/turns.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import {
   encodeKeyToRead,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { joinNext } from "../../src/lib/join_next.ts";
+import { joinNext } from "../../src/lib/turns.ts";
 
 function countedWork() {
   const runs: PromiseWithResolvers<number>[] = [];

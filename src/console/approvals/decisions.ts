@@ -1,8 +1,7 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
-import { joinNext } from "../../lib/join_next.ts";
+import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
-import { inTurns, nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { foldedForms } from "../../files/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import { joinNext } from "../../lib/join_next.ts";
+import { joinNext } from "../../lib/turns.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import { isObject } from "../../lib/json.ts";

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
-import { joinNext } from "../../lib/join_next.ts";
+import { joinNext } from "../../lib/turns.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";

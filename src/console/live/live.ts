@@ -5,7 +5,7 @@ import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { CallWatch, WatchedCall } from "../../mcp/mod.ts";
 import type { Log } from "../../lib/log.ts";
-import { joinNext } from "../../lib/join_next.ts";
+import { joinNext } from "../../lib/turns.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 

@@ -1,8 +1,7 @@
 /** Walks the tree of a disk workspace, and what is counted by it: how much is there, and the names of files with several. */
-import { whenReady } from "../../lib/join_next.ts";
+import { nextTurn, whenReady } from "../../lib/turns.ts";
 import { failure, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
-import { nextTurn } from "../../lib/turns.ts";
 import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
 import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
 import { type DiskAccess, type DiskInfo, errorCode, isForeign, toRefusal } from "./directory.ts";

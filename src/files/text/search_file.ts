@@ -1,8 +1,7 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
 import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
-import type { NextTurn } from "../../lib/turns.ts";
-import { whenReady } from "../../lib/join_next.ts";
+import { type NextTurn, whenReady } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import {
   decodeBytes,
