@@ -3,7 +3,7 @@ import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all e
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import { systemClock } from "../lib/time.ts";
-import { type JsonLog, stderrLog, type WriteLines } from "../lib/json_log.ts";
+import { type JsonLog, stderrLog, type WriteLines } from "../lib/log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText, UnusableError } from "../lib/result.ts";
 import { crashText, faultWords } from "../lib/system_fault.ts";

@@ -3,7 +3,7 @@ import { isObject, parseJson } from "../lib/json.ts";
 import { readBounded } from "../lib/request_text.ts";
 import { isSafeUrl } from "../lib/settings.ts";
 import { createDocumentFetcher, createInternet, type FetchDocument } from "../lib/document_fetcher.ts";
-import type { WriteLines } from "../lib/json_log.ts";
+import type { WriteLines } from "../lib/log.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 import { documentModules, programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";

@@ -4,7 +4,7 @@
  */
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
-import { gatherText } from "../lib/gathered_text.ts";
+import { gatherText } from "../lib/log.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 
 /** Some 1,000 lines. The last 4,096 characters are not counted as bytes yet, of which each takes three at most. */

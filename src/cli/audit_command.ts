@@ -1,5 +1,5 @@
 /** `audit list|verify|head`: the stored audit, beside a running server or without one. */
-import { escapeUnprintable } from "../lib/json_log.ts";
+import { escapeUnprintable } from "../lib/log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
 import { administered, commandOf, type OpenInstallation, printable, printTable } from "./action.ts";

@@ -2,7 +2,7 @@
 import { type Config, describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
-import { escapeUnprintable } from "../lib/json_log.ts";
+import { escapeUnprintable } from "../lib/log.ts";
 import { withCommandLines } from "../lib/program_name.ts";
 import type { Check } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";

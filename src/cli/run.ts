@@ -2,7 +2,7 @@
  * From arguments to an exit status. Every start loads these imports, and help and version load nothing else: Node's
  * modules alone take half as long as a bare start.
  */
-import { createOutput } from "../lib/json_log.ts";
+import { createOutput } from "../lib/log.ts";
 import { loadProgramModule } from "../lib/program.ts";
 import { pause } from "../lib/time.ts";
 import { describeVersion, version } from "../lib/version.ts";

@@ -2,7 +2,7 @@
 import type { Config } from "../app/mod.ts";
 import { loadDeployServer } from "../app/later.ts";
 import { systemClock } from "../lib/time.ts";
-import { createJsonLog } from "../lib/json_log.ts";
+import { createJsonLog } from "../lib/log.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { CommandContext, ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";

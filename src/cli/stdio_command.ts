@@ -3,7 +3,7 @@ import { type Config, giveUp, realPathBelow } from "../app/mod.ts";
 import { loadInstallation, loadKernelBinding, loadStdioApp } from "../app/later.ts";
 import process from "node:process";
 import { systemClock } from "../lib/time.ts";
-import { createOutput, stderrLog } from "../lib/json_log.ts";
+import { createOutput, stderrLog } from "../lib/log.ts";
 import { withConfig } from "./action.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { stopRequested } from "./welcome.ts";

@@ -2,7 +2,7 @@
 import type { OwnerTrash } from "../app/mod.ts";
 import { loadOwnerTrash } from "../app/later.ts";
 import { problemText } from "../lib/result.ts";
-import { escapeUnprintable } from "../lib/json_log.ts";
+import { escapeUnprintable } from "../lib/log.ts";
 import { type Action, administered, commandOf, printTable } from "./action.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 

@@ -3,7 +3,7 @@
  * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
  */
 import * as z from "zod";
-import { escapeUnprintable } from "../lib/json_log.ts";
+import { escapeUnprintable } from "../lib/log.ts";
 import { allOf, newestFirst } from "./conditions.ts";
 import { type Answer, type Outcome, Refusal, type ServicenowFailure } from "./failure.ts";
 import { isSysId, type RecordFields, storedValue } from "./field_values.ts";

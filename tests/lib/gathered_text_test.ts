@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { gatherText } from "../../src/lib/gathered_text.ts";
+import { gatherText } from "../../src/lib/log.ts";
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const upper = (text: string): string => text.replaceAll(/[^\x20-\x7e]/g, "?");

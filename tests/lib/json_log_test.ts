@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createJsonLog } from "../../src/lib/json_log.ts";
+import { createJsonLog } from "../../src/lib/log.ts";
 import { until } from "../fixtures/until.ts";
 
 const decoder = new TextDecoder();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createOutput } from "../../src/lib/json_log.ts";
+import { createOutput } from "../../src/lib/log.ts";
 
 /** Takes a few bytes at a time, or throws what the script says next. */
 function scriptedSink(script: (Error | number)[]): { write(bytes: Uint8Array): Promise<number>; text(): string } {

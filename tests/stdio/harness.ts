@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
-import { createJsonLog } from "../../src/lib/json_log.ts";
+import { createJsonLog } from "../../src/lib/log.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createMcpServer } from "../../src/mcp/mcp_server.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
