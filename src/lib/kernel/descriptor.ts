@@ -3,20 +3,30 @@
  * the kernel refuses what leads out of there (openat2(2)). Names are single or paths without `..`; links are never
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
-import { type EntryStatus, statusAt, statusOfOpen, statusOfPath } from "./entry_status.ts";
-import { type Architecture, dirent, errorOf, file, KernelError, type Libc, openat2, openFlags } from "./libc.ts";
 import {
+  type Architecture,
   cName,
   cNames,
   cPath,
   decode,
+  dirent,
+  type EntryStatus,
+  errorOf,
+  file,
+  KernelError,
   lengthOf,
+  type Libc,
+  openat2,
+  openFlags,
   otherBytes,
   pathBytes,
   pathMax,
+  statusAt,
+  statusOfOpen,
+  statusOfPath,
   toName,
   toOffset,
-} from "./stored_name.ts";
+} from "./libc.ts";
 
 /**
  * What an entry is opened for: to look and go on from there, to read, to list, to make a new file, to add to one
@@ -26,7 +36,7 @@ type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "l
 
 /** An entry of a directory. */
 export interface ListedName {
-  /** Bytes that are not UTF-8 are half surrogate pairs (stored_name.ts), here and wherever a name is given. */
+  /** Bytes that are not UTF-8 are half surrogate pairs (libc.ts), here and wherever a name is given. */
   readonly name: string;
   readonly kind: "file" | "directory" | "link" | "other";
 }

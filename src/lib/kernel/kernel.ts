@@ -1,8 +1,6 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { KernelError, type Libc, loadLibc, openFlags } from "./libc.ts";
-import { cPath, pathMax } from "./stored_name.ts";
+import { cPath, type EntryStatus, KernelError, type Libc, loadLibc, openFlags, pathMax, statusOfPath } from "./libc.ts";
 import { createKernelRoots, type Descriptor, type KernelRoots } from "./descriptor.ts";
-import { type EntryStatus, statusOfPath } from "./entry_status.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
