@@ -9,7 +9,7 @@ import { systemCode } from "../lib/system_fault.ts";
 import { type App, type AppParts, buildApp } from "./app.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
-import { listenForClients, listeningOn } from "./listeners.ts";
+import { listenForClients, listenForMetrics, listenPublicly } from "./listeners.ts";
 import { atMost, systemTimers } from "../lib/time.ts";
 import { problemWords } from "../llm/mod_settings.ts";
 import { offeredModels } from "./offered_models.ts";
@@ -106,9 +106,7 @@ async function openServer(
   const answer: App["fetch"] = (request, peer) =>
     opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
   const { publicDomain: name } = http;
-  const publicly = name === undefined
-    ? null
-    : await (await import("./public_listener.ts")).listenPublicly({ ...http, name }, answer, options);
+  const publicly = name === undefined ? null : await listenPublicly({ ...http, name }, answer, options);
   const server = opened.server = publicly ?? listenForClients(http, answer, { log, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
@@ -126,18 +124,13 @@ async function openServer(
   ready.resolve(app);
   if (metricsAddress !== undefined && metrics !== undefined) {
     const { allowedHosts = [] } = http;
-    const { listenForMetrics } = await import("./metrics_listener.ts");
-    opened.metricsServer = listeningOn(
-      { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
-      () =>
-        listenForMetrics(metricsAddress, {
-          metrics,
-          openStreams: app.openStreams,
-          startedAt: clock(),
-          log,
-          allowedHosts,
-        }),
-    );
+    opened.metricsServer = listenForMetrics(metricsAddress, {
+      metrics,
+      openStreams: app.openStreams,
+      startedAt: clock(),
+      log,
+      allowedHosts,
+    });
   }
   return {
     serverUrl,

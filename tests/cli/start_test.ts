@@ -79,7 +79,7 @@ Deno.test("the server starts without pages, OAuth endpoints, links, metrics and 
     /^src\/oauth\/(\w+_page|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
     /^src\/console\/(later\.ts|pages\/)/,
     /^src\/audit\/(metrics|search)\./,
-    /^src\/app\/(metrics_listener|console_pages|doctor)/,
+    /^src\/app\/(console_pages|doctor)/,
     /^(node:net$|npm:.*jose)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => later.some((pattern) => pattern.test(specifier))), []);
