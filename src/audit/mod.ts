@@ -10,9 +10,8 @@
  */
 
 export { type AuditParts, readCallsOfDay, resealAuditChains, trimAudit } from "./chain.ts";
-export { callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
+export { callEvent, createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, touchedBy } from "./recorder.ts";
 export type { LimitName, Metrics } from "./metrics.ts";
-export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
 export { startTelemetry, type Telemetry } from "./telemetry.ts";
 

@@ -1,11 +1,253 @@
-/**
- * The queue of the stored audit: bounded, and written in the background. A call pays for the text of its
- * line. Lines that find the queue full are lost; a further line says how many.
- */
-import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
-import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
-import { gatherText } from "../lib/log.ts";
+/** What the stored audit records: the fields and the text of a line, and the queue in which lines wait to be stored. */
+import { counted } from "../lib/counted.ts";
+import { isObject } from "../lib/json.ts";
+import { gatherText, type LogFields } from "../lib/log.ts";
+import type { AuditEntry } from "../mcp/mod.ts";
+import { auditLineEnd, type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
+
+/** The event of a tool's call. */
+export const callEvent = "call";
+
+/** The texts of a line, in the order in which they are stored. */
+const textFields = [
+  /** `call` for a tool, `request` for any other request, else the name of the log line, such as `sign_in`. */
+  "event",
+  "person",
+  "client",
+  /** The grant, or the token of the command line. */
+  "grant",
+  /** The tool; for other requests the method. */
+  "tool",
+  /** The file, record or model, in short. */
+  "target",
+  "address",
+  "outcome",
+  "code",
+  /** Names the change in the trash that can be undone. */
+  "change",
+  "requestId",
+] as const;
+type TextField = typeof textFields[number];
+
+/** Who did what, with which outcome. No contents, no secrets; what a caller chose is cut to a bound. */
+export interface AuditLine extends Readonly<Record<Exclude<TextField, "event">, string | null>> {
+  readonly event: string;
+  /** When it ended, in milliseconds since the epoch. */
+  readonly time: number;
+  readonly durationMs: number | null;
+  /** The trace that the request belongs to. */
+  readonly trace: string | null;
+  /** Of a tool's call, as they are stored: {@link decodeArguments} reads them. */
+  readonly arguments: string | null;
+}
+
+function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Record<TextField, Value> {
+  return Object.fromEntries(textFields.map((name, index) => [name, valueOf(name, index)])) as Record<TextField, Value>;
+}
+
+/** A line that says nothing: what is known is put over it. */
+export const emptyLine: AuditLine = {
+  ...textsOf(() => null),
+  ...{ time: 0, event: "", durationMs: null, trace: null, arguments: null },
+};
+
+const maxCharacters = 200;
+const fieldEnd = "|";
+// What JSON would escape, and our own marks.
+// deno-lint-ignore no-control-regex
+const escaped = /[%"\\|~\u0000-\u001f\u007f-\u009f]/g;
+// Also what may be half a pair.
+// deno-lint-ignore no-control-regex
+const needsCare = /[%"\\|~\u0000-\u001f\u007f-\u009f\ud800-\udfff]/;
+
+/** A field's text as it is stored. */
+export function encodeField(text: string): string {
+  if (text.length <= maxCharacters && !needsCare.test(text)) return text;
+  const short = text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text;
+  return short.toWellFormed().replace(escaped, escape);
+}
+
+function escape(sign: string): string {
+  return `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
+}
+
+/** The stored text, with its end. After the duration stand, where there are any, the trace and the arguments. */
+export function encodeLine(line: AuditLine): string {
+  const { time, durationMs, trace, arguments: given } = line;
+  let text = String(time);
+  for (const name of textFields) text += fieldEnd + encodeField(line[name] ?? "");
+  text += fieldEnd + (durationMs === null ? "" : String(Math.round(durationMs * 100) / 100));
+  if (trace !== null || given !== null) text += fieldEnd + encodeField(trace ?? "");
+  return given === null ? text + auditLineEnd : text + fieldEnd + given + auditLineEnd;
+}
+
+/** The inverse of {@link encodeLine}, without the end. */
+export function decodeLine(text: string): AuditLine {
+  const [time, ...fields] = text.split(fieldEnd);
+  const texts = textsOf((_, index) => decodeField(fields[index]));
+  const [duration = "", trace, ...given] = fields.slice(textFields.length);
+  return {
+    ...texts,
+    time: Number(time),
+    event: texts.event ?? "",
+    durationMs: duration === "" ? null : Number(duration),
+    trace: decodeField(trace),
+    arguments: given.length === 0 ? null : given.join(fieldEnd),
+  };
+}
+
+function decodeField(text = ""): string | null {
+  if (text === "") return null;
+  return text.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+/** The texts of a batch's lines, without their ends. */
+export function splitLines(lines: string): readonly string[] {
+  return lines.split(auditLineEnd).slice(0, -1);
+}
+
+/** What a request did. Called for every call. */
+export function lineOfRequest(entry: AuditEntry, params: unknown): AuditLine {
+  return {
+    time: entry.time,
+    event: entry.tool === null ? "request" : callEvent,
+    person: entry.subject,
+    client: entry.clientId,
+    grant: entry.grantId,
+    tool: entry.tool ?? entry.method,
+    target: touchedBy(params),
+    address: null,
+    outcome: entry.outcome,
+    code: entry.code,
+    durationMs: entry.durationMs,
+    change: entry.change ?? null,
+    requestId: entry.requestId,
+    trace: entry.traceId ?? null,
+    arguments: entry.tool === null ? null : encodeArguments(params),
+  };
+}
+
+/** What a line of the log says; its names for the same thing differ by part. */
+export function lineOfLog(time: number, event: string, fields: LogFields = {}): AuditLine {
+  const textOf = (...names: readonly string[]): string | null => {
+    const value = names.map((name) => fields[name]).find((each) => ["string", "number"].includes(typeof each));
+    return value === undefined ? null : String(value);
+  };
+  const { durationMs } = fields;
+  const person = textOf("subject", "user");
+  const by = textOf("by");
+  return {
+    time,
+    event,
+    person,
+    client: textOf("clientId", "client"),
+    grant: textOf("grant", "token"),
+    tool: textOf("tool"),
+    target: textOf("what") ?? (by === null || by === person ? null : `by ${by}`),
+    address: textOf("address"),
+    outcome: textOf("outcome"),
+    code: textOf("reason", "code"),
+    durationMs: typeof durationMs === "number" ? durationMs : null,
+    change: textOf("change"),
+    requestId: textOf("requestId"),
+    trace: null,
+    arguments: null,
+  };
+}
+
+/**
+ * Arguments whose texts say where, which or how: they are kept as they are. All other texts may be contents, prompts,
+ * searches or secrets, and so may all texts of a call that was not understood: of them the size is kept.
+ */
+export const toldArguments: ReadonlySet<string> = new Set([
+  ...["path", "filename", "destination", "against", "pattern", "modified_after", "change", "if_version", "model"],
+  ...["table", "id", "name", "field", "fields", "group_by", "order_by", "mean_time", "include", "from", "audience"],
+  ...["mode", "show", "sort", "encoding", "action", "decision"],
+]);
+/** Of all arguments of a call, their names included. */
+const maxArgumentCharacters = 512;
+/** A longer name, or one of other signs, is none that a tool has: it may be any text. */
+const argumentName = /^[a-z]\w{0,39}$/;
+
+/** The arguments of a call as they are stored, without switches that are off. Runs within every call. */
+function encodeArguments(params: unknown): string | null {
+  if (!isObject(params) || !isObject(params["arguments"])) return null;
+  const given = params["arguments"];
+  const isUnderstood = !("name" in params); // else they are as they came, beside the tool's name
+  let text = "";
+  for (const name of Object.keys(given)) {
+    const value = given[name];
+    if (value === undefined || value === false || !argumentName.test(name)) continue;
+    if (text.length > maxArgumentCharacters) return `${text}${fieldEnd}more=not kept`;
+    if (text !== "") text += fieldEnd;
+    text += `${name}=`;
+    if (typeof value !== "string") text += typeof value === "object" && value !== null ? countOf(value) : String(value);
+    else text += isUnderstood && toldArguments.has(name) ? encodeField(value) : counted(value.length, "character");
+  }
+  return text;
+}
+
+function countOf(value: object): string {
+  return counted(Array.isArray(value) ? value.length : Object.keys(value).length, "entry", "entries");
+}
+
+/** The arguments of a stored line, by name. */
+export function decodeArguments(text: string): Readonly<Record<string, string>> {
+  const pairs = text === "" ? [] : text.split(fieldEnd);
+  return Object.fromEntries(pairs.map((pair) => {
+    const end = pair.indexOf("=");
+    return [pair.slice(0, end), decodeField(pair.slice(end + 1)) ?? ""];
+  }));
+}
+
+// What a request touches, in short: a file, a record, a model. Never contents.
+
+const maxNames = 3;
+/** Of a longer list, the beginning. */
+const maxNamesCounted = 1_000;
+
+/** From the parameters of a request, as the caller sent them; `null` where they name nothing. */
+export function touchedBy(params: unknown): string | null {
+  if (!isObject(params)) return null;
+  const input = params["arguments"];
+  if (!isObject(input)) return text(params["uri"]);
+  const table = text(input["table"]);
+  const record = text(input["id"]) ?? text(input["number"]) ?? text(input["attachment_id"]);
+  if (table !== null || record !== null) return short([table, record].filter((part) => part !== null).join(" "));
+  const { files, edits, paths, against } = input;
+  const path = text(input["path"]) ?? text(input["filename"]);
+  const destination = text(input["destination"]);
+  const lists = [files, edits, paths].filter(Array.isArray);
+  const more = against === undefined && lists.length === 0 ? "" : names(path, [against, ...lists.flat()]);
+  const from = path ?? (more === "" ? null : more.slice(2));
+  if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
+  if (more !== "") return short(path === null ? more.slice(2) : path + more);
+  return path ?? text(input["model"]);
+}
+
+/** Further files than `first`, each once, after a comma; `given` are names, or what has one. */
+function names(first: string | null, given: readonly unknown[]): string {
+  const found = new Set<string>();
+  for (const each of given.slice(0, maxNamesCounted)) {
+    const name = isObject(each) ? text(each["path"]) ?? text(each["filename"]) : text(each);
+    if (name !== null && name !== first) found.add(name);
+  }
+  const shown = Array.from(found).slice(0, maxNames).map((name) => `, ${name}`).join("");
+  return shown + (found.size > maxNames ? `, and ${found.size - maxNames} more` : "");
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? short(value) : null;
+}
+
+/** A copy: a slice would keep the whole text in memory. */
+function short(value: string): string {
+  return value.length <= maxCharacters ? value : JSON.parse(JSON.stringify(value.slice(0, maxCharacters)));
+}
+
+// * The queue of the stored audit: bounded, and written in the background. A call pays for the text of its
+// line. Lines that find the queue full are lost; a further line says how many.
 
 /** Some 1,000 lines. The last 4,096 characters are not counted as bytes yet, of which each takes three at most. */
 const maxBatchBytes = 160_000;

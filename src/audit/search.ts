@@ -3,7 +3,7 @@
  * it, the page says where the next one goes on.
  */
 import * as z from "zod";
-import { type AuditLine, decodeArguments, decodeLine, encodeField, splitLines } from "./line.ts";
+import { type AuditLine, decodeArguments, decodeLine, encodeField, splitLines } from "./recorder.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/mod.ts";
 import { batchesOf, batchKey, chainsKey, maxChains, parseBatch, parseChain } from "./chain.ts";

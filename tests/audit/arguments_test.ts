@@ -8,7 +8,7 @@ import {
   encodeLine,
   lineOfRequest,
   toldArguments,
-} from "../../src/audit/line.ts";
+} from "../../src/audit/recorder.ts";
 import type { AuditEntry } from "../../src/mcp/mod.ts";
 import { everyTool } from "../fixtures/every_tool.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";

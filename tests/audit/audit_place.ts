@@ -1,7 +1,6 @@
 /** A recorder with a clock of its own on a storage, and what tests ask of it. */
-import { type AuditRecorder, createAuditRecorder } from "../../src/audit/recorder.ts";
+import { type AuditLine, type AuditRecorder, createAuditRecorder, emptyLine } from "../../src/audit/recorder.ts";
 import type { AuditParts } from "../../src/audit/chain.ts";
-import { type AuditLine, emptyLine } from "../../src/audit/line.ts";
 import { type AuditFilter, type FoundLine, searchAudit } from "../../src/audit/search.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";

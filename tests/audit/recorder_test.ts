@@ -3,15 +3,14 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import {
   type AuditLine,
-  auditLineEnd,
   decodeLine,
   emptyLine,
   encodeLine,
+  limitStrangers,
   splitLines,
   touchedBy,
-} from "../../src/audit/line.ts";
-import { limitStrangers } from "../../src/audit/recorder.ts";
-import { batchesKey } from "../../src/audit/chain.ts";
+} from "../../src/audit/recorder.ts";
+import { auditLineEnd, batchesKey } from "../../src/audit/chain.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { type Storage, storageLimits } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   type AuditBatch,
+  auditLineEnd,
   batchesKey,
   batchesOf,
   batchKey,
@@ -11,7 +12,7 @@ import {
   resealAuditChains,
   trimAudit,
 } from "../../src/audit/chain.ts";
-import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
+import { emptyLine } from "../../src/audit/recorder.ts";
 import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";

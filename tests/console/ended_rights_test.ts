@@ -1,6 +1,6 @@
 /** What was begun with an administrator's rights ends with them. */
 import assert from "node:assert/strict";
-import { emptyLine } from "../../src/audit/line.ts";
+import { emptyLine } from "../../src/audit/recorder.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { activitySection } from "../../src/console/pages/activity.ts";
 import { setAdministrator } from "../../src/oauth/manage_users.ts";
