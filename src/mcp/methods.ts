@@ -32,10 +32,17 @@ import {
   type ResourceRegistry,
 } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
-import { runInContext } from "./run_in_context.ts";
+import {
+  callTool,
+  encodeBlock,
+  refuseCall,
+  refuseRate,
+  refuseScopes,
+  refuseStopped,
+  runInContext,
+} from "./tool_call.ts";
 import type { Session } from "./session.ts";
 import type { FoundTask } from "./tasks.ts";
-import { callTool, encodeBlock, refuseCall, refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
 
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
