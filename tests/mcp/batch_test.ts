@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { z } from "zod";
-import { answerAll } from "../../src/mcp/body_handler.ts";
+import { answerAll } from "../../src/mcp/mcp_server.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
