@@ -4,11 +4,10 @@
  * is answered from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by
  * any process moves that count, and the next request looks the grant up again.
  */
-import { requestHost } from "../lib/network.ts";
 import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { headerOf } from "../lib/request_text.ts";
+import { headerOf, requestHost } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time.ts";
 import { whenReady } from "../lib/turns.ts";
 

@@ -1,11 +1,11 @@
 /** Serves the routes, each behind the checks of its kind, and says who calls. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
-import { isTrustedProxy, parseIpAddress, requestHost, type TrustedProxies } from "../lib/network.ts";
+import { isTrustedProxy, parseIpAddress, type TrustedProxies } from "../lib/network.ts";
 import { type Html, html, pageResponse, wantsPage } from "../lib/page.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
-import { headerOf } from "../lib/request_text.ts";
+import { headerOf, requestHost } from "../lib/request_text.ts";
 import { whenReady } from "../lib/turns.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;

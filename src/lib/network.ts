@@ -1,5 +1,4 @@
 /** IP addresses and networks as data that a configuration can hold, and what of the internet a client may name. */
-import { headerOf } from "./request_text.ts";
 
 /** An address or a network: which family, its number, and how many of its first bits count. */
 interface IpNetwork {
@@ -77,13 +76,6 @@ export function addressKey(address: string): string {
 
 function groupsOf(number: bigint, { count, bits }: { readonly count: number; readonly bits: bigint }): bigint[] {
   return Array.from({ length: count }, (_, at) => (number >> bits * BigInt(count - 1 - at)) & ((1n << bits) - 1n));
-}
-
-/** The host, with its port, that a request is addressed to; `null` where its target is no URL. */
-export function requestHost(request: Request): string | null {
-  // HTTP/2 names it as the authority of the URL instead (RFC 9113 §8.3.1): by https, or by plain http from a proxy that
-  // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
-  return headerOf(request, "host") ?? URL.parse(request.url)?.host ?? null;
 }
 
 /** A host as it stands in a URL, or not, without the brackets of an IPv6 address. */

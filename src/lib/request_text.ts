@@ -1,4 +1,4 @@
-/** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
+/** Reads a request: its body as text, within a size, within a time, and only if it is UTF-8; its headers without a copy. */
 import { pause } from "./time.ts";
 import { failure, type Result, success } from "./result.ts";
 
@@ -272,6 +272,13 @@ export function headerOf(request: HeaderHolder, name: string): string | null {
   } catch {
     return request.headers.get(name); // it is answered: Deno has let go of all but what was kept
   }
+}
+
+/** The host, with its port, that a request is addressed to; `null` where its target is no URL. */
+export function requestHost(request: Request): string | null {
+  // HTTP/2 names it as the authority of the URL instead (RFC 9113 §8.3.1): by https, or by plain http from a proxy that
+  // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
+  return headerOf(request, "host") ?? URL.parse(request.url)?.host ?? null;
 }
 
 /** Keeps the headers for the time after the answer. */

@@ -20,7 +20,7 @@ import {
   userAsking,
 } from "../lib/connect_card.ts";
 import { listAccess } from "./grants.ts";
-import { requestHost } from "../lib/network.ts";
+import { requestHost } from "../lib/request_text.ts";
 import { hashSecret, matchesHash, randomSecret } from "../lib/secrets.ts";
 import { defineRecordFamily, ownerId, type RecordOf, setUpCodes, type Stored, unchanged, users } from "./records.ts";
 import {

@@ -3,7 +3,7 @@
  * call with a good token costs one look into a map.
  */
 import { isObject, parseJson } from "../../lib/json.ts";
-import { requestHost } from "../../lib/network.ts";
+import { requestHost } from "../../lib/request_text.ts";
 import { basePathOf } from "../../lib/page.ts";
 import { belowSign, browserAgent, forwardedSign, type NewStep, postBecameGet, type StepKind } from "./step.ts";
 import type { AuditEntry } from "../../mcp/mod.ts";
