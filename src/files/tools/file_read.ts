@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { isUtf32, isUtf7, sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
+import { isUtf32, sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
@@ -498,7 +498,6 @@ function textRead(
   const name = `${showName(path.text)}: ${document === null ? "" : `${showText(document.words)}; its text: `}`;
   const ends = lineEndsOf(part.content) ?? "LF";
   const details = (ends === "LF" ? "" : `, ${ends}`) +
-    (part.encoding !== "utf-8" ? "" : isUtf7(part.content) ? ", which seems to be UTF-7 and is not decoded" : "") +
     (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
     (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts) +
     (document === null && isPage(path.text) ? "; :text at the end of the name gives it without markup" : "");

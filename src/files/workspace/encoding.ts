@@ -214,21 +214,6 @@ export function shownEncoding(start: Uint8Array): TextEncoding | null {
   return wideEncoding(start) ?? (isShifted(start) ? "iso-2022-jp" : null);
 }
 
-/** Whether ASCII holds letters as UTF-7 writes them, and no other plus sign: `Gr+APYA3w-e`. */
-export function isUtf7(text: string): boolean {
-  const runs = text.match(/\+[A-Za-z0-9+/]*-?/g) ?? [];
-  const letters = runs.filter((run) => run !== "+-").map((run) => {
-    const bytes = Buffer.from(run.replaceAll(/^\+|-$/g, ""), "base64");
-    const isWhole = bytes.length >= 2 && bytes.length % 2 === 0;
-    const decoded = isWhole ? decodeWide(bytes, "utf-16be") : "";
-    const again = Buffer.from(bytes).toString("base64").replace(/=+$/, "");
-    return run === `+${again}-` || run === `+${again}` ? decoded : "";
-  });
-  return letters.length > 0 && letters.every((each) => /^[^\0-\x7f]+$/.test(each) && each.isWellFormed()) &&
-    letters.some((each) => /\p{L}/u.test(each)) && !impossible.test(letters.join("")) &&
-    letters.every((each) => each.length > 1 || each < "\u0180");
-}
-
 /** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
 export function markedEncoding(start: Uint8Array): WideEncoding | null {
   if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
