@@ -44,9 +44,6 @@ import { scopesOf } from "./servicenow_wiring.ts";
 import type { Approval } from "./approval.ts";
 import type { createRateLimits } from "./rate_limits.ts";
 
-/** Every limit of a server that answers over HTTP. */
-type RateLimits = ReturnType<typeof createRateLimits>;
-
 /** Who may open without a token, by COMPATIBILITY: every other value goes by the caller. */
 const publicInitialize: Readonly<Record<string, "always" | "never">> = { servicenow: "always", spec: "never" };
 
@@ -78,7 +75,7 @@ interface HttpSideParts extends Parts {
   readonly probeStorage: () => Promise<void>;
   readonly isWorkspaceThere: () => Promise<boolean>;
   readonly profiles: ReturnType<typeof createProfiles>;
-  readonly limits: RateLimits;
+  readonly limits: ReturnType<typeof createRateLimits>;
   readonly metrics?: Metrics;
   readonly attempts: AttemptRecorder;
 }

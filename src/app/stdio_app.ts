@@ -13,12 +13,6 @@ import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
 
-interface StdioAppDependencies extends Installation, Pick<Parts, "kernel" | "log" | "clock"> {
-  readonly input: ReadableStream<Uint8Array>;
-  readonly output: WritableStream<Uint8Array>;
-  readonly stop: AbortSignal;
-}
-
 /** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */
 const owner: Omit<Principal, "scopes"> = {
   subject: ownerId,
@@ -32,7 +26,11 @@ const owner: Omit<Principal, "scopes"> = {
 /** Serves until the input ends or `stop` aborts. Throws `UnusableError` where it cannot begin. */
 export async function runStdio(
   config: Config,
-  dependencies: StdioAppDependencies,
+  dependencies: Installation & Pick<Parts, "kernel" | "log" | "clock"> & {
+    readonly input: ReadableStream<Uint8Array>;
+    readonly output: WritableStream<Uint8Array>;
+    readonly stop: AbortSignal;
+  },
 ): Promise<void> {
   const { input, output, stop, log } = dependencies;
   logConfinement(config.workspace, dependencies.kernel, log);

@@ -253,11 +253,6 @@ function short(value: string): string {
 const maxBatchBytes = 160_000;
 const decoder = new TextDecoder();
 
-interface OpenBatch extends Omit<NewBatch, "lines"> {
-  count: number;
-  readonly calls: Record<string, number>;
-}
-
 export type AuditRecorder = ReturnType<typeof createAuditRecorder>;
 
 interface RecorderOptions extends AuditParts {
@@ -284,7 +279,7 @@ export function createAuditRecorder(options: RecorderOptions) {
   /** Full batches, each for one commit. */
   const waiting: NewBatch[] = [];
   /** The one that still takes lines, and its lines. */
-  let open: OpenBatch | null = null;
+  let open: Omit<NewBatch, "lines"> & { count: number; readonly calls: Record<string, number> } | null = null;
   const gathered = gatherText();
   /** Those that are being stored, too. */
   let count = 0;

@@ -220,13 +220,10 @@ interface ServedRequest {
   /** The value of all lines of a header, joined as `Headers.get` joins them. */
   header(name: string): string | null;
   /** `null` for methods without one; taking it takes the bytes from the connection. */
-  readonly body: ServedBody | null;
-}
-
-/** Deno's `InnerBody` (ext/fetch/22_body.js). */
-interface ServedBody {
-  readonly streamOrStatic: { readonly body?: unknown; readonly consumed?: boolean };
-  consume(): unknown;
+  readonly body: { // Deno's `InnerBody` (ext/fetch/22_body.js)
+    readonly streamOrStatic: { readonly body?: unknown; readonly consumed?: boolean };
+    consume(): unknown;
+  } | null;
 }
 
 /** A request, or what has its headers. */

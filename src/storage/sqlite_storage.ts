@@ -35,8 +35,6 @@ interface SqliteStorageOptions {
   readonly watchIntervalMs?: number;
 }
 
-type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void };
-
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const { path, busyTimeoutMs = defaultBusyTimeoutMs, checkedBytes = 0 } = options;
@@ -71,7 +69,7 @@ function storageOn(
   // Moves when another connection commits, in this process or another.
   const dataVersion = database.prepare("PRAGMA data_version");
   // Asked for every call, so without an object and its names. Deno has the method, its type library does not yet.
-  (dataVersion as ReturnsArrays).setReturnArrays(true);
+  (dataVersion as StatementSync & { setReturnArrays(enabled: boolean): void }).setReturnArrays(true);
   // A file system that cannot share memory has no write-ahead log: what an earlier one left says nothing.
   const hasLog = database.prepare("PRAGMA journal_mode").get()?.["journal_mode"] === "wal";
   const always = (): boolean => true;
@@ -218,11 +216,6 @@ const readAtOnce = 1_000;
 /** In place of a key: something changed that cannot be watched. No entry has it. */
 const unnamed = "";
 
-interface ChangeLogRow {
-  readonly sequence: number;
-  readonly key: string;
-}
-
 /** The log of one connection. */
 function createChangeLog(database: DatabaseSync) {
   const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
@@ -264,7 +257,9 @@ function createChangeLog(database: DatabaseSync) {
           return;
         }
         const after = seen;
-        const rows = attempt(() => selectAfter.all(after) as unknown as readonly ChangeLogRow[]);
+        const rows = attempt(() =>
+          selectAfter.all(after) as unknown as readonly { readonly sequence: number; readonly key: string }[]
+        );
         const first = rows?.[0];
         if (rows === null || first === undefined) return;
         seen = rows.at(-1)?.sequence ?? seen;

@@ -26,11 +26,9 @@ export interface ConfigSources {
   readonly readAdded?: typeof readAdded;
 }
 
-type SettingSource = "flag" | "environment" | "file" | "default";
-
 /** A value as text, before its parser. */
 export interface FoundSetting {
-  readonly source: SettingSource;
+  readonly source: "flag" | "environment" | "file" | "default";
   /** What to call it in a message. */
   readonly field: string;
   readonly text: string;

@@ -32,7 +32,6 @@ const fileRecord = z.object({
 /** Its children hang on the id, so moving it moves them. */
 const directoryRecord = z.object({ kind: z.literal("directory"), id: z.string(), modifiedAt: z.number() });
 export const entryRecord = z.discriminatedUnion("kind", [fileRecord, directoryRecord]);
-type DirectoryRecord = z.infer<typeof directoryRecord>;
 export type FileRecord = z.infer<typeof fileRecord>;
 export type EntryRecord = z.infer<typeof entryRecord>;
 
@@ -139,7 +138,7 @@ export interface StorePlace {
 const maxDepth = 64;
 
 /** The root, which has no entry. */
-const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt: 0 };
+const rootRecord: z.infer<typeof directoryRecord> = { kind: "directory", id: rootId, modifiedAt: 0 };
 
 /** Walks `path` from the root. */
 export async function resolveInStore(store: Store, { segments }: WorkspacePath): Promise<Outcome<StorePlace>> {

@@ -21,12 +21,23 @@ import {
   versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
-import { beginLook, findPath, isLink, type Look, parseEntryPath, suggestNear } from "./near_names.ts";
+import { beginLook, findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
+
+const input = z.lazy(() =>
+  z.object({
+    path: z.string().optional().describe("What to delete"),
+    paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
+      "Or several, all or none",
+    ),
+    recursive: z.boolean().default(false).describe("A directory with all that is in it"),
+    if_version: ifVersionInput().meta({ unlisted: true }),
+  })
+);
 
 interface FileDeleteOptions {
   /** Whether what is deleted goes to the trash. */
@@ -49,16 +60,7 @@ export function fileDeleteTool(
     ...toolFrames.delete,
     description: "Deletes a file, a link (not its target) or a directory. " +
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
-    input: z.lazy(() =>
-      z.object({
-        path: z.string().optional().describe("What to delete"),
-        paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
-          "Or several, all or none",
-        ),
-        recursive: z.boolean().default(false).describe("A directory with all that is in it"),
-        if_version: ifVersionInput().meta({ unlisted: true }),
-      })
-    ),
+    input,
     output: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("The path that was deleted"),
@@ -94,17 +96,10 @@ export function fileDeleteTool(
   });
 }
 
-interface Asked {
-  readonly path?: string | undefined;
-  readonly paths?: readonly string[] | undefined;
-  readonly recursive: boolean;
-  readonly if_version?: string | undefined;
-}
-
 /** What is to be deleted, or why nothing of it is. */
 async function plan(
   workspace: Workspace,
-  { path: one, paths: given = [], recursive, if_version: ifVersion }: Asked,
+  { path: one, paths: given = [], recursive, if_version: ifVersion }: z.output<typeof input>,
 ): Promise<Result<readonly WorkspacePath[], ToolOutcome>> {
   const texts = one === undefined ? given : [one, ...given];
   const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
@@ -120,9 +115,23 @@ async function plan(
   }
   if (ifVersion !== undefined && texts.length > 1) return failure(onlyOneVersion("delete"));
   const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
+  /** What would stop one of several deletions, found before the first; a single deletion reports it itself. */
+  const obstacleOf = async (path: WorkspacePath): Promise<Failure | null> => {
+    const isNamed = obstacles.length < maxNamed;
+    const other = await versionFault(workspace, "delete", path, ifVersion, isNamed);
+    if (other !== null || texts.length === 1) return other;
+    if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
+    const there = await workspace.stat(path);
+    if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path, look)) {
+      const listed = await workspace.list(path, { limit: 1 });
+      return listed.ok && listed.value.entries.length > 0 ? toFailure("delete", path, { reason: "not_empty" }) : null;
+    }
+    if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path, look)) return null;
+    const failed = toFailure("delete", path, there.error);
+    return isNamed ? await suggestNear(workspace, path, failed, { look }) : failed;
+  };
   for (const path of paths) {
-    const manner = { recursive, ifVersion, isAlone: texts.length === 1, isNamed: obstacles.length < maxNamed, look };
-    const refused = await obstacleOf(workspace, path, manner);
+    const refused = await obstacleOf(path);
     if (refused !== null) obstacles.push(refused);
   }
   const [first] = obstacles;
@@ -149,31 +158,6 @@ function removeAll(
 /** Whether a directory above the path is named, too. */
 function isBelowAny({ segments }: WorkspacePath, paths: ReadonlyMap<string, unknown>): boolean {
   return segments.some((_, depth) => depth > 0 && paths.has(segments.slice(0, depth).join("/")));
-}
-
-/** What would stop one of several deletions, found before the first; a single deletion reports it itself. */
-async function obstacleOf(
-  workspace: Workspace,
-  path: WorkspacePath,
-  { recursive, ifVersion, isAlone, isNamed, look }: {
-    readonly recursive: boolean;
-    readonly ifVersion: string | undefined;
-    readonly isAlone: boolean;
-    readonly isNamed: boolean;
-    readonly look: Look;
-  },
-): Promise<Failure | null> {
-  const other = await versionFault(workspace, "delete", path, ifVersion, isNamed);
-  if (other !== null || isAlone) return other;
-  if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
-  const there = await workspace.stat(path);
-  if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path, look)) {
-    const listed = await workspace.list(path, { limit: 1 });
-    return listed.ok && listed.value.entries.length > 0 ? toFailure("delete", path, { reason: "not_empty" }) : null;
-  }
-  if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path, look)) return null;
-  const failed = toFailure("delete", path, there.error);
-  return isNamed ? await suggestNear(workspace, path, failed, { look }) : failed;
 }
 
 /** `null` where the deletion may go on: it is small, the client cannot ask, no person answers, or it is yes. */

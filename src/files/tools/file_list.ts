@@ -351,7 +351,7 @@ interface Total {
 
 /** Counts everything in the tree, reading the files for their lines. */
 async function summarize(listing: TreeListing): Promise<ToolOutcome> {
-  const { workspace, path, isOver, isFlat, modifiedAfter } = listing;
+  const { path, isOver, isFlat, modifiedAfter } = listing;
   const byExtension = new Map<string, Total>();
   const unread: string[] = [];
   const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
@@ -360,7 +360,7 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const visited = await visitWanted(listing, async ({ kind, path, segments, sizeBytes = 0 }) => {
     if (kind === "directory") directories++;
     if (kind !== "file") return;
-    const lines = isOver() ? 0 : await countLines(workspace, path, buffer, isOver);
+    const lines = isOver() ? 0 : await countLines(listing, path, buffer);
     if (lines === null) unread.push(segments.join("/"));
     const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
     const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };
@@ -379,7 +379,7 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
   // the listed directories do not hold some of the files
   const place = isFlat || modifiedAfter !== null ? "" : ` in ${count(directories, "directory", "directories")}`;
-  const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
+  const factsOf = ({ files, sizeBytes, lines }: Total) => ({ files, size_bytes: sizeBytes, ...isCut ? {} : { lines } });
   return wholeTreeAnswer(listing, {
     lines: [
       `${isCut ? "at least " : ""}${count(all.files, "file")}${place}, ${toSize(all.sizeBytes)} bytes${linesOf(all)}`,
@@ -394,16 +394,9 @@ async function summarize(listing: TreeListing): Promise<ToolOutcome> {
       ...(isCut ? ["(lines were not counted)"] : leftOut("lines not counted, since they cannot be read", unread)),
     ],
     facts: {
-      files: all.files,
+      ...factsOf(all),
       directories,
-      size_bytes: all.sizeBytes,
-      ...factOf(all),
-      extensions: extensions.slice(0, maxExtensions).map(([extension, total]) => ({
-        extension,
-        files: total.files,
-        size_bytes: total.sizeBytes,
-        ...factOf(total),
-      })),
+      extensions: extensions.slice(0, maxExtensions).map(([extension, total]) => ({ extension, ...factsOf(total) })),
     },
     isCut,
   });
@@ -419,9 +412,9 @@ function leftOut(what: string, names: readonly string[]): readonly string[] {
 
 /** Gives a file piece by piece, until enough was taken; `false` when it cannot be read, or not in time. */
 async function eachPiece(
-  workspace: Workspace,
+  { workspace, isOver }: TreeListing,
   path: WorkspacePath,
-  { buffer, isOver }: { readonly buffer: Uint8Array; readonly isOver: () => boolean },
+  buffer: Uint8Array,
   isEnough: (piece: Uint8Array) => boolean,
 ): Promise<boolean> {
   for (let offsetBytes = 0;;) {
@@ -436,16 +429,11 @@ async function eachPiece(
 }
 
 /** Line ends, and a last line without one; 0 for what is binary, `null` for what cannot be read. */
-async function countLines(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: Uint8Array,
-  isOver: () => boolean,
-): Promise<number | null> {
+async function countLines(listing: TreeListing, path: WorkspacePath, buffer: Uint8Array): Promise<number | null> {
   let lines = 0;
   let last = newline;
   let wide: ReturnType<typeof wideEncoding> | undefined;
-  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (bytes) => {
+  const isRead = await eachPiece(listing, path, buffer, (bytes) => {
     if (wide === undefined) wide = wideEncoding(bytes);
     const piece = wide === null ? bytes : Buffer.from(decodeWide(bytes.subarray(0, bytes.length & ~1), wide));
     if (wide === null && piece.subarray(0, sniffedBytes).includes(0)) {
@@ -463,7 +451,7 @@ async function countLines(
 const maxFiles = 50_000;
 /** Finds files of the same content; empty ones are not told. */
 async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
-  const { workspace, path, limit, isOver } = listing;
+  const { path, limit, isOver } = listing;
   const files: WalkedEntry[] = [];
   let isFull = false;
   const visited = await visitWanted(listing, (entry) => {
@@ -479,7 +467,7 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
     if (sameSize.length < 2) continue;
     const byContent = new Map<string, WalkedEntry[]>();
     for (const entry of sameSize) {
-      const hash = isOver() ? null : await hashFile(workspace, entry.path, buffer, isOver);
+      const hash = isOver() ? null : await hashFile(listing, entry.path, buffer);
       if (hash === null) unread.push(entry.segments.join("/"));
       else byContent.getOrInsertComputed(hash, () => []).push(entry);
     }
@@ -513,14 +501,9 @@ async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */
-async function hashFile(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: Uint8Array,
-  isOver: () => boolean,
-): Promise<string | null> {
+async function hashFile(listing: TreeListing, path: WorkspacePath, buffer: Uint8Array): Promise<string | null> {
   const digest = createDigest();
-  const isRead = await eachPiece(workspace, path, { buffer, isOver }, (piece) => {
+  const isRead = await eachPiece(listing, path, buffer, (piece) => {
     digest.update(piece);
     return false;
   });

@@ -200,10 +200,11 @@ async function moveEntry(
 ): Promise<ToolOutcome> {
   const moved = await workspace.move(from, to, options);
   if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
-  return textAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, {
-    path: toPathText(from.text),
-    destination: toPathText(to.text),
-  });
+  return pairAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, { from, to });
+}
+
+function pairAnswer(text: string, { from, to }: Pair, facts: Readonly<Record<string, unknown>> = {}): ToolOutcome {
+  return textAnswer(text, { path: toPathText(from.text), destination: toPathText(to.text), ...facts });
 }
 
 /** Entries that are looked at for links before a move. */
@@ -256,20 +257,12 @@ function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "ke
   return names.ok ? names.value.at(link === "kept" ? -1 : 0) ?? null : null;
 }
 
-async function copyEntry(
-  workspace: Workspace,
-  { from, to }: Pair,
-  manner: Manner,
-): Promise<ToolOutcome> {
+async function copyEntry(workspace: Workspace, { from, to }: Pair, manner: Manner): Promise<ToolOutcome> {
   const copied = await workspace.copy(from, to, { overwrite: manner.overwrite });
   if (copied.ok) {
     const { sizeBytes } = copied.value;
-    return textAnswer(`Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`, {
-      path: toPathText(from.text),
-      destination: toPathText(to.text),
-      files: 1,
-      size_bytes: sizeBytes,
-    });
+    const text = `Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`;
+    return pairAnswer(text, { from, to }, { files: 1, size_bytes: sizeBytes });
   }
   const { reason, about } = copied.error;
   if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, manner);
@@ -332,12 +325,7 @@ async function copyDirectory(
   without.forEach((words) => onLeftOut?.(words));
   const facts = [`${count(files, "file")}, ${count(sizeBytes, "byte")}`, ...without].join("; ");
   const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${facts})`;
-  return textAnswer(text, {
-    path: toPathText(from.text),
-    destination: toPathText(to.text),
-    files,
-    size_bytes: sizeBytes,
-  });
+  return pairAnswer(text, { from, to }, { files, size_bytes: sizeBytes });
 }
 
 function failureWords({ message }: Failure): string {

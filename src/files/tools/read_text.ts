@@ -147,14 +147,14 @@ function selectPart(
   });
 }
 
-type LargePart = TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">;
+type LargeRead = Result<TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">, TextProblem>;
 
 /** A part of a file that is too large to be read whole. */
 export async function readTextPart(
   workspace: Workspace,
   path: WorkspacePath,
   request: TextRequest,
-): Promise<Result<LargePart, TextProblem>> {
+): Promise<LargeRead> {
   const head = new Uint8Array(headBytes);
   const start = await workspace.readInto(path, head, 0);
   if (!start.ok) return start;
@@ -174,18 +174,14 @@ async function readPartIn(
   workspace: Workspace,
   path: WorkspacePath,
   request: TextRequest & { readonly encoding: TextEncoding },
-): Promise<Result<LargePart, TextProblem>> {
+): Promise<LargeRead> {
   const { lines: { characters }, encoding } = request;
   const isWide = encoding.startsWith("utf-16") || isMultiByte(encoding);
   if (!isWide && characters === undefined) return await readBytePart(workspace, path, request);
   return await large.run("", () => (isWide ? readWidePart : readCharacters)(workspace, path, request));
 }
 
-async function readWidePart(
-  workspace: Workspace,
-  path: WorkspacePath,
-  request: TextRequest,
-): Promise<Result<LargePart, TextProblem>> {
+async function readWidePart(workspace: Workspace, path: WorkspacePath, request: TextRequest): Promise<LargeRead> {
   const read = await readWholeFile(workspace, path, maxWholeBytes);
   if (!read.ok && read.error.reason === "too_large") { // its last lines are not to be had either
     const words = `its text has several bytes a character, and ${read.error.sizeBytes} bytes in all, of which at ` +
@@ -200,11 +196,7 @@ async function readWidePart(
   return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
 }
 
-async function readCharacters(
-  workspace: Workspace,
-  path: WorkspacePath,
-  request: TextRequest,
-): Promise<Result<LargePart, TextProblem>> {
+async function readCharacters(workspace: Workspace, path: WorkspacePath, request: TextRequest): Promise<LargeRead> {
   const { startLine = 1, characters } = request.lines;
   const neededBytes = Math.min(maxCharacterBytes * (characters?.last ?? 0), maxWholeBytes);
   const read = await readLine(workspace, path, startLine, neededBytes);
@@ -223,7 +215,7 @@ async function readBytePart(
   workspace: Workspace,
   path: WorkspacePath,
   { lines: { startLine, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
-): Promise<Result<LargePart, TextProblem>> {
+): Promise<LargeRead> {
   const lastLine = cursor?.endLine ?? endLine;
   const read = tail !== undefined ? await readLastLines(workspace, path, tail) : await readLines(workspace, path, {
     ...cursor === undefined ? {} : { from: cursor.from },

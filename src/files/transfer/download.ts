@@ -106,8 +106,6 @@ export function statusOf({ reason }: WorkspaceRefusal): number {
 }
 
 type LinkedFile = LinkTarget<DownloadRecord>;
-type DownloadHeaders = Exclude<Awaited<ReturnType<typeof planDownload>>, Response>;
-
 /** What an answer has to say of the file, or the refusal. */
 export async function planDownload({ refusalWords }: TransferParts, { record, path, workspace }: LinkedFile) {
   const found = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
@@ -125,7 +123,7 @@ export async function planDownload({ refusalWords }: TransferParts, { record, pa
 export function sendFile(
   { limits, timers }: TransferParts,
   { record, path, workspace }: LinkedFile,
-  headers: DownloadHeaders,
+  headers: Exclude<Awaited<ReturnType<typeof planDownload>>, Response>,
   running: Running,
 ): Response {
   const { sizeBytes, version } = record;
