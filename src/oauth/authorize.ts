@@ -17,14 +17,11 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { type DeadEnd, deadEndPage, errorPage, methodNotAllowedPage } from "./error_page.ts";
+import { type DeadEnd, deadEnd, deadEndPage, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 /** Where a response goes. */
-interface ResponseTarget {
-  readonly redirectUri: string;
-  readonly state: string | null;
-}
+type ResponseTarget = Pick<AuthorizationRequest, "redirectUri" | "state">;
 
 // * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
 // its redirect URI, and only then everything that may be told to the client by redirect (RFC 6749 §4.1.2.1).
@@ -106,25 +103,25 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       logStep({ log, peer }, "authorization", { outcome: "refused", reason, problem, client: loggedClient }, {
         reason: problem ?? reason,
       });
-    const deadEnd = (reason: DeadEnd, problem?: UrlProblem): Response => {
+    const refusePage = (reason: DeadEnd, problem?: UrlProblem): Response => {
       refused(reason, problem);
       return errorPage(issuer, reason);
     };
-    if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
+    if (url.search.length > maxQueryCharacters) return refusePage("request_too_long");
     if (options.signInElsewhere === undefined && options.company === undefined && !await users.hasOwner()) {
-      return deadEnd("not_set_up");
+      return refusePage("not_set_up");
     }
     const parameters = toParameters(url.searchParams);
     // No honest client sends repeated parameters or control characters, and parsers disagree about them.
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
-      return deadEnd("malformed_request");
+      return refusePage("malformed_request");
     }
-    if (clientId === "") return deadEnd("nothing_asked");
+    if (clientId === "") return refusePage("nothing_asked");
     const found = await findForAuthorization(clientId, addressKey(peer.address));
     if (!found.ok) {
       if (found.error === "unknown_client") {
         const asUrl = isClientDocumentUrl(clientId) ? "client_documents_off" : "forbidden_url";
-        return deadEnd("unknown_client", /^https?:/.test(clientId) ? asUrl : undefined);
+        return refusePage("unknown_client", /^https?:/.test(clientId) ? asUrl : undefined);
       }
       refused(found.error);
       return clientDocumentPage(found.error);
@@ -142,15 +139,10 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       const description = error === "invalid_target" ? `${text}; it must be ${options.resource}` : text;
       const location = locationOf(issuer, target, { error, error_description: description });
       if (!await isStranger(options, client, target)) return redirectResponse(302, location);
-      return refusedRequestPage({
-        clientName: client.name,
-        domain: client.origin === "metadata_document" ? new URL(client.id).host : null,
-        problem: description,
-        location,
-      });
+      return refusedRequestPage(client, description, location);
     };
     const redirectUri = selectRedirectUri(parameters.value.get("redirect_uri"), client.redirectUris);
-    if (redirectUri === null) return deadEnd("redirect_uri_not_registered"); // told to the user, and redirected nowhere
+    if (redirectUri === null) return refusePage("redirect_uri_not_registered"); // told to the user, and redirected nowhere
     const target: ResponseTarget = { redirectUri, state: parameters.value.get("state") ?? null };
     const problem = findProblem(client, parameters.value, options.isAcceptedResource);
     if (problem !== null) return await sendBack(target, problem);
@@ -215,32 +207,26 @@ const publicFaults: ReadonlySet<string> = new Set<ClientDocumentProblem | Docume
 function clientDocumentPage(reason: ClientDocumentProblem | DocumentProblem): Response {
   return deadEndPage(
     publicFaults.has(reason)
-      ? {
-        status: 400,
-        title: "This client's metadata cannot be used",
-        advice:
-          `Its client ID is a URL, and the metadata published there breaks a rule: ${reason}. Only the publisher of the client can correct this. Send them this message.`,
-      }
-      : {
-        status: 400,
-        title: "This client could not be looked up",
-        advice:
-          "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let clients register instead.",
-      },
+      ? deadEnd(
+        "This client's metadata cannot be used",
+        `Its client ID is a URL, and the metadata published there breaks a rule: ${reason}. Only the publisher of the client can correct this. Send them this message.`,
+        400,
+      )
+      : deadEnd(
+        "This client could not be looked up",
+        "Its client ID is a URL, and we could not fetch the metadata published there. Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let clients register instead.",
+        400,
+      ),
   );
 }
 
 /**
  * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
- * would be an open redirector. `domain`: where the client's metadata is published; `null` for one that registered
- * itself.
+ * would be an open redirector.
  */
-function refusedRequestPage(
-  { clientName, domain, problem, location }:
-    & { readonly [Name in "clientName" | "problem" | "location"]: string }
-    & { readonly domain: string | null },
-): Response {
+function refusedRequestPage({ name, origin: from, id }: Client, problem: string, location: string): Response {
   const title = "This request cannot be granted";
+  const domain = from === "metadata_document" ? new URL(id).host : null; // where its metadata is published
   const origin = domain === null
     ? html`, which registered itself under that name,`
     : html`, published by <strong>${domain}</strong>,`;
@@ -249,9 +235,9 @@ function refusedRequestPage(
     status: 400,
     body: html`
       <h1>${title}</h1>
-      <p><strong>${clientName}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
+      <p><strong>${name}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
       <p>No user has approved this client here. If you did not just come from it, close this page.</p>
-      <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? clientName)}</a></p>
+      <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? name)}</a></p>
     `,
   });
 }

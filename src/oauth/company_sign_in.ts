@@ -65,13 +65,9 @@ const sealPurpose = "company-visit";
 type CompanyRefusal =
   | TokenFault
   | ProviderProblem["reason"]
-  | "malformed"
-  | "unknown_state"
-  | "other_browser"
+  | keyof typeof ways
   | "other_issuer_answered"
-  | "denied"
   | "not_allowed"
-  | "disabled"
   | "other_person"
   | "linked_elsewhere";
 
