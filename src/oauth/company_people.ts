@@ -263,11 +263,7 @@ export function createRecheck(options: RecheckOptions): (userId: string) => Prom
       running.delete(userId);
     }
   };
-  const askOnce = (userId: string): Promise<boolean> => {
-    const asked = running.get(userId) ?? ask(userId);
-    running.set(userId, asked);
-    return asked;
-  };
+  const askOnce = (userId: string): Promise<boolean> => running.getOrInsertComputed(userId, () => ask(userId));
   return async (userId) => {
     const failed = failedAt.get(userId);
     if (failed === undefined) return await askOnce(userId);

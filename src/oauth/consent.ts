@@ -122,23 +122,18 @@ async function decide(
   form: URLSearchParams,
 ): Promise<Response | null> {
   const { pending, signedIn } = decision;
-  switch (form.get("decision")) {
-    case "link":
-      return await linkFirst(options, decision);
-    case "allow": {
-      const ticked = new Set(form.getAll("scope"));
-      const grantable = grantableScopes(pending.request.scopes, signedIn.account); // only what was requested
-      const scopes = grantable.filter((name) => ticked.has(name));
-      const directories = limitOf(options, form, scopes);
-      if (scopes.length === 0 || directories?.length === 0) {
-        const problem = `Tick at least one ${scopes.length === 0 ? "box" : "folder"}, or choose Deny.`;
-        return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
-      }
-      return await answer(options, decision, form, { scopes, ...directories && { directories } });
-    }
-    default:
-      return await answer(options, decision, form, null);
+  const chosen = form.get("decision");
+  if (chosen === "link") return await linkFirst(options, decision);
+  if (chosen !== "allow") return await answer(options, decision, form, null);
+  const ticked = new Set(form.getAll("scope"));
+  const grantable = grantableScopes(pending.request.scopes, signedIn.account); // only what was requested
+  const scopes = grantable.filter((name) => ticked.has(name));
+  const directories = limitOf(options, form, scopes);
+  if (scopes.length === 0 || directories?.length === 0) {
+    const problem = `Tick at least one ${scopes.length === 0 ? "box" : "folder"}, or choose Deny.`;
+    return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
   }
+  return await answer(options, decision, form, { scopes, ...directories && { directories } });
 }
 
 /** The request waits longer where an account is linked first: twice what the visit to the instance may take. */

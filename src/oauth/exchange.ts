@@ -7,7 +7,7 @@ import type { Peer, ReportedStep } from "../lib/endpoint.ts";
 import type { Log, LogFields, LogLevel } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Limits } from "./context.ts";
-import { parseJson } from "../lib/json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import { type BodyRefusal, bodyTimeoutMs, readRequestText } from "../lib/request_text.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
@@ -250,17 +250,12 @@ export async function readParameters(request: Request, limits?: Limits): Promise
 }
 
 function jsonPairs(value: unknown): [string, string][] | null {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const pairs: [string, string][] = [];
-  for (const [name, entry] of Object.entries(value)) {
+  if (!isObject(value)) return null;
+  const pairs = Object.entries(value).flatMap(([name, entry]) => {
     const texts: unknown[] = name === "resource" && Array.isArray(entry) ? entry : [entry];
-    for (const text of texts) {
-      if (text === null) continue;
-      if (typeof text !== "string") return null;
-      pairs.push([name, text]);
-    }
-  }
-  return pairs;
+    return texts.filter((text) => text !== null).map((text): [string, unknown] => [name, text]);
+  });
+  return pairs.every((pair): pair is [string, string] => typeof pair[1] === "string") ? pairs : null;
 }
 
 /** Collects parameters; a repeated one (other than `resource`) is a refusal (RFC 6749 §3.1). */

@@ -211,9 +211,7 @@ function choicePage(
   },
 ): Response {
   const isSetUp = event === "set_up";
-  const invalid = problem === undefined ? null : html`
-    aria-invalid="true"
-  `;
+  const invalid = problem !== undefined && html`aria-invalid="true"`;
   return pageResponse({
     title: isSetUp ? "Set up" : "Choose a passphrase",
     script: showPassphraseScript,

@@ -1,5 +1,6 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import * as z from "zod";
+import { counted } from "../lib/counted.ts";
 import { type Admission, createQueue } from "../lib/turns.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
@@ -108,9 +109,7 @@ async function checkPassphrase(
 
 /** What a throttled user is told. */
 export function tooManyAttempts(retryAfterSeconds: number): string {
-  return `Too many attempts. Wait ${retryAfterSeconds} ${
-    retryAfterSeconds === 1 ? "second" : "seconds"
-  }, then try again.`;
+  return `Too many attempts. Wait ${counted(retryAfterSeconds, "second")}, then try again.`;
 }
 
 const busySeconds = 2;

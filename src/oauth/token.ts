@@ -47,13 +47,7 @@ import type { createClientAuthenticator } from "./client_authentication.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
 
 /** A grant type's success response (RFC 6749 §5.1). */
-export interface IssuedTokens {
-  readonly grantId: string;
-  readonly subject: string;
-  readonly accessToken: string;
-  readonly refreshToken: string | null;
-  readonly scopes: readonly string[];
-}
+export type IssuedTokens = NonNullable<Awaited<ReturnType<typeof issueGrant>>>;
 
 /** One grant type: from an authenticated client's parameters to tokens. */
 export type GrantType = (
@@ -125,8 +119,7 @@ export function isCodeChallenge(text: string): boolean {
 
 /** Whether the verifier is well formed (RFC 7636 §4.1) and hashes to the challenge (§4.6). */
 export function verifyCodeVerifier(verifier: string, challenge: string): boolean {
-  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false;
-  return matchesHash(verifier, challenge);
+  return /^[A-Za-z0-9._~-]{43,128}$/.test(verifier) && matchesHash(verifier, challenge);
 }
 
 export interface GrantTypeOptions extends AuthorizationServerOptions {
@@ -202,7 +195,7 @@ export async function issueGrant(
     /** Of the access token. */
     readonly scopes?: readonly string[];
   },
-): Promise<IssuedTokens | null> {
+) {
   const now = clock();
   const grant: Grant = { ...given, clientId: client.id, clientName: client.name, createdAt: now };
   const { token } = await accessTokens.issue(grant, scopes);
@@ -230,13 +223,11 @@ async function redeem(
   if (scopes.length === 0) return failure("user_not_active");
   const markUntil = Math.max(refresh?.endsAt ?? 0, grantExpiresAt(refresh, now, lifetimes));
   const approved = { id, subject, scopes: code.scopes, resource, ...directories && { directories } };
-  const { credentialHash } = account;
-  const redirectHost = redirectTarget(redirectUri);
   const issued = await issueGrant(options, {
     ...approved,
     kind: "user",
-    credentialHash,
-    redirectHost,
+    credentialHash: account.credentialHash,
+    redirectHost: redirectTarget(redirectUri),
     address,
     refresh,
   }, {
@@ -421,8 +412,7 @@ function graceMs(lifetimes: Lifetimes): number {
 /** When the stored grant may be forgotten: neither a refresh nor an access token of it can be alive then. */
 function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
-  if (family === null) return accessTokenEnd;
-  return Math.max(refreshEndsAt(family), accessTokenEnd);
+  return family === null ? accessTokenEnd : Math.max(refreshEndsAt(family), accessTokenEnd);
 }
 
 /** `foreign`: the token belongs to another client. */
