@@ -174,9 +174,7 @@ function createMetadataEndpoint(
  * one client's servers, and a stranger there must not use up their allowance. `null` without a valid credential. Costs
  * a few reads: no passphrase hash, no fetch; no credential is consumed, and the body stays readable.
  */
-function createCredentialKey(
-  options: SharedParts & { readonly browsers: Browsers },
-): (request: Request) => Promise<string | null> {
+function createCredentialKey(options: SharedParts & { readonly browsers: Browsers }) {
   const { storage, secrets, clock, browsers, limits, lifetimes, accessTokens } = options;
   /** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
   const grantIdOf = async (parameters: Parameters): Promise<string | null> => {
@@ -189,7 +187,7 @@ function createCredentialKey(
     const state = found && judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
     return found !== null && (state === "current" || state === "grace") ? found.stored.value.id : null;
   };
-  return async (request) => {
+  return async (request: Request): Promise<string | null> => {
     const browser = browsers.identify(request);
     if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
     if (request.method !== "POST") return null;

@@ -101,9 +101,7 @@ export async function listOperatorTokens({ storage }: AdministrationOptions): Pr
   return stored.map(({ value }) => summariseToken(value)).sort((a, b) => a.createdAt - b.createdAt);
 }
 
-export function summariseToken(
-  { tokenHash: _hash, userEpoch: _epoch, ...summary }: OperatorToken,
-): OperatorTokenSummary {
+export function summariseToken({ tokenHash: _hash, userEpoch: _epoch, ...summary }: OperatorToken) {
   return summary;
 }
 

@@ -172,11 +172,7 @@ function makeClient(
  * RFC 7591 §3.2.1: everything that was registered, with what the server put in the place of what was asked.
  * `dropped_redirect_uris` is our own member: the redirect URIs that were asked for and not registered.
  */
-function registrationResponse(
-  client: Client,
-  secret: string | null,
-  dropped: readonly string[],
-): Record<string, unknown> {
+function registrationResponse(client: Client, secret: string | null, dropped: readonly string[]) {
   const { authentication } = client;
   return {
     client_id: client.id,

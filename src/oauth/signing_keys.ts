@@ -247,9 +247,7 @@ export function rotateSigningKeys(
  * Makes a key that signs at once and withdraws all others, for when one may be in other hands: every access token ends
  * now, since none can be told from a forged one. Clients get new ones for their refresh tokens.
  */
-export function replaceSigningKeys(
-  options: SigningKeyOptions,
-): Promise<{ readonly kid: string; readonly withdrawn: readonly string[] }> {
+export function replaceSigningKeys(options: SigningKeyOptions) {
   const { storage } = options;
   return retryOnConflict(async () => {
     const current = await currentSigningKey.read(storage, "kid");

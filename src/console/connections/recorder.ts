@@ -51,10 +51,7 @@ interface NamedServer {
 }
 
 /** The host that the client used, and what is odd about it. */
-function cameBy(
-  request: Request,
-  { isOwnHost, issuer }: NamedServer,
-): { readonly host: string | null; readonly sign: string | null } {
+function cameBy(request: Request, { isOwnHost, issuer }: NamedServer) {
   const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
   const host = shownHost(forwardedHost ?? requestHost(request));
   const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
@@ -80,11 +77,7 @@ const unverified: ReadonlySet<string> = new Set([
 const maxTokenCharacters = 8_192;
 
 /** Whose token a refused one is, by what it says of itself; `null` where that says no more than the reason. */
-function foreignToken(
-  { headers }: Request,
-  reason: string,
-  { issuer }: Pick<NamedServer, "issuer">,
-): { readonly reason?: string; readonly host?: string | null } | null {
+function foreignToken({ headers }: Request, reason: string, { issuer }: Pick<NamedServer, "issuer">) {
   if (!unverified.has(reason)) return null;
   const [, token = ""] = /^bearer +(\S+) *$/i.exec((headers.get("authorization") ?? "").slice(0, maxTokenCharacters)) ??
     [];

@@ -115,9 +115,7 @@ export type TokenFault =
 export type ProviderFault = TokenFault | ProviderProblem;
 
 /** The fault as the log has it. */
-export function reasonOf<Fault extends string>(
-  fault: Fault | ProviderProblem,
-): { readonly reason: Fault | ProviderProblem["reason"]; readonly said?: string } {
+export function reasonOf<Fault extends string>(fault: Fault | ProviderProblem) {
   return typeof fault === "string" ? { reason: fault } : fault;
 }
 

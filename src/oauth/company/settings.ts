@@ -141,10 +141,7 @@ export function namedGroups(
 }
 
 /** What members of these groups may do: `scopes` with what they imply, `null` for any. */
-export function rightsOf(
-  rights: GroupRights | null,
-  held: readonly string[],
-): { readonly scopes: ReadonlySet<string> | null; readonly administrator: boolean } {
+export function rightsOf(rights: GroupRights | null, held: readonly string[]) {
   if (rights === null) return { scopes: null, administrator: false };
   const given = held.flatMap((group) => rights.get(group) ?? []);
   return {
