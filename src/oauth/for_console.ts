@@ -142,7 +142,7 @@ export function createVisits(options: SignInOptions) {
 }
 
 /** Who does something, from where. */
-interface Doer {
+export interface Doer {
   readonly userId: string;
   readonly isAdministrator: boolean;
   readonly address: string;
@@ -198,12 +198,9 @@ export function createAdministration(
     vouchingFor: (clientIds: readonly string[]) => vouchingFor(options.storage, clientIds),
     /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
     end: (
-      { grant, token }: { readonly grant: string | null; readonly token: string | null },
+      named: Pick<Parameters<typeof endAccess>[1], "grantId" | "tokenId">,
       { userId, isAdministrator, address }: Doer,
-    ) => {
-      const of = isAdministrator ? null : userId;
-      return endAccess(options, { grantId: grant, tokenId: token, of, by: userId, address });
-    },
+    ) => endAccess(options, { ...named, of: isAdministrator ? null : userId, by: userId, address }),
     /** Clients that registered for access in their own name and wait for their scopes. */
     heldClients: () => listHeldClients(options),
     approveClient: approve,

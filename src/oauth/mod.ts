@@ -6,7 +6,7 @@
  * Codes, links and refresh tokens work once across all instances; revocation takes effect on the next request. Secrets
  * are stored as hashes, or sealed under the master key.
  */
-export type { Administration, UserChange } from "./for_console.ts";
+export type { Administration, Doer, UserChange } from "./for_console.ts";
 export {
   type AuthorizationRoute,
   type AuthorizationServer,

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
+import type { Doer } from "../../oauth/mod.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
@@ -122,19 +123,17 @@ export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clie
   return held.length < maxHeldCalls && own.length < maxOfPerson && ofClient < maxOfClient;
 }
 
+/** What the audit says of a held call. */
+export function auditFields({ id, tool, person, clientId }: HeldCall) {
+  return { held: id, tool, user: person, client: clientId };
+}
+
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
 export type Extent = "once" | "hour" | "always";
 
 const hourMs = 3_600_000;
 const maxWordCharacters = 500;
 const maxAttempts = 20;
-
-/** A person at a page. */
-interface Decider {
-  readonly userId: string;
-  readonly isAdministrator: boolean;
-  readonly address: string;
-}
 
 /** `effectDigest` is of the effect that the person was shown, `word` for the agent. */
 type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { approves: boolean; extent: Extent }>;
@@ -159,11 +158,11 @@ export function createDecisions(
 ) {
   return {
     /** The waiting calls that the person may decide about. */
-    async waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
+    async waiting(decider: Pick<Doer, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
       return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
     },
-    async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Decider): Promise<Decided> {
+    async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Doer): Promise<Decided> {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const found = await readHeldCall(storage, id);
         if (found === null || found.call.state !== "waiting") return "gone";
@@ -183,10 +182,7 @@ export function createDecisions(
         log.write("audit", "held_call", {
           outcome: approves ? "approved" : "denied",
           extent: lasts ? extent : approves ? "once" : undefined,
-          held: id,
-          tool: call.tool,
-          user: call.person,
-          client: call.clientId,
+          ...auditFields(call),
           by: decider.userId,
           address: decider.address,
         });
@@ -200,7 +196,7 @@ export function createDecisions(
 /** People decide for themselves, unless the rule wants an administrator; administrators for everyone. */
 function mayDecide(
   { person, approver }: HeldCall,
-  { userId, isAdministrator }: Pick<Decider, "userId" | "isAdministrator">,
+  { userId, isAdministrator }: Pick<Doer, "userId" | "isAdministrator">,
 ): boolean {
   return isAdministrator || (approver === "person" && person === userId);
 }

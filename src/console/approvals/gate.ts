@@ -3,6 +3,7 @@
  * No answer of a client approves anything.
  */
 import {
+  auditFields,
   hasPlace,
   type HeldCall,
   heldCallId,
@@ -196,11 +197,7 @@ const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
  * What the call would do, a failure too: the tool's own preview, or what it answers with `dry_run`; else its arguments.
  * The caller learns nothing of it.
  */
-async function effectOf(
-  tool: Tool,
-  input: never,
-  context: ToolContext,
-): Promise<{ readonly text: string; readonly madeFrom?: string | undefined }> {
+async function effectOf(tool: Tool, input: never, context: ToolContext) {
   const hasDryRun = isObject(input) && Object.hasOwn(input, "dry_run");
   if (tool.preview === undefined && !hasDryRun) return { text: JSON.stringify(input, null, 2) };
   const quiet = contextWith(context, quietly);
@@ -386,10 +383,6 @@ function cutMiddle(text: string, maxCharacters: number): string {
   const half = Math.floor(maxCharacters / 2);
   const left = whole.length - 2 * half;
   return `${whole.slice(0, half)}\n[${left} characters are not shown here]\n${whole.slice(-half)}`.toWellFormed();
-}
-
-function auditFields({ id, tool, person, clientId }: HeldCall) {
-  return { held: id, tool, user: person, client: clientId };
 }
 
 const refuse = (code: string, message: string): ToolOutcome => ({ ok: false, code, message });

@@ -116,11 +116,8 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
       const sent = await sendNotice(notice, target, { fetch, now: clock() });
       if (sent.ok) return void await storage.commit({ deletes: [failureKey] }).catch(() => false);
       log.write("warn", "notice_not_sent", { to: targetWords(target), problem: sent.problem });
-      const put = {
-        key: failureKey,
-        value: { at: clock(), problem: sent.problem },
-        expiresAt: clock() + failureKeptMs,
-      };
+      const value = { at: clock(), problem: sent.problem };
+      const put = { key: failureKey, value, expiresAt: value.at + failureKeptMs };
       await storage.commit({ puts: [put] }).catch(() => false);
       if (sent.retry === null) return;
       await wait(Math.max(retryMs, sent.retry), closed);

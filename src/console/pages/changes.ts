@@ -37,9 +37,7 @@ const consoleClientId = "portcullis-console";
 /** The changes of everyone's files. */
 export type Changes = ReturnType<typeof createChanges>;
 
-export function createChanges(
-  { workspace: source, documents, log, isUser }: Pick<ConsoleSources, "workspace" | "documents" | "log" | "isUser">,
-) {
+export function createChanges({ workspace: source, documents, log, isUser }: ConsoleSources) {
   /** `null` when there is no such change of this person, or it is no longer kept. */
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory

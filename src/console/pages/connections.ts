@@ -73,7 +73,7 @@ export function connectionsSection(
     acts: {
       end: {
         async run({ by, form }) {
-          const isEnded = await administration.end({ grant: form.get("grant"), token: form.get("token") }, by);
+          const isEnded = await administration.end({ grantId: form.get("grant"), tokenId: form.get("token") }, by);
           return isEnded
             ? success("Access removed. Its next request is refused.")
             : failure("This client no longer has access.");

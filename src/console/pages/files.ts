@@ -313,12 +313,7 @@ type OpenedPath = Extract<Awaited<ReturnType<OwnFiles["open"]>>, { readonly ok: 
 type OwnFiles = ReturnType<typeof createOwnFiles>;
 
 /** What refuses does so in words for the page, and before anything is said of what is there. */
-export function createOwnFiles(
-  { workspace: source, documents, tools, judge, log }: Pick<
-    ConsoleSources,
-    "workspace" | "documents" | "tools" | "judge" | "log"
-  >,
-) {
+export function createOwnFiles({ workspace: source, documents, tools, judge, log }: ConsoleSources) {
   /**
    * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
    * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
