@@ -269,10 +269,7 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
 
   return {
     /** How many calls run, and how many wait. */
-    occupancy: (): { readonly inFlight: number; readonly waiting: number } => ({
-      inFlight: running.size,
-      waiting: waiters.length,
-    }),
+    occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
     /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
     async enter(
       caller: ModelCaller,

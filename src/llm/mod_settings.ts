@@ -43,14 +43,8 @@ const documentedModels: readonly [string, ...string[]] = ["tinyllama", "phi3"];
 /** Names in the list of tools: each costs every agent some tokens. */
 const maxOffered = 20;
 
-/** A model of `LLM_MODELS`: `qwen3:4b`, or with its context in tokens `qwen3:4b@16384`. */
-interface AllowedModel {
-  readonly name: string;
-  readonly contextTokens?: number;
-}
-
-/** Reads an entry of `LLM_MODELS`. */
-export function parseAllowedModel(entry: string): AllowedModel {
+/** Reads an entry of `LLM_MODELS`: `qwen3:4b`, or with its context in tokens `qwen3:4b@16384`. */
+export function parseAllowedModel(entry: string) {
   const [, name = "", tokens] = /^(.+)@(\d{3,8})$/.exec(entry) ?? [];
   return tokens === undefined ? { name: entry } : { name, contextTokens: Number(tokens) };
 }

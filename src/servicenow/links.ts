@@ -357,15 +357,15 @@ const currentUser = z.object({
   user_sys_id: sysId,
   user_name: z.string(),
   user_display_name: z.string().nullish(),
-}).transform(({ user_sys_id, user_name, user_display_name }): InstanceAccount => ({
-  ...{ sysId: user_sys_id, userName: user_name },
-  name: user_display_name ?? user_name,
-}));
+}).transform(({ user_sys_id, user_name, user_display_name: name }) => toAccount(user_sys_id, user_name, name));
 const userRecord = z.object({ sys_id: sysId, user_name: z.string(), name: z.string().nullish() });
-const ownRecord = z.tuple([userRecord], z.unknown()).transform(([{ sys_id, user_name, name }]): InstanceAccount => ({
-  ...{ sysId: sys_id, userName: user_name },
-  name: name ?? user_name,
-}));
+const ownRecord = z.tuple([userRecord], z.unknown()).transform(([{ sys_id, user_name, name }]) =>
+  toAccount(sys_id, user_name, name)
+);
+
+function toAccount(sysId: string, userName: string, name: string | null | undefined): InstanceAccount {
+  return { sysId, userName, name: name ?? userName };
+}
 
 const readJson = { method: "GET", accept: "json", maxBytes: maxReplyBytes } as const;
 const currentUserRequest: UpstreamRequest = { ...readJson, path: "/api/now/ui/user/current_user" };

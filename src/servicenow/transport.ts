@@ -103,8 +103,7 @@ export function createTransport(
     } catch {
       // fetch tells causes apart by prose only, and the prose holds addresses
       if (signal.aborted) return failure({ reason: "cancelled" });
-      if (deadline.aborted) return unavailable("timed_out", request);
-      return unavailable("unreachable", request);
+      return unavailable(deadline.aborted ? "timed_out" : "unreachable", request);
     }
   };
 }
@@ -183,25 +182,18 @@ export function checkStatus(
 ): Result<UpstreamReply, UpstreamFailure> {
   const { status } = reply;
   if (status >= 200 && status < 300) return success(reply);
-  if (status === request.notFoundStatus) return failure({ reason: "not_found" });
-  switch (status) {
-    case 401:
-      return failure({ reason: "unauthorized" });
-    case 403:
-      return failure({ reason: "forbidden", ...(request.method === "GET" ? {} : { said: quoteError(reply) }) });
-    case 404:
-      return failure({ reason: "not_found" });
-    case 429:
-      return failure({
-        reason: "rate_limited",
-        by: "servicenow",
-        retryAfterSeconds: Math.ceil((retryAfterMs(reply.headers, clock()) ?? defaultRetryAfterMs) / 1_000),
-      });
-    default:
-      return status >= 500
-        ? unavailable("server_error", request)
-        : failure({ reason: "rejected", message: quoteError(reply) });
+  if (status === 404 || status === request.notFoundStatus) return failure({ reason: "not_found" });
+  if (status === 401) return failure({ reason: "unauthorized" });
+  if (status === 403) {
+    return failure({ reason: "forbidden", ...(request.method === "GET" ? {} : { said: quoteError(reply) }) });
   }
+  if (status === 429) {
+    const retryAfterSeconds = Math.ceil((retryAfterMs(reply.headers, clock()) ?? defaultRetryAfterMs) / 1_000);
+    return failure({ reason: "rate_limited", by: "servicenow", retryAfterSeconds });
+  }
+  return status >= 500
+    ? unavailable("server_error", request)
+    : failure({ reason: "rejected", message: quoteError(reply) });
 }
 
 export function parseResult<Schema extends z.ZodType>(reply: UpstreamReply, schema: Schema): Outcome<z.output<Schema>> {
@@ -340,9 +332,7 @@ export function createCallAs(
     if (leftMs <= 0) return failure({ reason: "unavailable", because: "timed_out" });
     const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(leftMs)]);
     let isSent = false;
-    const answer = await call({ ...caller, signal }, request, () => {
-      isSent = true;
-    });
+    const answer = await call({ ...caller, signal }, request, () => void (isSent = true));
     if (answer.ok) return answer;
     const { error } = answer;
     if (caller.signal.aborted) return failure({ reason: "cancelled" });
