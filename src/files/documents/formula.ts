@@ -13,44 +13,22 @@ export function formulaText(element: Element): string {
   const child = (at: number): string => formulaText(elementsOf(element)[at] ?? nothing);
   const named = (kind: string): string => elementsOf(element, kind).map(formulaText).join("|");
   const property = (kind: string): string | undefined => childOf(element, `${name}Pr`, kind)?.attributes["val"];
-  switch (name) {
-    case "num":
-      return `${grouped(inner())}/`;
-    case "den":
-      return grouped(inner());
-    case "sub":
-    case "lim":
-      return index("_", inner());
-    case "sup":
-      return index("^", inner());
-    case "rad":
-    case "msqrt":
-      return `√(${inner()})`;
-    case "deg":
-      return inner().replace(/.$/s, "$&: ");
-    case "nary":
-      return ` ${property("chr") ?? "∫"}${named("sub")}${named("sup")} ${named("e")} `;
-    case "d":
-      return `${property("begChr") ?? "("}${named("e")}${property("endChr") ?? ")"}`;
-    case "mfrac":
-      return `${grouped(child(0))}/${grouped(child(1))}`;
-    case "msup":
-    case "mover":
-      return child(0) + index("^", child(1));
-    case "msub":
-    case "munder":
-      return child(0) + index("_", child(1));
-    case "msubsup":
-    case "munderover":
-      return `${child(0)}${index("_", child(1))}${index("^", child(2))} `;
-    case "mroot":
-      return `√(${child(1)}: ${child(0)})`;
-    case "annotation":
-    case "annotation-xml":
-      return "";
-    default:
-      return name.endsWith("Pr") ? "" : inner();
+  if (name === "num") return `${grouped(inner())}/`;
+  if (name === "den") return grouped(inner());
+  if (name === "sub" || name === "lim") return index("_", inner());
+  if (name === "sup") return index("^", inner());
+  if (name === "rad" || name === "msqrt") return `√(${inner()})`;
+  if (name === "deg") return inner().replace(/.$/s, "$&: ");
+  if (name === "nary") return ` ${property("chr") ?? "∫"}${named("sub")}${named("sup")} ${named("e")} `;
+  if (name === "d") return `${property("begChr") ?? "("}${named("e")}${property("endChr") ?? ")"}`;
+  if (name === "mfrac") return `${grouped(child(0))}/${grouped(child(1))}`;
+  if (name === "msup" || name === "mover") return child(0) + index("^", child(1));
+  if (name === "msub" || name === "munder") return child(0) + index("_", child(1));
+  if (name === "msubsup" || name === "munderover") {
+    return `${child(0)}${index("_", child(1))}${index("^", child(2))} `;
   }
+  if (name === "mroot") return `√(${child(1)}: ${child(0)})`;
+  return /^annotation(-xml)?$|Pr$/.test(name) ? "" : inner();
 }
 
 function index(mark: string, text: string): string {

@@ -100,11 +100,7 @@ export function elementsOf(element: Element | undefined, name?: string): Element
 
 /** The element at the end of a path of names, each the first of its kind. */
 export function childOf(element: Element | undefined, ...names: string[]): Element | undefined {
-  return names.reduce<Element | undefined>(
-    (parent, name) =>
-      parent?.children.find((child): child is Element => typeof child !== "string" && child.name === name),
-    element,
-  );
+  return names.reduce<Element | undefined>((parent, name) => elementsOf(parent, name)[0], element);
 }
 
 /** All elements of these names, or of any, at any depth, in the document's order. */

@@ -155,9 +155,7 @@ export function withKept(workspace: Workspace, trash: Trash, item: KeptItem, siz
 const written = new WeakMap<DocumentText, ReturnType<typeof writtenParts>>();
 
 function writtenWhole(document: DocumentText, parts: readonly DocumentPart[]) {
-  const known = written.get(document) ?? writtenParts(parts);
-  written.set(document, known);
-  return known;
+  return written.getOrInsertComputed(document, () => writtenParts(parts));
 }
 
 /** The parts below each other, each with a line of its name where there are several. */

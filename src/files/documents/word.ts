@@ -166,8 +166,7 @@ function createNumbering(root: Element) {
     const text = valueOf(own, "lvlText") ?? "";
     if (list === undefined || own === undefined || valueOf(own, "numFmt") === "none") return null;
     if (valueOf(own, "numFmt") === "bullet") return { label: "- ", level };
-    const counts = counters.get(kind) ?? [];
-    counters.set(kind, counts);
+    const counts = counters.getOrInsert(kind, []);
     for (const override of begun.has(list) ? [] : elementsOf(list, "lvlOverride")) { // §17.9.8: restarts with this list
       const start = valueOf(override, "startOverride");
       if (start !== undefined) counts[Number(override.attributes["ilvl"]) || 0] = Number(start) - 1;
