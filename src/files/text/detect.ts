@@ -87,7 +87,6 @@ async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyE
   const isScattered = runs.filter((length) => length === 1).length * 2 >= runs.length;
   // most of what German, French and Spanish need is the same in both
   if (isScattered && western === decodeLegacy(sample, "windows-1250")) return "windows-1252";
-  if (isScattered && isMacintosh(sample)) return "macintosh";
   const { chardet } = await loadDetector();
   const found = chardet.detectAll(sample, { includeEncodings: Object.keys(names), ignoreThreshold: true })
     .flatMap(({ encoding, confidence }) => {
@@ -108,26 +107,6 @@ async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyE
 /** What ISO-8859-15 has in place of ¤, ½ and ¨: beside a number, and within a word, nothing else has a meaning. */
 const hasEuros =
   /\d[ \xa0]?\xa4(?![\w\xa4])|(?<![\w\xa4])\xa4[ \xa0]?\d|[A-Za-z]\xbd(?=[a-z])|(?<![\w.])\xbduvre|[a-z]\xa8(?=[a-z])/;
-
-/** What stands where no text of Latin letters has it: a capital within a word, a sign between letters, a control character. */
-const misplaced = new RegExp(
-  String
-    .raw`[\x80-\x9f\ufffd]|(?<=\p{Ll})(?=[^\0-\x7f])\p{Lu}|(?<=\p{L})(?![’‘–—·´…\xa0\xad])[^\0-\x7f\p{L}](?=\p{L})` +
-    String.raw`|(?<=[a-z])[ˆ˜¯˝˛˚˘πΩﬁﬂƒ]|[πΩﬁﬂƒ](?=[A-Za-z])|“(?!\S)|(?<!\S)”`,
-  "gu",
-);
-/** Of the characters that are not ASCII, how many are misplaced in the encodings of Windows. */
-const leastMisplaced = 0.2;
-
-/** Whether Latin letters and signs stand where texts have them in the Mac's own encoding alone. */
-function isMacintosh(sample: Uint8Array): boolean {
-  const shareIn = (encoding: LegacyEncoding): number => {
-    const text = new TextDecoder(encoding).decode(sample);
-    return (text.match(misplaced)?.length ?? 0) / (text.match(/[^\0-\x7f]/gu)?.length ?? 1);
-  };
-  return shareIn("macintosh") === 0 &&
-    (["windows-1252", "windows-1250", "windows-1254"] as const).every((other) => shareIn(other) >= leastMisplaced);
-}
 
 /** Whether the bytes, of which the last character may be cut, are text in the encoding. */
 function isTextIn(bytes: Uint8Array, encoding: LegacyEncoding): boolean {

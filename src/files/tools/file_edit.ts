@@ -192,59 +192,46 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
   return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
 }
 
-interface EditManner {
-  readonly dryRun: boolean;
-  /** What is known to be in the way before any file is read. */
-  readonly obstacles: Failure[];
-  readonly look: Look;
-  /** Whether the call has one edit. */
-  readonly isOne: boolean;
-}
-
 async function editFiles(
   changing: Changing,
   files: readonly FileEdits[],
-  manner: EditManner,
+  { dryRun, obstacles, look, isOne }: {
+    readonly dryRun: boolean;
+    /** What is known to be in the way before any file is read. */
+    readonly obstacles: Failure[];
+    readonly look: Look;
+    /** Whether the call has one edit. */
+    readonly isOne: boolean;
+  },
 ): Promise<ToolOutcome> {
+  const { workspace } = changing;
   const planned: PlannedFile[] = [];
   try {
-    return await planAndWrite(changing, files, { planned, ...manner });
+    for (const file of files) {
+      const left = maxEditedBytes - planned.reduce((sum, { beforeBytes }) => sum + beforeBytes, 0);
+      const plan = await planFile(workspace, file, left);
+      if (plan.ok) planned.push(plan.value);
+      else {
+        const manner = { isOne, look: obstacles.length < maxNamed ? look : null };
+        obstacles.push(...await toRefusals(workspace, file.path, plan.error, manner));
+      }
+    }
+    const [first] = obstacles;
+    if (first !== undefined) return isOne ? first : batchFailure(obstacles);
+    if (dryRun) return await editAnswer(planned, null);
+    const written = await allOrNone(changing, planned, {
+      isOne,
+      async make(plan) {
+        const outcome = await writePlan(workspace, plan, maxEditedBytes);
+        if (outcome.ok) return outcome;
+        return failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, look: null }));
+      },
+      sha256Of: ({ afterSha256 }) => afterSha256,
+    });
+    return written.ok ? await editAnswer(written.value, written.value) : written.error;
   } finally {
     for (const { after } of planned) releaseBytes(after);
   }
-}
-
-async function planAndWrite(
-  changing: Changing,
-  files: readonly FileEdits[],
-  { planned, dryRun, obstacles, look, isOne }: EditManner & { readonly planned: PlannedFile[] },
-): Promise<ToolOutcome> {
-  const { workspace } = changing;
-  let left = maxEditedBytes;
-  for (const file of files) {
-    const plan = await planFile(workspace, file, left);
-    if (plan.ok) {
-      planned.push(plan.value);
-      left -= plan.value.beforeBytes;
-    } else {
-      const manner = { isOne, look: obstacles.length < maxNamed ? look : null };
-      obstacles.push(...await toRefusals(workspace, file.path, plan.error, manner));
-    }
-  }
-  const [first] = obstacles;
-  if (first !== undefined) return isOne ? first : batchFailure(obstacles);
-  if (dryRun) return await editAnswer(planned, null);
-  const written = await allOrNone(changing, planned, {
-    isOne,
-    async make(plan) {
-      const outcome = await writePlan(workspace, plan, maxEditedBytes);
-      return outcome.ok
-        ? outcome
-        : failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, look: null }));
-    },
-    sha256Of: ({ afterSha256 }) => afterSha256,
-  });
-  return written.ok ? await editAnswer(written.value, written.value) : written.error;
 }
 
 /** The refusals; with a `look`: with the nearest names of a file that is not there. */
