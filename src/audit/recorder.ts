@@ -163,7 +163,7 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
 export const toldArguments: ReadonlySet<string> = new Set([
   ...["path", "filename", "destination", "against", "pattern", "modified_after", "change", "if_version", "model"],
   ...["table", "id", "name", "field", "fields", "group_by", "order_by", "mean_time", "include", "from", "audience"],
-  ...["mode", "show", "sort", "encoding", "action", "decision"],
+  ...["mode", "show", "sort", "order", "encoding", "action", "decision"],
 ]);
 /** Of all arguments of a call, their names included. */
 const maxArgumentCharacters = 512;
