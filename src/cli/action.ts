@@ -72,7 +72,7 @@ async function runAction(command: Callable, actions: Actions, context: CommandCo
 
 function mistakeIn(
   called: string,
-  { usage: [line = ""], flags, switches = {} }: Callable,
+  { usage: [line = ""], flags = {}, switches = {} }: Callable,
   action: Action,
   words: readonly string[],
   given: CommandContext["flags"],

@@ -15,7 +15,6 @@ const backup: CopyCommand = {
 export const backupCommand: CommandWork = {
   usage: ["backup DIRECTORY"],
   remarks: ["DIRECTORY must not exist, or be empty. A configuration file is not copied."],
-  flags: {},
   run: (context) => runCopyCommand(backup, context),
 };
 
@@ -33,7 +32,6 @@ const restore: CopyCommand = {
 export const restoreCommand: CommandWork = {
   usage: ["restore DIRECTORY [--data-dir DIRECTORY]"],
   remarks: ["The data directory must not exist, or be empty."],
-  flags: {},
   run: (context) => runCopyCommand(restore, context),
 };
 

@@ -51,7 +51,7 @@ export interface CommandWork {
   /** Words after its name are refused. */
   readonly takesNoWords?: true;
   /** Its own flags beside the settings. */
-  readonly flags: Readonly<Record<string, Flag>>;
+  readonly flags?: Readonly<Record<string, Flag>>;
   /** Its own flags that take no value, with what they are for. */
   readonly switches?: Readonly<Record<string, string>>;
   /** A server keeps working when its output cannot be written, and does not wait for a reader at its end. */

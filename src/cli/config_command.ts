@@ -12,7 +12,6 @@ export const configCommand: CommandWork = {
     'the default. A secret is shown as "set".',
   ],
   takesNoWords: true,
-  flags: {},
   switches: { all: "every setting, with what it is for and what it accepts" },
   run: printSettings,
 };

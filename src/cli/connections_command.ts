@@ -12,7 +12,6 @@ export const connectionsCommand: CommandWork = {
   usage: ["connections [--json]"],
   remarks: ["Works with a running server, and without one: then it says why the server does not start."],
   takesNoWords: true,
-  flags: {},
   switches: { json: "print JSON, one line for each attempt and each check" },
   run: runConnections,
 };

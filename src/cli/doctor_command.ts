@@ -6,12 +6,7 @@ import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { withCommandLines } from "../lib/program_name.ts";
 
 /** Exits with 0 unless something is broken; warnings do not count. */
-export const doctorCommand: CommandWork = {
-  usage: ["doctor"],
-  takesNoWords: true,
-  flags: {},
-  run: runDoctor,
-};
+export const doctorCommand: CommandWork = { usage: ["doctor"], takesNoWords: true, run: runDoctor };
 
 const marks = { well: "ok   ", note: "note ", warning: "warn ", broken: "FAIL " } as const;
 

@@ -7,7 +7,6 @@ export const hashPasswordCommand: CommandWork = {
   usage: ["hash-password [--scrypt]", "hash-password [--scrypt] < FILE"],
   remarks: ["Asks for the passphrase on a terminal, else reads the first line of its input."],
   takesNoWords: true,
-  flags: {},
   switches: { scrypt: "for a server whose runtime has no Argon2id (Deno before 2.9)" },
   run: printHash,
 };

@@ -7,7 +7,6 @@ import { type CommandContext, type CommandWork, type ExitStatus } from "./comman
 export const healthcheckCommand: CommandWork = {
   usage: ["healthcheck [--host HOST] [--port PORT]"],
   takesNoWords: true,
-  flags: {},
   run: withConfig(healthcheck),
 };
 

@@ -9,7 +9,6 @@ type Keys = Awaited<ReturnType<typeof load>>;
 /** Works beside a running server. */
 export const keysCommand: CommandWork = commandOf({
   usage: ["keys rotate [--now]", "keys list"],
-  flags: {},
   switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
   actions: { rotate: administered(load, rotate, ["now"]), list: administered(load, list) },
 });

@@ -7,7 +7,6 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 /** Works with and without a running server. */
 export const notifyCommand: CommandWork = commandOf({
   usage: ["notify test"],
-  flags: {},
   actions: { test: { run: withConfig(sendTest) } },
 });
 

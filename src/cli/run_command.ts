@@ -113,7 +113,7 @@ export async function runCommand(
     print(commandHelpText(command));
     return { status: 0 };
   }
-  const parsed = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
+  const parsed = parseArguments(args, Object.keys(command.flags ?? {}), Object.keys(command.switches ?? {}));
   const { flags, problems } = parsed;
   setGivenFlags(flags);
   const words = name === undefined ? parsed.words : parsed.words.slice(1);
@@ -174,7 +174,7 @@ function settingsHelpText(): string {
 }
 
 export function ownHelpText(
-  { name, summary, usage, remarks = [], flags, switches = {} }: Command,
+  { name, summary, usage, remarks = [], flags = {}, switches = {} }: Command,
   program: string,
 ): string {
   const own = [

@@ -20,7 +20,6 @@ import { stopRequested, welcomeText } from "./welcome.ts";
 export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,
-  flags: {},
   switches: { watched: "for `deno task dev`: SIGTERM ends it at once, since Deno's watcher outlives what it watches" },
   isServer: true,
   run: (context) => serve(context, serverWorkerUrl(), { isWatched: context.flags["watched"] !== undefined }),

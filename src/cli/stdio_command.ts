@@ -12,7 +12,6 @@ import { stopRequested } from "./welcome.ts";
 export const stdioCommand: CommandWork = {
   usage: ["stdio [FLAGS]"],
   takesNoWords: true,
-  flags: {},
   isServer: true,
   run: withConfig(stdio),
 };

@@ -27,7 +27,6 @@ export const usersCommand: CommandWork = commandOf({
     "disable   locks the person out and ends the same; enable lets them sign in again",
     "promote   makes an administrator of the console; demote takes that away",
   ],
-  flags: {},
   actions: {
     list: administered(load, list),
     add: withPassphrase(({ addUser }) => addUser, "may sign in now", true),

@@ -12,7 +12,6 @@ export const workspaceCommand: CommandWork = commandOf({
     "A running server takes the change in when its calls are over. Where it has one directory without a",
     "name, start it again: that directory becomes a folder, too.",
   ],
-  flags: {},
   actions: { add: withDirectories(add), list: withDirectories(list), remove: withDirectories(remove) },
 });
 

@@ -100,7 +100,9 @@ Deno.test({
 });
 
 Deno.test("help COMMAND shows the command's flags, how it is called, and where the flags of settings are", async () => {
-  for (const { name, usage, flags, switches = {}, isServer = false } of await Promise.all(commands.map(loadCommand))) {
+  for (
+    const { name, usage, flags = {}, switches = {}, isServer = false } of await Promise.all(commands.map(loadCommand))
+  ) {
     const { code, stdout } = await runCommand(["help", name]);
     assert.equal(code, 0, name);
     for (const line of usage) assert.ok(stdout.includes(` run -A main.ts ${line}`), `${name}: ${line}`);
