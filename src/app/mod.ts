@@ -16,7 +16,7 @@ export {
   describeProblems,
   readConfigFile,
 } from "./config/config_file.ts";
-export { type ConfigSources, findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
+export { findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
 export { formatDirectory, hasNames, parseNamedDirectories, readAdded, writeAdded } from "./config/directories.ts";
 export { leadsInto, lookAtPath } from "./config/overlap.ts";
 export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";

@@ -113,15 +113,19 @@ interface Table {
   readonly whenEmpty: string;
 }
 
-/** The heading goes to standard error, so that a script reads only entries. */
+/** Ends a command with a table. The heading goes to standard error, so that a script reads only entries. */
 export async function printTable(
   { columns, rows, whenEmpty }: Table,
   { print, say }: Pick<CommandContext, "print" | "say">,
-): Promise<void> {
-  if (rows.length === 0) return void await say(`${whenEmpty}\n`);
+): Promise<ExitStatus> {
+  if (rows.length === 0) {
+    await say(`${whenEmpty}\n`);
+    return 0;
+  }
   const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const toLine = (cells: readonly string[]): string =>
     `${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd()}\n`;
   await say(toLine(columns)); // written out before the first row, which goes to another stream
   await print(rows.map(toLine).join(""));
+  return 0;
 }

@@ -78,6 +78,5 @@ async function runCopyCommand(
   }
   const { loadBackup } = await import("../storage/mod.ts"); // see action.ts
   const copied = await copy(await loadBackup(), directory, config.value.storage.dataDir);
-  say(`${done(copied.join(" and "), directory, config.value)}\n`);
-  return 0;
+  return endWith(say, `${done(copied.join(" and "), directory, config.value)}\n`, 0);
 }

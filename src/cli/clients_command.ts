@@ -111,7 +111,7 @@ function itemsOf(text: string): string[] {
 
 async function list(clients: Clients, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
   const all = await clients.listClients(installation);
-  await printTable({
+  return await printTable({
     columns: ["ID", "ORIGIN", "SINCE", "APPROVED", "GRANT TYPES", "NAME"],
     rows: all.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
       id,
@@ -130,7 +130,6 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
     ]),
     whenEmpty: "there are no clients; one that registers appears here, and `portcullis clients create` makes one",
   }, context);
-  return 0;
 }
 
 async function approve(

@@ -45,7 +45,7 @@ async function rotate(keys: Keys, installation: OpenInstallation, { flags, say }
 
 async function list(keys: Keys, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
   const all = await keys.listSigningKeys(installation);
-  await printTable({
+  return await printTable({
     columns: ["KEY", "STATE", "MADE", "CHANGES"],
     rows: all.map(({ kid, state, createdAt, changesAt }) => [
       kid,
@@ -55,7 +55,6 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
     ]),
     whenEmpty: "there are no signing keys yet; the first client that signs in makes the server make one",
   }, context);
-  return 0;
 }
 
 function timeOf(milliseconds: number): string {

@@ -3,11 +3,9 @@ import {
   type Config,
   type ConfigFile,
   type ConfigProblem,
-  type ConfigSources,
   defaultConfigFileName,
   describeProblems,
   findSetting,
-  type FoundSetting,
   isDeploy,
   loadConfig,
   lookAtPath,
@@ -29,19 +27,9 @@ import { commands as listedCommands, helpText } from "./commands.ts";
 import { loadCommand } from "./load_commands.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
-function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean): {
-  readonly load: () => Result<Config, readonly ConfigProblem[]>;
-  readonly find: (setting: Setting<unknown>) => FoundSetting | undefined;
-} {
+function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean) {
   let config: Result<Config, readonly ConfigProblem[]> | undefined;
-  const sources: Omit<ConfigSources, "file"> = {
-    flags,
-    env: environment,
-    readFile: Deno.readTextFileSync,
-    lookAt: lookAtPath,
-    readAdded,
-    listens,
-  };
+  const sources = { flags, env: environment, readFile: Deno.readTextFileSync, lookAt: lookAtPath, readAdded, listens };
   let file: ConfigFile | null = null;
   const load = (): Result<Config, readonly ConfigProblem[]> => {
     const read = findConfigFile(flags["config"]);
@@ -51,7 +39,8 @@ function readSettings(flags: CommandContext["flags"], say: CommandContext["say"]
     if (warning !== null) void say(warning);
     return loadConfig({ ...sources, file });
   };
-  return { load: () => config ??= load(), find: (setting) => findSetting(setting, { ...sources, file }, []) };
+  const find = (setting: Setting<unknown>) => findSetting(setting, { ...sources, file }, []);
+  return { load: () => config ??= load(), find };
 }
 
 function findConfigFile(path: string | undefined): Result<ConfigFile | null, readonly ConfigProblem[]> {
@@ -87,18 +76,13 @@ export async function runCommand(
   const early = parseArguments(args, []); // with the flags of settings, enough to find the command's name
   const wantsHelp = early.help || early.words[0] === "help";
   const name = wantsHelp && early.words[0] === "help" ? early.words[1] : early.words[0];
-  if (early.version || name === "version") {
-    print(`portcullis ${await describeVersion()}\n`);
+  const answer = (text: string): CommandStatus => {
+    void print(text);
     return { status: 0 };
-  }
-  if (name === "settings" && wantsHelp) {
-    print(settingsHelpText());
-    return { status: 0 };
-  }
-  if (name === undefined && wantsHelp) {
-    print(helpText(listedCommands, version));
-    return { status: 0 };
-  }
+  };
+  if (early.version || name === "version") return answer(`portcullis ${await describeVersion()}\n`);
+  if (name === "settings" && wantsHelp) return answer(settingsHelpText());
+  if (name === undefined && wantsHelp) return answer(helpText(listedCommands, version));
   const listed = listedCommands.find((each) => each.name === (name ?? "serve"));
   if (listed === undefined) {
     const names = listedCommands.map((each) => each.name);
@@ -109,10 +93,7 @@ export async function runCommand(
     return { status: 2 };
   }
   const command = await loadCommand(listed);
-  if (wantsHelp) {
-    print(commandHelpText(command));
-    return { status: 0 };
-  }
+  if (wantsHelp) return answer(commandHelpText(command));
   const parsed = parseArguments(args, Object.keys(command.flags ?? {}), Object.keys(command.switches ?? {}));
   const { flags, problems } = parsed;
   setGivenFlags(flags);
@@ -124,12 +105,11 @@ export async function runCommand(
   };
   if (problems.length > 0) {
     const config = load();
-    say(describeProblems(config.ok ? problems : config.error, command.name));
-    return { status: 2 };
+    return { status: endWith(say, describeProblems(config.ok ? problems : config.error, command.name), 2) };
   }
   if (command.takesNoWords && words.length > 0) {
-    say(`error: ${command.name} takes no words, but got ${words.map((word) => JSON.stringify(word)).join(", ")}\n`);
-    return { status: 2 };
+    const given = words.map((word) => JSON.stringify(word)).join(", ");
+    return { status: endWith(say, `error: ${command.name} takes no words, but got ${given}\n`, 2) };
   }
   const status = await runToEnd(command, { words, flags, loadConfig: load, findSetting: settings.find, print, say });
   return { status, isServer: command.isServer ?? false };

@@ -95,10 +95,7 @@ export async function serve(
     case "too late":
       return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
     case "failed":
-      return endWith(
-        say,
-        `error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`,
-      );
+      return endWith(say, `error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
   }
 }
 

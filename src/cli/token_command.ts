@@ -59,7 +59,7 @@ async function create(tokens: Tokens, installation: OpenInstallation, context: C
 
 async function list(tokens: Tokens, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
   const alive = await tokens.listOperatorTokens(installation);
-  await printTable({
+  return await printTable({
     columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
     rows: alive.map(({ id, userId, scopes, directories, expiresAt, name }) => [
       id,
@@ -70,7 +70,6 @@ async function list(tokens: Tokens, installation: OpenInstallation, context: Com
     ]),
     whenEmpty: "there are no tokens; `portcullis token create --scope files:read` makes one",
   }, context);
-  return 0;
 }
 
 async function revoke(

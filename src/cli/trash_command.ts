@@ -40,7 +40,7 @@ async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitSta
     await context.print(kept.map((each) => `${JSON.stringify(each)}\n`).join(""));
     return 0;
   }
-  await printTable({
+  return await printTable({
     columns: ["ID", "TIME", "USER", "TOOL", "BYTES", "PATH"],
     rows: kept.map(({ id, time, user, tool, bytes, path, kind }) => [
       id,
@@ -52,7 +52,6 @@ async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitSta
     ]),
     whenEmpty: "nothing is kept",
   }, context);
-  return 0;
 }
 
 async function restore(trash: OwnerTrash, { flags, say }: CommandContext, [id = ""]: readonly string[]) {

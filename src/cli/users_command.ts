@@ -42,21 +42,16 @@ type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
 
 async function list(users: Users, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
   const all = await users.listUsers(installation);
-  await printTable({
+  return await printTable({
     columns: ["NAME", "STATE"],
     rows: all.map((user) => [user.id, stateOf(user)]),
     whenEmpty: "there are no users; the set-up link, which the server prints, makes the owner",
   }, context);
-  return 0;
 }
 
 function stateOf({ disabled, administrator, company }: Awaited<ReturnType<Users["listUsers"]>>[number]): string {
-  return [
-    ...disabled ? ["disabled"] : [],
-    ...administrator ? ["administrator"] : [],
-    ...company ? ["company account"] : [],
-  ]
-    .join(", ");
+  const states = { disabled, administrator, "company account": company };
+  return Object.entries(states).flatMap(([state, is]) => is ? state : []).join(", ");
 }
 
 function administrator(is: boolean): (users: Users) => Users["disableUser"] {

@@ -60,15 +60,12 @@ function change(config: Config, added: Added, { say }: CommandContext, done: str
 }
 
 async function list(config: Config, _added: Added, context: CommandContext): Promise<ExitStatus> {
-  const rows = config.workspace.directories.map(async ({ name, path, isReadOnly, isAdded }) => {
+  const listed = config.workspace.directories.map(async ({ name, path, isReadOnly, isAdded }) => {
     const access = isReadOnly ? "read" : "read and write";
     return [name || ".", await isDirectory(path) ? access : "away", isAdded ? "added" : "WORKSPACE_DIR", path];
   });
-  await printTable(
-    { columns: ["NAME", "ACCESS", "FROM", "PATH"], rows: await Promise.all(rows), whenEmpty: "" },
-    context,
-  );
-  return 0;
+  const rows = await Promise.all(listed);
+  return await printTable({ columns: ["NAME", "ACCESS", "FROM", "PATH"], rows, whenEmpty: "" }, context);
 }
 
 function isDirectory(path: string): Promise<boolean> {
