@@ -117,9 +117,7 @@ async function readFile(path: string): Promise<Result<string | null, string>> {
     const { isFile, size } = await Deno.stat(path);
     if (!isFile) return failure("this is no file");
     if (size > maxFileBytes) return failure(`the file is larger than ${maxFileBytes} bytes`);
-    return success(
-      new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await Deno.readFile(path)),
-    );
+    return success(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await Deno.readFile(path)));
   } catch (error) {
     if (error instanceof TypeError) return failure("the file is not UTF-8 text");
     return failure(error instanceof Deno.errors.NotFound ? "this is a link to nothing" : String(error));

@@ -30,10 +30,7 @@ export async function run(args: readonly string[]): Promise<ExitStatus> {
   return status === 0 && stdout.state === "failed" ? 1 : status;
 }
 
-async function answer(
-  args: readonly string[],
-  context: Pick<CommandContext, "print" | "say">,
-): Promise<CommandStatus> {
+async function answer(args: readonly string[], context: Pick<CommandContext, "print" | "say">): Promise<CommandStatus> {
   const only = args.length === 1 ? args[0] ?? "" : "";
   if (["--version", "-V", "-v", "version"].includes(only)) context.print(`portcullis ${await describeVersion()}\n`);
   else if (["--help", "-h", "help"].includes(only)) context.print(helpText(commands, version));

@@ -14,7 +14,7 @@ export function welcomeText(
 ): string {
   const { serverUrl: _published, ...http } = config.http;
   const local = serverUrlFor(http, port);
-  const { access, missing } = config.servicenow;
+  const { servicenow: { access, missing }, workspace, storage: { database, dataDir } } = config;
   const without = [
     ...readOnly.map((path) => `changing files: this user cannot write to ${path}`),
     ...models.problem === null ? [] : [withoutModels(config.ollama, models.problem, models.isAway)],
@@ -26,8 +26,10 @@ export function welcomeText(
     ...(local === serverUrl || http.publicDomain !== undefined
       ? []
       : [`  address     ${serverUrl}, listening on ${local}`]),
-    `  workspace   ${placeOfWorkspace(config.workspace)}`,
-    `  data        ${dataPlace(config.storage)}`,
+    `  workspace   ${
+      workspace.store === "disk" ? workspace.directories.map(formatDirectory).join(", ") : "in the database"
+    }`,
+    `  data        ${database === undefined ? dataDir : "PostgreSQL"}`, // whose address could hold a password
     ...(models.names.length === 0 ? [] : [`  models      ${models.names.join(", ")}`]),
     ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
     ...(without.length === 0 ? [] : [`  without     ${without.join("; ")}`]),
@@ -55,11 +57,6 @@ export function welcomeText(
 function withoutModels({ host, models }: Config["ollama"], problem: string, isAway: boolean): string {
   const isUnset = models === undefined && host.origin === "http://127.0.0.1:11434";
   return isUnset && isAway ? "local models (no Ollama)" : `local models: ${problem}`;
-}
-
-/** Names no address, which could hold a password. */
-function dataPlace({ database, dataDir }: Config["storage"]): string {
-  return database === undefined ? dataDir : "PostgreSQL";
 }
 
 /** Ctrl-C reaches the whole process group, and `deno task` forwards it too: one signal can arrive twice. */
@@ -90,8 +87,4 @@ export function stopRequested(elapsed: Clock, isWatched = false) {
     /** A later signal: end at once. */
     insisted: insisted.promise,
   };
-}
-
-function placeOfWorkspace({ store, directories }: Config["workspace"]): string {
-  return store === "disk" ? directories.map(formatDirectory).join(", ") : "in the database";
 }
