@@ -100,7 +100,7 @@ export async function ifShown<T, Other>(step: Promise<T>, otherwise: Other): Pro
  * Puts a failure into words: `error` is one of the documented messages, `detail` says what to do. `linkUrl` is the page
  * where a user links an account of the instance.
  */
-export function describeFailure(failure: ServicenowFailure, linkUrl: string) {
+export function describeFailure(failure: ServicenowFailure, linkUrl: string): Record<"error" | "detail", string> {
   switch (failure.reason) {
     case "invalid_record_id":
       return { error: "Invalid sys_id format", detail: `Use ${failure.expected}.` };

@@ -23,10 +23,7 @@ export interface RecordName {
 // The record that a name means: a person, a group, a configuration item. A name that means several is an error.
 
 /** A record by its sys_id, and what to call it in an answer. */
-export interface Reference {
-  readonly sysId: string;
-  readonly name: string;
-}
+export type Reference = Readonly<Record<"sysId" | "name", string>>;
 
 const maxCandidates = 6;
 const maxGroups = 200;

@@ -179,10 +179,7 @@ export async function resealLinks(storage: Storage, keys: NewKeys) {
   return report;
 }
 
-interface NewKeys {
-  readonly from: SecretBox;
-  readonly to: SecretBox;
-}
+type NewKeys = Readonly<Record<"from" | "to", SecretBox>>;
 
 async function resealEntry(storage: Storage, listed: StoredEntry, keys: NewKeys) {
   let entry: StoredEntry | null = listed;

@@ -27,15 +27,10 @@ export interface CheckedField {
 }
 
 /** A condition that compares with a value. */
-interface Comparison extends Condition {
-  readonly operator: Operator;
-}
+type Comparison = Condition & { readonly operator: Operator };
 
 /** A term of a query, and the same in words. */
-interface Term {
-  readonly term: string;
-  readonly words: string;
-}
+type Term = Readonly<Record<"term" | "words", string>>;
 
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const journalTypes = /^journal/;

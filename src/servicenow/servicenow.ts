@@ -56,8 +56,8 @@ export type ServicenowRecords = Pick<Servicenow, "run" | "tables" | "reader" | "
 
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
 export function createServicenow(options: ServicenowOptions) {
-  const { elapsed = systemTimers.elapsed } = options;
-  const { client, linkUrl, storage, secrets, clock, random, log, times, admit } = options;
+  const { client, linkUrl, storage, secrets, clock, elapsed = systemTimers.elapsed, random, log, times, admit } =
+    options;
   const origin = parseInstanceUrl(options.instance);
   if (!origin.ok) throw new TypeError(`The address of the ServiceNow instance ${origin.error}`);
   const instance = { origin: origin.value };
