@@ -44,10 +44,7 @@ function usualChoices(lineage: readonly string[], field: string): readonly Choic
   return lineage.map((table) => byField.get(`${table}.${field}`)).find((each) => each !== undefined) ?? [];
 }
 
-interface Named {
-  readonly value: string;
-  readonly label: string;
-}
+type Named = Readonly<Record<"value" | "label", string>>;
 
 interface Choice extends Named {
   readonly language: string;
@@ -80,17 +77,10 @@ function choicesOf({ tableApi, remember }: DeskParts, { lineage }: Pick<TableCol
 }
 
 /** The choices of one column. `isWhole`: there are no others. */
-export interface ColumnChoices {
-  readonly choices: readonly Choice[];
-  readonly isWhole: boolean;
-}
+export type ColumnChoices = Awaited<ReturnType<typeof choicesOfColumn>>;
 
 /** If the person may not read choices: the base system's, and values that occur in records. */
-export async function choicesOfColumn(
-  parts: DeskParts,
-  columns: TableColumns,
-  { name, choice }: Column,
-): Promise<ColumnChoices> {
+export async function choicesOfColumn(parts: DeskParts, columns: TableColumns, { name, choice }: Column) {
   const all = await choicesOf(parts, columns);
   const known = all[name] ?? [];
   if (known.length > 0 || choice !== "list") return { choices: known, isWhole: choice !== "suggestion" };
@@ -289,9 +279,7 @@ export async function describeTable(
   const choices = await choicesOf(parts, columns);
   const names = field?.split(",").filter((each) => each.trim() !== "").slice(0, maxFields) ?? [];
   const found = await findColumns(parts, table, names);
-  if (found.some(({ owner }) => owner.table !== table)) {
-    throw invalidInput(`field must be one of ${table}`);
-  }
+  if (found.some(({ owner }) => owner.table !== table)) throw invalidInput(`field must be one of ${table}`);
   const wanted = field === undefined
     ? columns.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
     : found.map(({ column }) => column);

@@ -231,8 +231,12 @@ async function possibleColumn(parts: DeskParts, { table, columns, source }: Tabl
   });
 }
 
+/** What the dictionary writes of a column's choices: a list with or without none, or suggestions. */
+const choiceKinds: ReadonlyMap<string, Column["choice"]> = new Map([["1", "list"], ["2", "suggestion"], ["3", "list"]]);
+
 function toColumn(row: RecordFields): Column {
   const choice = storedValue(row, "choice");
+  const isUntold = choice === "" && /^(string|integer|choice)$/.test(storedValue(row, "internal_type"));
   const name = storedValue(row, "element");
   return {
     name,
@@ -242,13 +246,7 @@ function toColumn(row: RecordFields): Column {
     mandatory: storedValue(row, "mandatory") === "true",
     hasDefault: storedValue(row, "default_value") !== "",
     readOnly: storedValue(row, "read_only") === "true",
-    choice: choice === "1" || choice === "3"
-      ? "list"
-      : choice === "2"
-      ? "suggestion"
-      : choice === "" && /^(string|integer|choice)$/.test(storedValue(row, "internal_type"))
-      ? "untold"
-      : "none",
+    choice: choiceKinds.get(choice) ?? (isUntold ? "untold" : "none"),
   };
 }
 

@@ -304,10 +304,8 @@ export function createServicenowLinks(options: RefreshOptions) {
     async save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void> {
       const link = toLinkSecrets(tokens, account, { clock });
       const at = clock();
-      await storage.commit({
-        puts: [await store.put(subject, link, { linkedAt: at, at })],
-        deletes: [refreshLockKey(subject)],
-      });
+      const put = await store.put(subject, link, { linkedAt: at, at });
+      await storage.commit({ puts: [put], deletes: [refreshLockKey(subject)] });
     },
     health: store.health,
     async status(subject: string): ReturnType<InstanceSignIn["status"]> {
@@ -429,17 +427,9 @@ export function createLinkFlow(
     async begin({ browser, purpose }) {
       const state = randomSecret();
       const verifier = randomSecret(); // RFC 7636 §4.1
-      const key = pendingKey(state);
-      await storage.commit({
-        puts: [{
-          key,
-          value: {
-            browserHash: hashSecret(browser),
-            sealed: await secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashSecret(state)),
-          },
-          expiresAt: clock() + linkStateLifetimeMs,
-        }],
-      });
+      const sealed = await secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashSecret(state));
+      const value = { browserHash: hashSecret(browser), sealed };
+      await storage.commit({ puts: [{ key: pendingKey(state), value, expiresAt: clock() + linkStateLifetimeMs }] });
       const url = instanceUrl(instance, "/oauth_auth.do", {
         response_type: "code",
         client_id: client.clientId,
@@ -456,9 +446,7 @@ export function createLinkFlow(
       const entry = await storage.consume(pendingKey(state)); // once, whatever comes of it
       if (entry === null) return failure({ reason: "unknown_state" });
       const { browserHash, sealed } = parseStored(pendingSchema, entry.value, "servicenow_link_state");
-      if (!browsers.some((browser) => matchesHash(browser, browserHash))) {
-        return failure({ reason: "other_browser" });
-      }
+      if (!browsers.some((browser) => matchesHash(browser, browserHash))) return failure({ reason: "other_browser" });
       const opened = await secrets.open(sealPurpose, sealed, hashSecret(state));
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
