@@ -235,11 +235,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     scopes: ["servicenow:write", "files:read"],
     aliases: otherNames(fileNames),
     knownAs: "servicenow_add_attachment",
-    input: z.object({
-      ...recordParameters,
-      filename: z.string().describe("Path in the workspace"),
-      dry_run: dryRun,
-    }),
+    input: z.object({ ...recordParameters, filename: z.string().describe("Path in the workspace"), dry_run: dryRun }),
   }, async ({ id, table, filename, dry_run: dryRun }, context, reader) => {
     const { principal } = context;
     const size = await files.size(filename, principal);

@@ -83,9 +83,7 @@ const kindOf = (type: number): ItemQuestion["kind"] => kinds.get(type) ?? "text"
 export async function readItem(parts: DeskParts, item: string) {
   parts.access.readable("sc_cat_item");
   const located = locate(parts, { id: item, table: "sc_cat_item" });
-  if (located.table !== "sc_cat_item") {
-    throw invalidInput("item must be the name, sys_id or link of a catalog item");
-  }
+  if (located.table !== "sc_cat_item") throw invalidInput("item must be the name, sys_id or link of a catalog item");
   const found = located.by === "sys_id"
     ? { sysId: located.value }
     : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" });
@@ -93,9 +91,7 @@ export async function readItem(parts: DeskParts, item: string) {
   const parsed = await askJson(parts.callAs, parts.person, request, itemReply);
   const { name, price, recurring_price: recurring, type, show_price: isPriceShown } = parsed;
   const questions = toQuestions(parsed.variables, 0);
-  if (questions.length > maxQuestions) {
-    throw new Refusal({ reason: "too_large", limitBytes: maxReplyBytes });
-  }
+  if (questions.length > maxQuestions) throw new Refusal({ reason: "too_large", limitBytes: maxReplyBytes });
   return {
     sysId: parsed.sys_id,
     name: oneLine(name),
@@ -138,11 +134,7 @@ const maxChoicesShown = 100;
  * Answers by the questions' names, as the instance takes them, and as people see them. Unknown questions and missing
  * mandatory answers are refused before anything is sent.
  */
-export async function resolveAnswers(
-  parts: DeskParts,
-  { questions }: CatalogItem,
-  given: readonly GivenValue[],
-) {
+export async function resolveAnswers(parts: DeskParts, { questions }: CatalogItem, given: readonly GivenValue[]) {
   const variables: Record<string, string> = Object.create(null);
   const shown: { readonly label: string; readonly value: string }[] = [];
   for (const [name, value, next] of given) {
@@ -208,10 +200,7 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
     case "checkbox": {
       const isTrue = truthOf(value);
       if (isTrue === null) throw invalidInput(`${name} is yes or no`);
-      return {
-        stored: kind === "yes_no" ? isTrue ? "Yes" : "No" : String(isTrue),
-        shown: isTrue ? "yes" : "no",
-      };
+      return { stored: kind === "yes_no" ? isTrue ? "Yes" : "No" : String(isTrue), shown: isTrue ? "yes" : "no" };
     }
     case "reference":
     case "list": {
@@ -316,10 +305,7 @@ function sysIdsIn(value: string): readonly string[] {
   return value.split(",").map((part) => part.trim()).filter(isSysId);
 }
 
-function shownAnswer(
-  { type, name, table, question, value }: StoredAnswer,
-  names: ReadonlyMap<string, string>,
-): string {
+function shownAnswer({ type, name, table, question, value }: StoredAnswer, names: ReadonlyMap<string, string>): string {
   const kind = kindOf(type);
   // What cannot be known to be open may be masked: the person may not read the question.
   if (kind === "masked" || isSecretField(name) || !(type > 0)) return masked;

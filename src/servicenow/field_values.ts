@@ -3,10 +3,7 @@ import { counted } from "../lib/counted.ts";
 import * as z from "zod";
 
 /** A field as agents see it: stored value and display value where they differ. */
-type FieldValue = string | number | boolean | null | {
-  readonly value: string;
-  readonly display_value: string;
-};
+type FieldValue = string | number | boolean | null | Readonly<Record<"value" | "display_value", string>>;
 
 /** A record as agents see it. */
 export type RecordFields = Readonly<Record<string, FieldValue>>;
@@ -83,14 +80,7 @@ const activeElement =
   /<(?:script|style|iframe|object|embed|(?:a|img|svg|form|input|button|link|meta|base|video|audio)\b[^<>=]*=)/i;
 /** Most values: nothing in them can be markup, a mark or misleading. */
 const plainWords = /^[ -;=?-Z\\^-~]*$/;
-const entities: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: " ",
-};
+const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
 
 /** Line ends as `\n`; what misleads becomes visible as `\u{202e}`. */
 export function plainText(text: string): string {

@@ -104,10 +104,7 @@ export interface RelatedRecords {
 }
 
 const maxPeople = 30;
-const onShift = z.array(z.object({
-  userId: z.string().nullish(),
-  order: z.coerce.number().nullish().catch(null),
-}));
+const onShift = z.array(z.object({ userId: z.string().nullish(), order: z.coerce.number().nullish().catch(null) }));
 
 /** `null` where the instance has no such API, or keeps it from the person. */
 async function readOnCall(parts: DeskParts, { sysId }: FoundRecord): Promise<RelatedRecords | null> {

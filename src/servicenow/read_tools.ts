@@ -108,10 +108,7 @@ function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly 
   const heading = more === "" ? kind : `${kind} (${more})`;
   if (kind === "history" && records.length === 0) return [`${kind}: ${note}`];
   if (records.length === 0) return [`${heading}: none that the user may see`];
-  return [
-    `${heading}:`,
-    ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    ")),
-  ];
+  return [`${heading}:`, ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    "))];
 }
 
 /** A value of a field that was asked for by name. */
@@ -339,9 +336,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ table, field, item }, context) {
       const asked = given(item);
-      if (asked !== undefined) {
-        return await answerWith({ servicenow, context }, readItem, asked, itemLines);
-      }
+      if (asked !== undefined) return await answerWith({ servicenow, context }, readItem, asked, itemLines);
       const named = given(table);
       if (named === undefined) {
         const people = "to look up: sys_user, sys_user_group, sys_user_grmember";

@@ -229,7 +229,7 @@ export type DeskParts = ReturnType<ReturnType<typeof createDeskParts>>;
 
 const maxVersions = 20_000;
 
-export function createDeskParts(place: {
+export function createDeskParts({ access, callAs, instance, clock, elapsed }: {
   readonly access: TableAccess;
   readonly callAs: CallAs;
   readonly instance: ServicenowInstance;
@@ -238,12 +238,7 @@ export function createDeskParts(place: {
   /** Only differences are used: the clock of the calls. */
   readonly elapsed: Clock;
 }) {
-  const { access, callAs, instance, clock, elapsed } = place;
-  interface Entry {
-    readonly value: unknown;
-    readonly until: number;
-    readonly characters: number;
-  }
+  type Entry = { readonly value: unknown; readonly until: number; readonly characters: number };
   const entries = boundedMap<string, Entry>({ maxWeight: maxCharacters, weigh: ({ characters }) => characters });
   const versions = boundedMap<string, string>(maxVersions);
   /** `account`: under which the instance knows the caller. */
@@ -325,14 +320,10 @@ export async function readOn(
     if (fresh.length > missing) return end({ offset, skip: skip + missing, given }, total);
     given += rows.length;
     const isAll = total !== null && given >= total;
-    if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) {
-      return end(null, total);
-    }
+    if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) return end(null, total);
     offset = nextOffset ?? offset + chunk;
     skip = Math.max(0, skip - rows.length);
-    if (requests >= maxRequests || found.length >= wanted) {
-      return end({ offset, skip, given }, total);
-    }
+    if (requests >= maxRequests || found.length >= wanted) return end({ offset, skip, given }, total);
     chunk = nextOffset === null ? wideChunk : Math.max(chunk, Math.min(maxChunk, 4 * chunk));
   }
 }

@@ -229,9 +229,7 @@ export async function updateRecord(
   if (found.table === "sysapproval_approver") throw invalidInput("use servicenow_approve for approvals");
   const version = storedValue(before, "sys_mod_count");
   if (ifVersion !== undefined && !/^\d+$/.test(ifVersion)) {
-    throw invalidInput(
-      `if_version is ${ifVersion === "" ? "empty" : "no number"}; the record's version is ${version}`,
-    );
+    throw invalidInput(`if_version is ${ifVersion === "" ? "empty" : "no number"}; the record's version is ${version}`);
   }
   const by = shownValue(before, "sys_updated_by");
   const seen = ifVersion ?? (by === parts.person.account.userName ? undefined : parts.seen.of(found.sysId));
@@ -551,9 +549,7 @@ async function resolveValue(
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     return await dateValue(parts, { name, value, isDay: type === "glide_date" });
   }
-  if (isNumeric(type) && !isNumber(value)) {
-    throw invalidInput(`${name} must be a number`);
-  }
+  if (isNumeric(type) && !isNumber(value)) throw invalidInput(`${name} must be a number`);
   return { stored: value, shown: value, isText: !isNumeric(type) };
 }
 
@@ -583,9 +579,7 @@ async function listValue(
 
 function choiceValue(name: string, value: string, choices: ColumnChoices["choices"]): Value {
   const [stored, other] = valuesOfChoice(value, choices);
-  if (stored !== undefined && other === undefined) {
-    return { stored, shown: labelOf(stored, choices) ?? stored };
-  }
+  if (stored !== undefined && other === undefined) return { stored, shown: labelOf(stored, choices) ?? stored };
   const listed = listChoices(choices);
   throw invalidInput(
     stored === undefined
