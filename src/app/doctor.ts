@@ -198,10 +198,7 @@ async function* examineModels(config: Config): AsyncGenerator<Check> {
 }
 
 /** Whether the instance answers, accepts the client, and knows the redirect address; nothing where none is configured. */
-async function* examineServicenow(
-  { access, missing }: Config["servicenow"],
-  serverUrl: string,
-): AsyncGenerator<Check> {
+async function* examineServicenow({ access, missing }: Config["servicenow"], serverUrl: string): AsyncGenerator<Check> {
   const { well, warning } = checksOf("ServiceNow");
   if (missing.length > 0) {
     yield warning(

@@ -87,11 +87,7 @@ const certificateFaults: readonly (readonly [said: RegExp, words: string, remedy
     "shows a certificate whose chain does not end at a known authority",
     "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
   ],
-  [
-    /NotValidForName|altname|not valid for/i,
-    "shows the certificate of another name",
-    "have one made for this name",
-  ],
+  [/NotValidForName|altname|not valid for/i, "shows the certificate of another name", "have one made for this name"],
   [/Expired|CERT_HAS_EXPIRED/i, "shows a certificate that has expired", "renew it, and reload the proxy"],
   [/NotValidYet|not valid yet/i, "shows a certificate that is not valid yet", "set this machine's clock"],
 ];

@@ -125,11 +125,7 @@ export const confinementWords = {
 } as const;
 
 /** One line of the log; none without files on the disk. */
-export function logConfinement(
-  { store }: Config["workspace"],
-  kernel: KernelAccess | undefined,
-  log: Log,
-): void {
+export function logConfinement({ store }: Config["workspace"], kernel: KernelAccess | undefined, log: Log): void {
   if (store !== "disk") return;
   if (kernel?.available) {
     return log.write("info", "workspace_confinement", { by: "kernel", meaning: confinementWords.kernel });

@@ -51,10 +51,7 @@ const parts: readonly { readonly tool: string; readonly without?: string; readon
     words: "file_edit makes many exact edits in one call, all or none. Give the version that file_read named as " +
       "if_version, so that a change is made only to what you have read.",
   },
-  {
-    tool: "file_undo",
-    words: "file_undo lists and undoes your changes: writes, edits, moves, deletions.",
-  },
+  { tool: "file_undo", words: "file_undo lists and undoes your changes: writes, edits, moves, deletions." },
   { tool: "file_read", without: "file_edit", words: "You may read files here, not change them." },
   {
     tool: "servicenow_search",
@@ -157,10 +154,7 @@ export async function openCallRecords(
   },
 ) {
   const createId = (): string => crypto.randomUUID();
-  const audit = startStoredAudit(config.audit, {
-    ...parts,
-    createId,
-  });
+  const audit = startStoredAudit(config.audit, { ...parts, createId });
   const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
   const steps = openStepLog({ ...parts, log: summarised, createId });
   const { serverUrl } = parts;

@@ -23,12 +23,7 @@ const maxAskerLength = 64;
  * configuration. `entry` is a module that calls `runServerInWorker`; its code is loaded with the permissions of this
  * thread. `port`: where the one before it listened.
  */
-export function startSandboxedServer(
-  config: Config,
-  entry: URL,
-  writeLog: WriteLines,
-  port?: number,
-) {
+export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines, port?: number) {
   const started = Promise.withResolvers<Message<"ready" | "refused" | "failed">>();
   const ended = Promise.withResolvers<Message<"stopped" | "failed">>();
   const connected = Promise.withResolvers<string>();

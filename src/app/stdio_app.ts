@@ -36,14 +36,7 @@ export async function runStdio(
   logConfinement(config.workspace, dependencies.kernel, log);
   const telemetry = startTelemetry(config, { version, log });
   const serverUrl = serverUrlFor(config.http, config.http.port);
-  const parts: Parts = {
-    ...dependencies,
-    serverUrl,
-    telemetry,
-    timers: systemTimers,
-    bounds: {},
-    extraTools: [],
-  };
+  const parts: Parts = { ...dependencies, serverUrl, telemetry, timers: systemTimers, bounds: {}, extraTools: [] };
   const servicenow = await openServicenow(config.servicenow, parts);
   const approval = await openApproval(config, {
     ...parts,

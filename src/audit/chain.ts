@@ -268,11 +268,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       puts: [
         { key, value: head },
         { key: batchKey(name, seq), value: batch },
-        {
-          key: countsKey(name, hour),
-          value: addOutcomeCounts(counted, calls),
-          expiresAt: hour + countsLifetimeMs,
-        },
+        { key: countsKey(name, hour), value: addOutcomeCounts(counted, calls), expiresAt: hour + countsLifetimeMs },
       ],
     });
     return done ? settle(chain, chain.attempt) : null;

@@ -63,10 +63,7 @@ export function createStorageProbe(
   let last: { readonly since: number; readonly ended: Promise<void>; state: ProbeState } | null = null;
 
   const begin = (): NonNullable<typeof last> => {
-    const ended = Promise.all([
-      storage.get(key),
-      storage.commit({ puts: [{ key, value: true }] }),
-    ]).then(() => {});
+    const ended = Promise.all([storage.get(key), storage.commit({ puts: [{ key, value: true }] })]).then(() => {});
     const probe = { since: timers.elapsed(), ended, state: "waits" as ProbeState };
     ended.then(() => probe.state = "good", () => probe.state = "bad");
     return probe;

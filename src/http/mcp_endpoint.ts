@@ -366,11 +366,7 @@ function isPublicHandshake(options: PublicHandshakeOptions, body: unknown, accep
   }
 }
 
-function mayOpen(
-  { isOnLoopback }: PublicHandshakeOptions,
-  name: string,
-  accept: string | null,
-): boolean {
+function mayOpen({ isOnLoopback }: PublicHandshakeOptions, name: string, accept: string | null): boolean {
   if (serviceNowName.test(name)) return true;
   if (misreadsPublicHandshake.test(name) || acceptsEventStream(accept)) return false;
   return acceptsJsonAlone(accept) || (isOnLoopback && acceptsAnything(accept));

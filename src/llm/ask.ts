@@ -212,10 +212,7 @@ export const answerOutput = z.lazy(() =>
 );
 
 /** The answer to a call's only question: what was written is never lost, and a `problem` is part of the text too. */
-export function toOutcome(
-  { answer, parsed, problem, failure, fileTokens }: Answered,
-  model: string,
-): ToolOutcome {
+export function toOutcome({ answer, parsed, problem, failure, fileTokens }: Answered, model: string): ToolOutcome {
   const { text, thinking, completion, pieces, durationMs } = answer;
   const { doneReason, promptTokens = 0, completionTokens = pieces, loadMs = 0, evaluationMs = 0 } = completion;
   const reason = failure ?? problem;

@@ -14,11 +14,7 @@ const invalidCursor = "Invalid cursor: leave it out to begin with the first page
 const cursorPurpose = "mcp-cursor";
 
 /** Where the request's cursor says to go on: `undefined` for the first page, `null` for a cursor that is not ours. */
-function openCursor(
-  call: Call,
-  purpose: string,
-  context: string,
-): string | null | undefined | Promise<string | null> {
+function openCursor(call: Call, purpose: string, context: string): string | null | undefined | Promise<string | null> {
   const { cursor = "" } = paramsOf(call);
   if (cursor === "") return undefined;
   return typeof cursor === "string" ? call.runtime.secretBox.open(purpose, cursor, context) : null;

@@ -102,11 +102,7 @@ const maxBatchesAtOnce = 4;
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
 
-function createBodyHandler(
-  runtime: Runtime,
-  modern: Revision,
-  answerMessage: MessageHandler,
-): BodyHandler {
+function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: MessageHandler): BodyHandler {
   const { clock, sessions, scopeNotices, audit, watchToken } = runtime;
   const batches = createParallelShare(maxBatchesAtOnce);
   const answerBatch = async (
@@ -248,11 +244,7 @@ const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisi
  * The revision of a single message, checked against its envelope and headers. A legacy message is not: where the
  * header is absent its session may still tell the version.
  */
-function classifyMessage(
-  message: unknown,
-  headers: PublicExchange,
-  modern: Revision,
-): Classified {
+function classifyMessage(message: unknown, headers: PublicExchange, modern: Revision): Classified {
   const version = headers.header("mcp-protocol-version");
   if (!isObject(message) || typeof message["method"] !== "string") {
     return version === modernVersion ? success(modern) : legacyRevisionOf(version);

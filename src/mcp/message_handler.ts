@@ -118,11 +118,7 @@ type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle
 /** Answers at once where nothing has to be waited for, which a third of a short call's processor time depends on. */
 export type MessageHandler = (message: unknown, context: MessageContext) => McpAnswer | Promise<McpAnswer>;
 
-export function createMessageHandler(
-  runtime: Runtime,
-  methods: MethodTable,
-  observe: ObserveRequest,
-): MessageHandler {
+export function createMessageHandler(runtime: Runtime, methods: MethodTable, observe: ObserveRequest): MessageHandler {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;

@@ -184,10 +184,7 @@ const unlistedKeywords: ReadonlySet<string> = new Set([
  * marked `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does
  * not have.
  */
-function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(
-  schema: Schema,
-  isRoot = true,
-): Schema {
+function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(schema: Schema, isRoot = true): Schema {
   const { properties, items, required, listedAs } = schema;
   const listed = Object.fromEntries(
     Object.entries(schema).filter(([keyword, value]) =>

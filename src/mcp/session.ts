@@ -28,11 +28,7 @@ const maxSubscriptionCharacters = 200_000;
 /** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
 const sealedShape = z.lazy(() => z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]));
 const recordShape = z.lazy(() =>
-  z.object({
-    ended: z.boolean(),
-    logLevel: z.enum(logLevels).nullable(),
-    subscriptions: z.array(z.string()),
-  })
+  z.object({ ended: z.boolean(), logLevel: z.enum(logLevels).nullable(), subscriptions: z.array(z.string()) })
 );
 
 const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };

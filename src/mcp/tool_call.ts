@@ -262,11 +262,7 @@ export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
 }
 
 /** The refusal of a call, or of a whole batch; its challenge names the scopes that are needed, and those granted. */
-export function insufficientScope(
-  id: RpcId | null,
-  needed: readonly string[],
-  granted: Iterable<string>,
-): McpAnswer {
+export function insufficientScope(id: RpcId | null, needed: readonly string[], granted: Iterable<string>): McpAnswer {
   const message = `This call needs the scopes: ${needed.join(" ")}`;
   const scopes = [...new Set([...granted, ...needed])];
   return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };

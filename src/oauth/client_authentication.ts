@@ -164,11 +164,7 @@ interface Credentials {
 export function createClientAuthenticator(options: AuthenticationOptions) {
   const { clock, directory } = options;
   const verifyAssertion = createAssertionVerifier(options);
-  return async (
-    request: Request,
-    parameters: Parameters,
-    address: string,
-  ): Promise<Result<Client, RefusalReason>> => {
+  return async (request: Request, parameters: Parameters, address: string): Promise<Result<Client, RefusalReason>> => {
     const read = readCredentials(request, parameters);
     if (!read.ok) return read;
     const { method, clientId, proof } = read.value;

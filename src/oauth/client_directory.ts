@@ -202,11 +202,7 @@ const problemByMember: Readonly<Record<string, ClientDocumentProblem>> = {
 };
 
 /** Turns a fetched document into a client, if it is the document of that very client_id. */
-function parseClientDocument(
-  clientId: string,
-  json: unknown,
-  now: number,
-): Result<Client, ClientDocumentProblem> {
+function parseClientDocument(clientId: string, json: unknown, now: number): Result<Client, ClientDocumentProblem> {
   const parsed = documentSchema.safeParse(withoutEmptyMembers(json));
   if (!parsed.success) {
     const [member] = parsed.error.issues[0]?.path ?? [];

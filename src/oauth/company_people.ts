@@ -131,11 +131,7 @@ export function linkPerson(
     // The owner has no record where the settings give the passphrase; without an epoch, what they allowed goes on.
     const user = { ...stored?.value ?? newUser(userId, now, { epoch: "" }), company: checkOf(company, person, now) };
     const isLinked = await storage.commit({
-      checks: [
-        users.check(stored, userId),
-        companyPeople.check(null, key),
-        users.check(null, ownId),
-      ],
+      checks: [users.check(stored, userId), companyPeople.check(null, key), users.check(null, ownId)],
       puts: [users.put(userId, user), companyPeople.put(key, { userId })],
     });
     return isLinked ? success(null) : conflict;

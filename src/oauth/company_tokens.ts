@@ -119,10 +119,7 @@ export function createAssertionGrant(options: AssertionOptions): GrantType {
 }
 
 /** The person, made at first sight, whom the provider and our rules let in now; `null` for others. */
-async function personOf(
-  options: AssertionOptions,
-  claims: Claims & { readonly sub: string },
-): Promise<Account | null> {
+async function personOf(options: AssertionOptions, claims: Claims & { readonly sub: string }): Promise<Account | null> {
   const { company, users, clock } = options;
   const known = await users.lookUp(await userIdOf(options, claims.sub));
   const issuedAt = claims.iat * 1_000;

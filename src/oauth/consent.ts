@@ -87,11 +87,7 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
 }
 
 /** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
-async function signedInFor(
-  options: InteractionOptions,
-  waiting: Pending,
-  request: Request,
-): Promise<SignedIn | null> {
+async function signedInFor(options: InteractionOptions, waiting: Pending, request: Request): Promise<SignedIn | null> {
   const signedIn = await options.browsers.signedIn(request);
   return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
 }

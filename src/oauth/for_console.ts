@@ -262,10 +262,7 @@ export function createAdministration(
 }
 
 /** Who vouches for the names of these clients, by their ids. */
-async function vouchingFor(
-  storage: Storage,
-  clientIds: readonly string[],
-): Promise<ReadonlyMap<string, Vouching>> {
+async function vouchingFor(storage: Storage, clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>> {
   const vouchingOf = async (id: string): Promise<Vouching> => {
     const origin = (await clients.read(storage, id))?.value.origin;
     if (origin === "operator") return { by: "operator" };

@@ -132,13 +132,7 @@ export const clients = defineRecordFamily("client", () => ({
   redirectUris: z.array(z.string()),
   grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials", assertionGrantType])),
   /** `client_secret_any`: no method was registered, so basic and post both do (ServiceNow omits it). */
-  authentication: z.enum([
-    "none",
-    "client_secret_basic",
-    "client_secret_post",
-    "client_secret_any",
-    "private_key_jwt",
-  ]),
+  authentication: z.enum(["none", "client_secret_basic", "client_secret_post", "client_secret_any", "private_key_jwt"]),
   /** SHA-256 of the client secret, for the methods that have one. */
   secretHash: z.string().nullable(),
   /** Milliseconds since the epoch; 0 when the secret never expires. */

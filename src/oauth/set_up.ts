@@ -313,10 +313,7 @@ export async function withdrawInvitation({ storage }: AdministrationOptions, id:
 }
 
 /** Whether its maker is still an administrator and its user is as they were. */
-async function isInvitationGood(
-  storage: Storage,
-  { userId, kind, by, epoch }: Invitation["value"],
-): Promise<boolean> {
+async function isInvitationGood(storage: Storage, { userId, kind, by, epoch }: Invitation["value"]): Promise<boolean> {
   const maker = by === ownerId ? null : await users.read(storage, by);
   if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
   const user = await users.read(storage, userId);

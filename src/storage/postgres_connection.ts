@@ -206,10 +206,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       parameters: readonly (string | number)[],
       repeatable: boolean,
     ): Promise<QueryResult<Row>> {
-      const work = retry(() => send<Row>(text, parameters), {
-        repeatable,
-        milliseconds: limits.outageTimeoutMs,
-      });
+      const work = retry(() => send<Row>(text, parameters), { repeatable, milliseconds: limits.outageTimeoutMs });
       underWay.add(work);
       try {
         return await work;

@@ -28,12 +28,7 @@ const watchedFamilies: ReadonlySet<string> = new Set([
  * The families of the stored audit, and of clients that connect. A server under load writes them often, and what is
  * trusted until `changeCount` moves never depends on them.
  */
-const uncountedFamilies: ReadonlySet<string> = new Set([
-  "audit",
-  "audit_calls",
-  "audit_chain",
-  "connection_steps",
-]);
+const uncountedFamilies: ReadonlySet<string> = new Set(["audit", "audit_calls", "audit_chain", "connection_steps"]);
 
 /** Whether a commit that writes the entry moves `changeCount`. */
 export function isCounted(key: readonly string[]): boolean {

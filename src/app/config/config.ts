@@ -219,11 +219,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
   const serverUrl = publicUrl(values.http, problems);
   const http = { ...given, ...serverUrl === undefined ? {} : { serverUrl } };
   const onDeploy = isDeploy(env);
-  const access = completeServicenow(
-    { instance, clientId, clientSecret },
-    values.authorizationServer.signIn,
-    problems,
-  );
+  const access = completeServicenow({ instance, clientId, clientSecret }, values.authorizationServer.signIn, problems);
   const tls = completeTls(values.http, serverUrl, readFile, problems);
   if (onDeploy) requireForDeploy(values, env, problems);
   else if (listens && serverUrl === undefined && !isLoopbackHost(http.host)) {
@@ -314,10 +310,7 @@ function completeWorkspace(
     const hint = "names directories of the disk, which WORKSPACE_STORE=storage does not use";
     return refuse(wrong("WORKSPACE_DIR", dir, hint));
   }
-  const own = written.value.map((each) => ({
-    ...each,
-    path: placeOf("WORKSPACE_DIR", each.path, sources, problems),
-  }));
+  const own = written.value.map((each) => ({ ...each, path: placeOf("WORKSPACE_DIR", each.path, sources, problems) }));
   const added = store === "disk" && readAdded?.(apart["DATA_DIR"] ?? "") || success([]);
   if (!added.ok) return refuse(added.error);
   const all = withAdded(own, added.value, { paths: apart, lookAt });

@@ -253,11 +253,7 @@ export function createAttemptRecorder(
       return response;
     },
     /** A request that no endpoint sees: its Host, Origin or target is wrong. */
-    noteForeign(
-      request: Request,
-      peer: Peer,
-      reason: "unknown_host" | "unknown_origin" | "malformed_address",
-    ): void {
+    noteForeign(request: Request, peer: Peer, reason: "unknown_host" | "unknown_origin" | "malformed_address"): void {
       const path = shownPath(URL.parse(request.url)?.pathname ?? "");
       const host = shownHost(requestHost(request));
       note({ ...baseOf(request, peer, "stray"), outcome: "refused", reason, host, path });

@@ -74,10 +74,7 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
     async live(visit) {
       const { isAdministrator, userId } = visit.visitor;
       const cursor = visit.query.get("cursor") ?? undefined;
-      const [calls, page] = await Promise.all([
-        live.view(),
-        search(filterOf(visit), { limit: linesOfPage, cursor }),
-      ]);
+      const [calls, page] = await Promise.all([live.view(), search(filterOf(visit), { limit: linesOfPage, cursor })]);
       const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
       const seen = calls.filter(({ person }) => isAdministrator || person === userId);
       return {

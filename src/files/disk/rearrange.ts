@@ -269,11 +269,7 @@ interface Planned {
 }
 
 /** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
-function placeMoved(
-  disk: Disk,
-  planned: PairOutcome<Planned>,
-  plannedSegments: readonly string[],
-): PairOutcome<null> {
+function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: readonly string[]): PairOutcome<null> {
   if (!planned.ok) return planned;
   const { source, target } = planned.value;
   const { info } = target;

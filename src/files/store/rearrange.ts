@@ -23,11 +23,7 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
         if (!named.ok) return named;
         const directory = { kind: "directory", id: store.randomId(), modifiedAt: store.clock() } as const;
         const puts = putBelow(store, place.value, segments, directory);
-        return success({
-          puts,
-          step: { op: "make", path: path.text, made: puts.length },
-          value: { created: true },
-        });
+        return success({ puts, step: { op: "make", path: path.text, made: puts.length }, value: { created: true } });
       });
     },
     async move(from, to, { overwrite = false, left } = {}) {

@@ -200,10 +200,7 @@ function changeOfKey(key: StorageKey): string {
 type StoreTrash = ReturnType<typeof createStoreTrash>;
 
 /** Begins changes, and drops what is too much. */
-function createStoreTrash(
-  { keepMs, maxBytes }: TrashLimits,
-  { clock, randomId }: Pick<Store, "clock" | "randomId">,
-) {
+function createStoreTrash({ keepMs, maxBytes }: TrashLimits, { clock, randomId }: Pick<Store, "clock" | "randomId">) {
   const nextId = createChangeIds(clock, randomId);
   let used = 0;
   return {

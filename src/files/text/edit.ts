@@ -291,11 +291,7 @@ export async function readWholeFile(
   }
 }
 
-async function readPieces(
-  workspace: Workspace,
-  path: WorkspacePath,
-  maxBytes: number,
-): Promise<Outcome<FileContent>> {
+async function readPieces(workspace: Workspace, path: WorkspacePath, maxBytes: number): Promise<Outcome<FileContent>> {
   const { maxReadBytes } = workspace.limits;
   const pieces: Uint8Array[] = [];
   let firstVersion: string | null = null;

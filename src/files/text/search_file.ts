@@ -309,12 +309,7 @@ type ShownMatch = Pick<LineMatch, "text" | "column" | "found" | "texts">;
  * Finds the matches of a line that do not overlap, from the left. A line that is longer than a step comes in parts, which
  * overlap: a match of an expression that is longer than that may be missed.
  */
-function createLineFinder(
-  text: ByteText,
-  { pattern, counts = "none" }: FileSearch,
-  start: number,
-  end: number,
-) {
+function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSearch, start: number, end: number) {
   const { characters } = text;
   const { stepCharacters } = pattern;
   const lineEnd = pattern.seesReturns ? end : withoutReturn(characters, end);

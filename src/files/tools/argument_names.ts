@@ -55,10 +55,7 @@ const readNames: Meanings = {
 const writeNames: Meanings = {
   ...otherNames({ filename: but("filename"), if_version: guard }),
   ...otherNames({ content: "text contents file_text data body code_content file_content new_content" }),
-  mode: {
-    to: "mode",
-    values: otherNames({ overwrite: "rewrite replace write w", append: "a", create: "x" }),
-  },
+  mode: { to: "mode", values: otherNames({ overwrite: "rewrite replace write w", append: "a", create: "x" }) },
   overwrite: { to: "mode", values: { true: "overwrite", false: "create" } },
   append: { to: "mode", values: { true: "append", false: undefined } },
   files: { first: "filename", sets: { mode: "overwrite" } },

@@ -71,11 +71,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
 
 const nothingKept = { ok: false, code: "nothing_kept", message: "This server does not keep changes" } as const;
 
-async function wantedChange(
-  trash: Trash,
-  principal: Principal,
-  wanted: string,
-): Promise<Change | Failure> {
+async function wantedChange(trash: Trash, principal: Principal, wanted: string): Promise<Change | Failure> {
   const change = wanted === "last" ? await lastChange(trash, principal) : await trash.find(wanted);
   if (change !== null && isOwn(change, principal)) return change;
   const message = wanted === "last"
@@ -95,12 +91,7 @@ async function previewUndo(workspace: Workspace, change: Change): Promise<string
   return lines.join("\n");
 }
 
-async function undo(
-  source: WorkspaceSource,
-  context: ToolContext,
-  kept: Trash,
-  change: Change,
-): Promise<ToolOutcome> {
+async function undo(source: WorkspaceSource, context: ToolContext, kept: Trash, change: Change): Promise<ToolOutcome> {
   const changing = beginChange(source, context, toolName);
   const { trash } = changing.workspace;
   if (trash === null) throw new TypeError("a workspace that begins changes without keeping them");

@@ -227,12 +227,7 @@ const beyondAscii = /[^\0-\x7f]/;
 const mark = "\ufeff";
 
 /** New content in the file's form. Its own CR or byte order mark takes precedence. */
-function inFormOf(
-  stored: StoredForm | null,
-  content: string,
-  isAdded: boolean,
-  isContinued: boolean,
-) {
+function inFormOf(stored: StoredForm | null, content: string, isAdded: boolean, isContinued: boolean) {
   if (stored === null || stored.sizeBytes === 0) return { text: content, encoding: "utf-8", note: "" } as const;
   const kept: string[] = [];
   const isMarked = content.startsWith(mark);

@@ -172,11 +172,7 @@ export function createTransfers(
       const found = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
       if (!found.ok) return found;
       const { sizeBytes, version } = found.value;
-      const link = await issue({
-        ...await recordFor(principal, "download", path),
-        version,
-        sizeBytes,
-      });
+      const link = await issue({ ...await recordFor(principal, "download", path), version, sizeBytes });
       return success({ ...link, sizeBytes });
     },
     async forUpload(principal, path, { mode = "overwrite", ifMatch }) {

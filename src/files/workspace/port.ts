@@ -234,11 +234,7 @@ export interface Workspace {
   /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
   write(path: WorkspacePath, bytes: Uint8Array, options?: WriteOptions): Promise<Outcome<WrittenFile>>;
   /** The same with a content that may take its time: others read and write the file until it is there. */
-  receive(
-    path: WorkspacePath,
-    content: ArrivingContent,
-    options?: ReceiveOptions,
-  ): Promise<Outcome<WrittenFile>>;
+  receive(path: WorkspacePath, content: ArrivingContent, options?: ReceiveOptions): Promise<Outcome<WrittenFile>>;
   /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
   copy(
     from: WorkspacePath,

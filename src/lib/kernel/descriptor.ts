@@ -285,10 +285,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
 
   const roots = freeze<KernelRoots>({
     open(path: string): Descriptor {
-      return new OpenDescriptor(
-        maker,
-        must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
-      );
+      return new OpenDescriptor(maker, must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)));
     },
     statusOf: (path) => statusOfPath(libc, path),
   });
