@@ -47,6 +47,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/^The instance|^The connection broke/, "the same call, once the instance answers"],
   [/read each item by its number/, "a success"],
   [/server that ran this task stopped/, "tests/mcp/task_faults_test.ts"],
+  [/give order, asc or desc/, "tests/tools/refused_and_repeated_test.ts"],
   [/recommendation with reasons|instead of guessing/, "a prompt's text"],
 ];
 

@@ -79,6 +79,7 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_delete", { pah: "notes/a.txt" }, unknown, renamed],
   ["file_read", { file_pth: "notes/a.txt" }, unknown, renamed], // another name of filename
   ["file_list", { path: ".", extensions: ["txt"] }, /give pattern, such as \*\.ts/, () => ({ pattern: "*.txt" })],
+  ["file_list", { sort: "-size" }, /give order, asc or desc/, () => ({ sort: "size", order: "asc" })],
   ["file_list", { name: "a.txt" }, /give pattern to find names/, () => ({ pattern: "a.txt" })],
   ["file_list", { path: ".", type: "directory" }, /give pattern \*\//, () => ({ path: ".", pattern: "*/" })],
   [
