@@ -1,9 +1,10 @@
 /** One request on its way through the server, and the answers that end it. */
 import type { Principal } from "../lib/principal.ts";
-import type { Profile, ResultType, Revision } from "./revision.ts";
+import type { Profile } from "./profile.ts";
 import type { FrameReader } from "./streams.ts";
 import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type RpcRequest } from "./jsonrpc.ts";
 import { type ClientAbility, tasksExtension } from "./question.ts";
+import type { ResultType, Revision } from "./revision.ts";
 import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";

@@ -5,8 +5,9 @@ import type { PromptRegistry, Resource, ResourcePage, ResourceRegistry } from ".
 import { boundedMap } from "../lib/bounded_map.ts";
 import { whenReady } from "../lib/turns.ts";
 import { answerInvalid, answerResult, type Call, type McpAnswer, paramsOf } from "./call.ts";
-import type { CacheHint, Profile } from "./revision.ts";
+import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
+import type { CacheHint } from "./revision.ts";
 import { viewUri } from "./tool.ts";
 
 const invalidCursor = "Invalid cursor: leave it out to begin with the first page";

@@ -10,7 +10,7 @@ import type { Log } from "../lib/log.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../lib/time.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import { createChangeHub, createScopeNotices } from "./notices.ts";
-import type { Profile, ServerInfo } from "./revision.ts";
+import type { Profile } from "./profile.ts";
 import { createPendingQuestions } from "./question.ts";
 import type { ToolRegistry } from "./registry.ts";
 import {
@@ -20,6 +20,7 @@ import {
   type PromptRegistry,
   type ResourceRegistry,
 } from "./resource.ts";
+import type { ServerInfo } from "./revision.ts";
 import { createSessions } from "./session.ts";
 import { createStreamTable } from "./streams.ts";
 import { createTasks } from "./tasks.ts";

@@ -6,7 +6,8 @@ import { closestWord } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./registry.ts";
 import { fold, parseToolInput } from "./tool_input.ts";
-import type { Profile, Revision } from "./revision.ts";
+import type { Profile } from "./profile.ts";
+import type { Revision } from "./revision.ts";
 import {
   answerError,
   answerInvalid,

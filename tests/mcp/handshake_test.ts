@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { acceptsEventStream } from "../../src/http/mcp_response.ts";
-import { specProfile } from "../../src/mcp/revision.ts";
+import { specProfile } from "../../src/mcp/profile.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const initialize = (params: unknown = {}) => rpc("initialize", params);

@@ -7,7 +7,7 @@ import {
   type ProfileOptions,
   serviceNowProfile,
   specProfile,
-} from "../../src/mcp/revision.ts";
+} from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
