@@ -32,7 +32,7 @@ import {
   viewResource,
 } from "../console/mod.ts";
 import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
-import { nameOfOperator } from "./protocol_server.ts";
+import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
 import type { Parts } from "./installation.ts";
 

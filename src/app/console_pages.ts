@@ -19,7 +19,7 @@ import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Approval } from "./approval.ts";
-import { nameOfOperator, readClientName } from "./protocol_server.ts";
+import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { hasNames } from "./config/directories.ts";
 import { identityOf } from "./workspaces.ts";

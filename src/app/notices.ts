@@ -5,7 +5,7 @@ import { randomId } from "../lib/secrets.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
-import { readClientName } from "./protocol_server.ts";
+import { readClientName } from "./call_records.ts";
 import { examineDisks } from "./doctor_places.ts";
 import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
 import type { Parts } from "./installation.ts";

@@ -5,10 +5,11 @@ import { type Installation, logConfinement, type Parts } from "./installation.ts
 import { systemTimers } from "../lib/time.ts";
 import type { Principal } from "../lib/principal.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
-import { createProtocolServer, maxMessageBytes, openCallRecords } from "./protocol_server.ts";
+import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { serveStdio } from "../mcp/mod.ts";
 import { startTelemetry } from "../audit/mod.ts";
+import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
