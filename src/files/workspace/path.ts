@@ -1,6 +1,6 @@
 /**
  * The one path grammar, the same for every backend: pure, without decoding, without normalisation. What it accepts is
- * a list of names below the workspace's root, so an accepted path cannot leave the workspace by its spelling. Beneath it: how paths and
+ * a list of names below the root, so an accepted path cannot leave the workspace by its spelling. Then how paths and
  * texts are shown.
  */
 import { failure, type Result, success } from "../../lib/result.ts";
