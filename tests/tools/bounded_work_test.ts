@@ -5,6 +5,7 @@ import process from "node:process";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { inStoredForm } from "../../src/files/tools/near_names.ts";
@@ -139,6 +140,11 @@ const callsOnManyNames:
     ["file_move", fileMoveTool, { paths: manyNames, destination: "elsewhere" }],
     ["file_read", (workspace) => fileReadTool(workspace), { filename: "there.md", files: manyNames.slice(0, 49) }],
     ["file_edit", fileEditTool, { edits: manyNames.map((path) => ({ path, old_text: "a", new_text: "b" })) }],
+    ["file_write", fileWriteTool, {
+      filename: "new.md",
+      content: "",
+      files: manyNames.slice(0, 49).map((filename) => ({ filename, content: "", if_version: "0123456789ab" })),
+    }],
   ];
 
 for (const [name, toolOf, input] of callsOnManyNames) {

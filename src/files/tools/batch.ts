@@ -15,7 +15,7 @@ import {
 import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { toVersion } from "./input.ts";
-import { inStoredForm, suggestNear } from "./near_names.ts";
+import { beginLook, inStoredForm, type Look, suggestNear } from "./near_names.ts";
 
 /** Paths of one call. */
 export const maxPaths = 100;
@@ -190,18 +190,26 @@ export async function refuseEmptyVersion(
   return refuse(action, `if_version is empty; ${remedy}`);
 }
 
-/** Why a file has not the version that the caller gave, if any; a version is for one file. `isNamed`: with near names. */
+/** How the refusal of a version helps. */
+interface VersionHelp {
+  /** With it, near names are looked for where nothing is there. */
+  readonly look?: Look | null;
+  /** What to do where nothing is there and no name is near. */
+  readonly whenNew?: string;
+}
+
+/** Why the version that the caller gave, if any, is not the file's: a version is that of one file. */
 export async function versionFault(
   workspace: Workspace,
   action: string,
   path: WorkspacePath,
   version: string | undefined,
-  isNamed = true,
+  help: VersionHelp = {},
 ): Promise<Failure | null> {
   if (version === undefined) return null;
   const read = await workspace.read(path);
   if (read.ok && read.value.sha256?.startsWith(version.toLowerCase())) return null;
-  return await otherVersion(workspace, action, path, read, isNamed);
+  return await otherVersion(workspace, action, path, read, help);
 }
 
 /** The condition of a write for the version that the caller gave, if any. */
@@ -210,17 +218,18 @@ export async function conditionOf(
   action: string,
   path: WorkspacePath,
   version: string | undefined,
+  help: VersionHelp = {},
 ): Promise<Result<{ readonly ifMatch?: string }, Failure>> {
   if (version === undefined) return success({});
   if (version.length === 64) { // the write compares it
     const there = await workspace.stat(path);
-    return there.ok ? success({ ifMatch: version }) : failure(await otherVersion(workspace, action, path, there));
+    return there.ok ? success({ ifMatch: version }) : failure(await otherVersion(workspace, action, path, there, help));
   }
   const read = await workspace.read(path);
   const sha256 = read.ok ? read.value.sha256 : null;
   return sha256?.startsWith(version.toLowerCase())
     ? success({ ifMatch: sha256 })
-    : failure(await otherVersion(workspace, action, path, read));
+    : failure(await otherVersion(workspace, action, path, read, help));
 }
 
 async function otherVersion(
@@ -228,16 +237,16 @@ async function otherVersion(
   action: string,
   path: WorkspacePath,
   read: Outcome<unknown>,
-  isNamed = true,
+  { look = beginLook(), whenNew }: VersionHelp,
 ): Promise<Failure> {
   const failed = toFailure(action, path, read.ok ? { reason: "conflict" } : read.error);
-  const near = isNamed ? await suggestNear(workspace, path, failed) : failed;
-  const isNew = action === "write file" && failed.code === "not_found" && near.message === failed.message;
-  const remedy = isNew ? "; leave if_version out to create it" : "";
-  return {
-    ...near,
-    message: `${near.message}${failed.code === "is_directory" ? "; a version is that of a file" : remedy}`,
-  };
+  const near = look === null ? failed : await suggestNear(workspace, path, failed, { look });
+  const remedy = failed.code === "is_directory"
+    ? "a version is that of a file"
+    : failed.code === "not_found" && near.message === failed.message
+    ? whenNew
+    : undefined;
+  return remedy === undefined ? near : { ...near, message: `${near.message}; ${remedy}` };
 }
 
 /** The notice about a file's other names, which keep the old content: a write makes a new file. */

@@ -117,8 +117,8 @@ async function plan(
   const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
   /** What would stop one of several deletions, found before the first; a single deletion reports it itself. */
   const obstacleOf = async (path: WorkspacePath): Promise<Failure | null> => {
-    const isNamed = obstacles.length < maxNamed;
-    const other = await versionFault(workspace, "delete", path, ifVersion, isNamed);
+    const ownLook = obstacles.length < maxNamed ? look : null;
+    const other = await versionFault(workspace, "delete", path, ifVersion, { look: ownLook });
     if (other !== null || texts.length === 1) return other;
     if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
     const there = await workspace.stat(path);
@@ -128,7 +128,7 @@ async function plan(
     }
     if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path, look)) return null;
     const failed = toFailure("delete", path, there.error);
-    return isNamed ? await suggestNear(workspace, path, failed, { look }) : failed;
+    return ownLook === null ? failed : await suggestNear(workspace, path, failed, { look });
   };
   for (const path of paths) {
     const refused = await obstacleOf(path);

@@ -160,7 +160,7 @@ async function obstacleOf(
   },
 ): Promise<Failure | null> {
   if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
-  const other = await versionFault(workspace, action, from, ifVersion, isNamed);
+  const other = await versionFault(workspace, action, from, ifVersion, { look: isNamed ? look : null });
   if (other !== null) return other;
   const source = await workspace.stat(from);
   if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from, look))) {

@@ -33,7 +33,7 @@ import {
 } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
-import { beginLook, findPath, slipOf } from "./near_names.ts";
+import { beginLook, findPath, type Look, slipOf } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 
@@ -127,7 +127,7 @@ export function fileWriteTool(
         else wanted.push({ path: path.value, content, mode, ifVersion });
       }
       for (const file of isOne ? [] : wanted) {
-        const refused = await obstacleOf(workspace, file);
+        const refused = await obstacleOf(workspace, file, obstacles.length < maxNamed ? look : null);
         if (refused !== null) obstacles.push(refused);
       }
       const [first] = obstacles;
@@ -173,14 +173,19 @@ function toAnswer(written: readonly Written[], differences: string): ToolOutcome
 }
 
 /** What would stop the write, found without writing. */
-async function obstacleOf(workspace: Workspace, { path, mode, ifVersion }: WantedFile): Promise<Failure | null> {
+async function obstacleOf(
+  workspace: Workspace,
+  { path, mode, ifVersion }: WantedFile,
+  look: Look | null,
+): Promise<Failure | null> {
   const read = await workspace.read(path, { offsetBytes: 0, lengthBytes: 1 });
   const isMissing = !read.ok && read.error.reason === "not_found";
   if (!read.ok && !isMissing) return toFailure(action, path, read.error);
   if (read.ok && mode === "create") return toFailure(action, path, { reason: "already_exists" });
-  return await versionFault(workspace, action, path, ifVersion);
+  return await versionFault(workspace, action, path, ifVersion, { look, whenNew });
 }
 
+const whenNew = "leave if_version out to create it";
 const notUnicode = refuse(action, "the content is not valid Unicode (unpaired surrogate)", "content_not_unicode");
 
 async function writeByLink(
@@ -195,7 +200,7 @@ async function writeByLink(
     return refuse(action, "link is for one whole file; leave out content, files and append");
   }
   const { value: path } = found;
-  const condition = await conditionOf(workspace, action, path, ifVersion);
+  const condition = await conditionOf(workspace, action, path, ifVersion, { whenNew });
   return condition.ok ? await linkedWrite(links, principal, path, { mode, ...condition.value }) : condition.error;
 }
 
@@ -214,7 +219,7 @@ async function writeOne(
       `leave that out, or delete the file first to have UTF-8 (${showName(path.text)})`;
     return failure([refuse(action, words, "not_encodable")]);
   }
-  const condition = await conditionOf(workspace, action, path, ifVersion);
+  const condition = await conditionOf(workspace, action, path, ifVersion, { whenNew });
   if (!condition.ok) return failure([condition.error]);
   const written = await workspace.write(path, bytes, { mode, ...condition.value });
   if (!written.ok) return failure([toFailure(action, path, written.error)]);
