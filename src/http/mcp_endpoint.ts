@@ -132,6 +132,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   };
 
   const handleOther = async (request: Request, exchange: HttpExchange): Promise<Response> => {
+    const refusal = await mcp.refuseRate(exchange.principal);
+    if (refusal !== null) return toResponse(request, refusal);
     if (request.method === "DELETE") return toResponse(request, await mcp.endSession(exchange));
     if (request.method !== "GET") return methodNotAllowed("POST, GET, DELETE");
     const answer = await mcp.openStream(exchange);
@@ -143,10 +145,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   };
 
   const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
-    if (!isJson(headerOf(request, "content-type"))) {
-      return refuse(415, rpcErrorCode.invalidRequest, "Content-Type must be application/json");
-    }
     const { principal } = exchange;
+    /** A body that is not handled counts as one. */
+    const refuseWhole = (response: Response): Response | Promise<Response> =>
+      whenReady(mcp.refuseRate(principal), (refusal) => refusal === null ? response : toResponse(request, refusal));
+    if (!isJson(headerOf(request, "content-type"))) {
+      return refuseWhole(refuse(415, rpcErrorCode.invalidRequest, "Content-Type must be application/json"));
+    }
     const declared = declaredLength(request);
     if (declared === null || declared > smallBodyBytes) {
       const refusal = options.refusalOfCalls?.(principal) ?? null;
@@ -178,9 +183,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       });
     };
     const answerBody = (read: Result<string, BodyRefusal>): Response | Promise<Response> => {
-      if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
+      if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseWhole(refuseBody(read.error, bounds));
       const body = parseJson(read.value);
-      if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
+      if (body === undefined) {
+        return refuseWhole(refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON"));
+      }
       const handled = mcp.handle(body, exchange);
       const startedAt = handled instanceof Promise ? elapsed() : null;
       return whenReady(handled, (answer) => encode(answer, startedAt));

@@ -30,7 +30,7 @@ import {
 import { createParallelShare, nextTurn, type StandAside, whenReady } from "../lib/turns.ts";
 import type { Session } from "./session.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
-import { insufficientScope, missingScopes } from "./tool_call.ts";
+import { insufficientScope, missingScopes, refuseRate } from "./tool_call.ts";
 import {
   createMessageHandler,
   createRequestObserver,
@@ -65,6 +65,8 @@ export function createMcpServer(options: McpServerOptions) {
     handle: createBodyHandler(runtime, modern, createMessageHandler(runtime, methods, observe)),
     /** Answers one parsed body of a caller without a token: the public part of the handshake. */
     handlePublic: createPublicHandshake(runtime, modern, observe),
+    /** Takes from the limit of a caller whose request has no body to handle: its refusal, or `null`. */
+    refuseRate: (principal: Principal) => refuseRate(runtime, principal),
     /** Answers HTTP's GET: a stream of notices for a legacy session. */
     openStream: sessionStreams.open,
     /** Answers HTTP's DELETE: the end of a legacy session. */
@@ -105,6 +107,9 @@ type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<Mc
 function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: MessageHandler): BodyHandler {
   const { clock, sessions, scopeNotices, audit, watchToken } = runtime;
   const batches = createParallelShare(maxBatchesAtOnce);
+  /** A body of which no message is served counts as one. */
+  const refuseWhole = (answer: McpAnswer, { principal }: Exchange): McpAnswer | Promise<McpAnswer> =>
+    whenReady(refuseRate(runtime, principal), (refusal) => refusal ?? answer);
   const answerBatch = async (
     batch: readonly unknown[],
     context: Omit<Parameters<MessageHandler>[1], "isSingle">,
@@ -113,8 +118,11 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     const note = (code: string, outcome: AuditEntry["outcome"]): void =>
       audit(refusedBatchEntry(exchange, { time: clock(), code, outcome }));
     const refusal = refuseBatch(runtime, batch, revision, exchange.principal);
-    if (refusal?.kind === "insufficient_scope") note("insufficient_scope", "insufficient_scope");
-    if (refusal !== null) return refusal;
+    if (refusal !== null) {
+      const given = await refuseWhole(refusal, exchange);
+      if (given.kind === "insufficient_scope") note("insufficient_scope", "insufficient_scope");
+      return given;
+    }
     const answer = (standAside?: StandAside) =>
       answerAll(
         batch,
@@ -138,7 +146,8 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
       return await batches(shareKey(exchange.principal), begin, whileGood);
     } catch (error) {
       if (!over.signal.aborted) throw error;
-      return { kind: "json", status: 401, body: errorText(null, refusalCode.unauthorized, "Unauthorized") };
+      const body = errorText(null, refusalCode.unauthorized, "Unauthorized");
+      return refuseWhole({ kind: "json", status: 401, body }, exchange);
     }
   };
 
@@ -149,7 +158,7 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     const classified = isBatch
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);
-    if (!classified.ok) return refuseUnclassified(body, classified.error);
+    if (!classified.ok) return refuseWhole(refuseUnclassified(body, classified.error), exchange);
     const named = classified.value;
     const sessionId = named === modern || isInitialize(body) ? null : exchange.header("mcp-session-id");
     const answerIn = (session: Session | null): McpAnswer | Promise<McpAnswer> => {
@@ -159,7 +168,7 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     if (sessionId === null) return answerIn(null);
     return whenReady(
       sessions.find(sessionId, exchange.principal),
-      (session) => session === null ? sessionNotFound(echoedId(body)) : answerIn(session),
+      (session) => session === null ? refuseWhole(sessionNotFound(echoedId(body)), exchange) : answerIn(session),
     );
   };
 }

@@ -1,8 +1,8 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import { answerError, answerUnavailable, resultFormOf, unmarked } from "./call.ts";
+import { answerError, answerUnavailable, mark, paramsOf, resultFormOf, unmarked } from "./call.ts";
 import type { Call, McpAnswer, PublicCall } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
-import { refuseRate, tooManyCalls } from "./tool_call.ts";
+import { refuseRate } from "./tool_call.ts";
 import { whenReady } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
@@ -122,9 +122,15 @@ export function createMessageHandler(runtime: Runtime, methods: MethodTable, obs
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;
-    if (handler !== undefined) return handler(call);
-    const unknown = () => answerError(call, rpcErrorCode.methodNotFound, `Method not found: ${method}`);
-    return whenReady(refuseRate(call), (refusal) => refusal ?? unknown());
+    return whenReady(refuseRate(runtime, call.principal, call.request.id), (refusal) => {
+      if (refusal !== null) {
+        mark(call, "rate_limited");
+        const { name } = paramsOf(call);
+        if (method === "tools/call" && typeof name === "string") call.tool = runtime.tools.get(name)?.tool.name ?? null;
+      }
+      return refusal ?? handler?.(call) ??
+        answerError(call, rpcErrorCode.methodNotFound, `Method not found: ${method}`);
+    });
   };
 
   const answerRequest = (request: RpcRequest, context: MessageContext): McpAnswer | Promise<McpAnswer> => {
@@ -151,46 +157,56 @@ export function createMessageHandler(runtime: Runtime, methods: MethodTable, obs
   };
 
   return (message, context) => {
-    switch (kindOfMessage(message)) {
-      case "request":
-        return answerRequest(message as RpcRequest, context);
-      case "notification":
-        return takeNotification(runtime, message as RpcCall, context);
-      case "response":
-        return takeResponse(runtime, message as RpcResponse, context);
-      case "wrong_version":
-        return refuseMessage(message, context.revision, "Invalid JSON-RPC version");
-      case "malformed":
-        return refuseMessage(message, context.revision, "Invalid Request");
-    }
+    const kind = kindOfMessage(message);
+    if (kind === "request") return answerRequest(message as RpcRequest, context);
+    return whenReady(refuseRate(runtime, context.exchange.principal), (refusal) => {
+      switch (kind) {
+        case "notification":
+          return takeNotification(runtime, message as RpcCall, context, refusal);
+        case "response":
+          return takeResponse(runtime, message as RpcResponse, context, refusal);
+        case "wrong_version":
+          return refusal ?? refuseMessage(message, context.revision, "Invalid JSON-RPC version");
+        case "malformed":
+          return refusal ?? refuseMessage(message, context.revision, "Invalid Request");
+      }
+    });
   };
 }
 
 const accepted: McpAnswer = { kind: "accepted", status: 202 };
 
-async function takeResponse(
-  { questions, admit }: Runtime,
-  response: RpcResponse,
-  { exchange: { principal }, session }: MessageContext,
-): Promise<McpAnswer> {
-  if (session === null) return accepted;
-  const taken = await questions.take(session.key, response, () => admit(principal));
-  return taken.ok ? accepted : tooManyCalls(null, taken.retryAfterSeconds);
+/** The refusal of what gets no response: a status, where it alone has one. */
+function statusOf(refusal: McpAnswer | null, { isSingle, exchange }: MessageContext): McpAnswer {
+  return refusal !== null && isSingle && exchange.hasHeaders ? refusal : accepted;
 }
 
-async function takeNotification(
-  { log, inFlight, admit }: Runtime,
-  { method, params }: RpcCall,
-  { exchange, session }: MessageContext,
+/** What a call waits for is taken even from a caller over its limit. */
+async function takeResponse(
+  { questions }: Runtime,
+  response: RpcResponse,
+  context: MessageContext,
+  refusal: McpAnswer | null,
 ): Promise<McpAnswer> {
-  if (method === "notifications/initialized") return noteInitialized(log, exchange);
+  const { session } = context;
+  const isTaken = session !== null && await questions.take(session.key, response, refusal === null);
+  return isTaken ? accepted : statusOf(refusal, context);
+}
+
+/** A call that runs is cancelled even for a caller over its limit. */
+async function takeNotification(
+  { log, inFlight }: Runtime,
+  { method, params }: RpcCall,
+  context: MessageContext,
+  refusal: McpAnswer | null,
+): Promise<McpAnswer> {
+  const { exchange, session } = context;
   const id = method === "notifications/cancelled" && isObject(params) ? params["requestId"] : undefined;
-  if (!isRpcId(id)) return accepted;
-  const { principal } = exchange;
-  const owner = session?.key ?? principal.tokenId;
-  if (inFlight.cancel(owner, id) || inFlight.has(owner, id) || session === null) return accepted;
-  // The call has ended, or runs on another instance. To tell that one is a write, so it counts like a call.
-  if ((await admit(principal)).ok) await inFlight.tell(owner, id);
+  const owner = session?.key ?? exchange.principal.tokenId;
+  if (isRpcId(id) && (inFlight.cancel(owner, id) || inFlight.has(owner, id))) return accepted;
+  if (refusal !== null) return statusOf(refusal, context);
+  if (method === "notifications/initialized") return noteInitialized(log, exchange);
+  if (isRpcId(id) && session !== null) await inFlight.tell(owner, id); // it has ended, or runs on another instance
   return accepted;
 }
 

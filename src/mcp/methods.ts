@@ -1,5 +1,4 @@
 /** The methods of the protocol, of both eras, but for lists, streams and `tools/call`. */
-import { whenReady } from "../lib/turns.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
@@ -27,20 +26,11 @@ import {
   familyOf,
   type Prompt,
   type PromptOutcome,
-  type ResourceFamily,
   type ResourceOutcome,
   type ResourceRegistry,
 } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
-import {
-  callTool,
-  encodeBlock,
-  refuseCall,
-  refuseRate,
-  refuseScopes,
-  refuseStopped,
-  runInContext,
-} from "./tool_call.ts";
+import { callTool, encodeBlock, refuseScopes, refuseStopped, runInContext } from "./tool_call.ts";
 import type { Session } from "./session.ts";
 import type { FoundTask } from "./tasks.ts";
 
@@ -49,15 +39,11 @@ type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 export type MethodTable = ReadonlyMap<string, Handler>;
 
-/** Every method counts like a call. */
-const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
-
 /** One that tells what there is, and so gives nothing while calls are stopped. */
-const stoppable = (serve: Handler): Handler =>
-  counted((call) => {
-    const refusal = call.runtime.callWatch.refusal(call.principal);
-    return refusal === null ? serve(call) : refuseStopped(call, refusal);
-  });
+const stoppable = (serve: Handler): Handler => (call) => {
+  const refusal = call.runtime.callWatch.refusal(call.principal);
+  return refusal === null ? serve(call) : refuseStopped(call, refusal);
+};
 
 /**
  * Builds the table of methods; a revision's own list says which of them it has. Methods of features that the server does
@@ -69,24 +55,24 @@ export function createMethodTable(
 ): MethodTable {
   const lists = createLists(offered);
   const table = new Map<string, Handler>([
-    ["initialize", counted(answerInitialize)],
-    ["server/discover", counted(answerDiscover)],
-    ["ping", counted((call) => answerResult(call, "{}"))],
-    ["tools/list", counted(lists.tools)],
+    ["initialize", answerInitialize],
+    ["server/discover", answerDiscover],
+    ["ping", (call) => answerResult(call, "{}")],
+    ["tools/list", lists.tools],
     ["tools/call", callTool],
-    ["logging/setLevel", counted(setLogLevel)],
+    ["logging/setLevel", setLogLevel],
     ["subscriptions/listen", stoppable(listen)],
     ["tasks/get", stoppable(getTask)],
     ["tasks/update", stoppable(updateTask)],
-    ["tasks/cancel", counted(cancelTask)],
+    ["tasks/cancel", cancelTask],
   ]);
   if (features.prompts) {
-    table.set("prompts/list", counted(lists.prompts));
+    table.set("prompts/list", lists.prompts);
     table.set("prompts/get", getPrompt);
   }
   if (features.resources) {
     table.set("resources/list", stoppable(lists.resources));
-    table.set("resources/templates/list", counted(lists.templates));
+    table.set("resources/templates/list", lists.templates);
     table.set("resources/read", readResource);
     table.set("resources/subscribe", (call) => watchResource(call, true, follow));
     table.set("resources/unsubscribe", (call) => watchResource(call, false, follow));
@@ -214,11 +200,8 @@ async function readResource(call: Call): Promise<McpAnswer> {
   if (typeof uri !== "string") return answerInvalid(call, "params.uri must be a string");
   const family = familyOf(call.runtime.resources, uri);
   if (family === undefined) return notFound(call, uri);
-  return await refuseCall(call, family.scopes) ?? await readAdmitted(family, uri, call);
-}
-
-function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswer | Promise<McpAnswer> {
-  return runInContext<ResourceOutcome>(call, {
+  if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
+  return await runInContext<ResourceOutcome>(call, {
     ...faultsOf(call, "resource", family.name),
     run: (context) => family.read(uri, context),
     encode(outcome) {
@@ -234,10 +217,7 @@ function notFound(call: Call, uri: string): McpAnswer {
   return answerError(call, call.revision.resourceNotFoundCode, "Resource not found", { uri });
 }
 
-/**
- * Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. That is a write,
- * so it counts like a call.
- */
+/** Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. */
 async function watchResource(call: Call, wanted: boolean, follow: (session: Session) => void): Promise<McpAnswer> {
   const { session, principal, runtime: { limits, resources, sessions, callWatch } } = call;
   const { uri } = paramsOf(call);
@@ -256,8 +236,6 @@ async function watchResource(call: Call, wanted: boolean, follow: (session: Sess
   if (wanted && family.stamp === undefined) {
     return answerInvalid(call, "There are no notices of changes to this resource", { uri });
   }
-  const refusal = await refuseRate(call);
-  if (refusal !== null) return refusal;
   const stopped = wanted ? callWatch.refusal(principal) : null;
   if (stopped !== null) return refuseStopped(call, stopped);
   // whether anything is there is not asked: an address of a judged place answers like any other
@@ -281,7 +259,8 @@ async function getPrompt(call: Call): Promise<McpAnswer> {
   if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
   const prompt = call.runtime.prompts.get(name);
   if (prompt === undefined) return unknownPrompt(call, name);
-  return await refuseCall(call, prompt.scopes) ?? await renderPrompt(prompt, given, call);
+  if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
+  return await renderPrompt(prompt, given, call);
 }
 
 async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise<McpAnswer> {

@@ -4,7 +4,6 @@
  */
 import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
-import { tooManyCalls } from "./tool_call.ts";
 import {
   answerError,
   answerInvalid,
@@ -126,7 +125,7 @@ const eventId = /^([\w-]+)\.(\d{1,15})$/;
 
 /** Serves GET and DELETE. */
 export function createSessionStreams(runtime: Runtime) {
-  const { sessions, streams, admit, features, clock, limits: { sessionLifetimeMs } } = runtime;
+  const { sessions, streams, features, clock, limits: { sessionLifetimeMs } } = runtime;
   const startedAt = clock();
   const open = new Map<string, NonNullable<ReturnType<typeof openNotices>>>();
   const lists = offeredLists(runtime);
@@ -195,8 +194,6 @@ export function createSessionStreams(runtime: Runtime) {
       if (id === null) return { kind: "method_not_allowed", allow: "POST" };
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
-      const admission = await admit(principal); // the end is stored, so it counts like a call
-      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
       await sessions.end(session);
       open.get(session.key)?.end();
       return { kind: "accepted", status: 204 };

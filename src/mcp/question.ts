@@ -3,7 +3,6 @@ import * as z from "zod";
 import { hasMoreParts, isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Services } from "./limits.ts";
-import { type Admission, admitted } from "../lib/turns.ts";
 import { putPieces, readPieces, watchEntries } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { RpcResponse } from "./jsonrpc.ts";
@@ -218,21 +217,15 @@ export function createPendingQuestions({ storage, secretBox, clock, timers, log,
       return success(answers as Answers<Key>);
     },
     /**
-     * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
-     * asked can read it. Passing one on is a write, so `admit` is asked about it.
+     * Takes a posted response, and says whether it was waited for here; ignores one to no open question, or of another
+     * session. Fulfilled when the instance that asked can read it: to `passOn` is a write.
      */
-    async take(
-      owner: string,
-      response: RpcResponse,
-      admit: () => Admission | Promise<Admission>,
-    ): Promise<Admission> {
+    async take(owner: string, response: RpcResponse, mayPassOn: boolean): Promise<boolean> {
       const id = String(response.id);
       const waiting = pending.get(id);
       if (waiting?.owner === owner) waiting.settle(response);
-      if (waiting !== undefined || !ids.isIssued(id, owner)) return admitted;
-      const admission = await admit();
-      if (admission.ok) await passOn(id, response);
-      return admission;
+      else if (waiting === undefined && mayPassOn && ids.isIssued(id, owner)) await passOn(id, response);
+      return waiting?.owner === owner;
     },
   };
 }

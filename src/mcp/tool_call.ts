@@ -1,6 +1,6 @@
 /**
- * `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode its outcome. How it is
- * run in the context of its call, until it is done or interrupted, is the same for prompts and resources.
+ * `tools/call`: find the tool, require its scopes, check its input, run it, encode its outcome. How it is run in the
+ * context of its call, until it is done or interrupted, is the same for prompts and resources.
  */
 import { closestWord } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
@@ -39,17 +39,14 @@ export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   const registered = tools.get(name);
   const profile = registered?.tool.profile;
   if (registered === undefined || (profile !== undefined && profile !== call.exchange.profile.name)) {
-    return whenReady(refuseRate(call), (refusal) => {
-      if (refusal !== null) return refusal;
-      const nearest = nearestTool(name, tools, call.principal);
-      const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
-      return answerInvalid(call, `Unknown tool: ${name}${remedy}`);
-    });
+    const nearest = nearestTool(name, tools, call.principal);
+    const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
+    return answerInvalid(call, `Unknown tool: ${name}${remedy}`);
   }
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
-  return whenReady(refuseCall(call, tool.scopes), (refusal) => refusal ?? runTool(registered, input, call));
+  return hasScopes(call.principal, tool.scopes) ? runTool(registered, input, call) : refuseScopes(call, tool.scopes);
 }
 
 /** As they are, or as JSON text; none where they are left out. */
@@ -269,18 +266,19 @@ export function insufficientScope(id: RpcId | null, needed: readonly string[], g
   return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
 }
 
-/** Takes a call from its principal's rate limit; `null` when it is admitted. */
-export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
-  return whenReady(call.runtime.admit(call.principal), (admission) => {
-    if (admission.ok) return null;
-    mark(call, "rate_limited");
-    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
-  });
-}
-
-/** Refuses a call whose token lacks scopes, or that comes too soon; `null` when it may run. */
-export function refuseCall(call: Call, scopes: readonly string[]): ReturnType<typeof refuseRate> {
-  return hasScopes(call.principal, scopes) ? refuseRate(call) : refuseScopes(call, scopes);
+/**
+ * Takes one from the caller's limit, before anything else: for each message, each body that is refused whole, each
+ * request for a stream. `null` when it is admitted.
+ */
+export function refuseRate(
+  { admit }: Call["runtime"],
+  principal: Principal,
+  id: RpcId | null = null,
+): McpAnswer | null | Promise<McpAnswer | null> {
+  return whenReady(
+    admit(principal),
+    (admission) => admission.ok ? null : tooManyCalls(id, admission.retryAfterSeconds),
+  );
 }
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */

@@ -32,13 +32,17 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   const token = stdout.trim();
   await using server = await startServer(place, {
-    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "6", ALLOWED_HOSTS: "prometheus.example:9464" },
+    env: { METRICS_PORT: "0", MCP_RATE_LIMIT: "8", ALLOWED_HOSTS: "prometheus.example:9464" },
     bounds: { healthChecksPerMinute: 1 },
   });
   const url = await metricsUrl(server);
   assert.equal((await scrape(url)).get("portcullis_open_streams"), 0);
 
   const session = await sessionStream(server.url, token);
+  const stream = await fetch(`${server.url}/mcp`, session);
+  assert.equal(stream.status, 200);
+  assert.equal((await scrape(url)).get("portcullis_open_streams"), 1);
+  await stream.body?.cancel();
   await Deno.writeTextFile(`${place.workspaceDir}/a.txt`, "a");
   const call = async (name: string, input: object): Promise<number> => {
     const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: input } };
@@ -80,11 +84,6 @@ inOneProcess.test("METRICS_PORT serves counts of requests, tools, refusals, stre
   assert.ok(Math.abs((counts.get("process_start_time_seconds") ?? 0) - Date.now() / 1_000) < 60);
   assert.ok((counts.get("process_cpu_seconds_total") ?? 0) > 0);
   assert.deepEqual(Array.from(counts.keys()).filter((name) => /no_such_tool|made/.test(name)), []);
-
-  const stream = await fetch(`${server.url}/mcp`, session);
-  assert.equal(stream.status, 200);
-  assert.equal((await scrape(url)).get("portcullis_open_streams"), 1);
-  await stream.body?.cancel();
 
   const other = await fetch(new URL("/", url));
   assert.deepEqual([other.status, await other.text()], [404, "See /metrics\n"]);

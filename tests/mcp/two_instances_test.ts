@@ -96,11 +96,18 @@ Deno.test("answers to questions that nobody asked, cancellations that count as t
   const session = await harness.openSession("2025-06-18");
   isAdmitted = false;
   const foreign = createIssuedIds(createSecretBox(new Uint8Array(32)), "mcp-question").issue("another session");
-  for (const id of [foreign, "x".repeat(28), "", 7, `${foreign}x`, "ü".repeat(28)]) {
-    assert.equal((await harness.post({ jsonrpc: "2.0", id, result: {} }, session)).status, 202);
-  }
+  const answered = async (expected: number): Promise<void> => {
+    for (const id of [foreign, "x".repeat(28), "", 7, `${foreign}x`, "ü".repeat(28)]) {
+      const response = await harness.post({ jsonrpc: "2.0", id, result: {} }, session);
+      assert.equal(response.status, expected);
+      await response.body?.cancel();
+    }
+  };
+  await answered(429);
   const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 99 } };
-  assert.equal((await harness.post(cancelled, session)).status, 202);
+  assert.equal((await harness.post(cancelled, session)).status, 429);
+  isAdmitted = true;
+  await answered(202);
   for (const id of [`${foreign}.1`, "a.b.c", ".", `${"x".repeat(28)}.0`, "x.99999999999999999999"]) {
     const fresh = await openStream(harness, session, id);
     await fresh.cancel();
@@ -112,7 +119,7 @@ Deno.test("answers to questions that nobody asked, cancellations that count as t
 Deno.test("an answer that is posted again and again is passed on like calls, and refused when there are too many", async () => {
   const { storage, writes } = countedStorage();
   let admitted = 0;
-  const admit = () => admitted++ < 2 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
+  const admit = () => admitted++ < 3 ? { ok: true } as const : { ok: false, retryAfterSeconds: 7 } as const;
   const harness = createHarness({
     storage,
     admit,
@@ -125,7 +132,7 @@ Deno.test("an answer that is posted again and again is passed on like calls, and
   const stream = readEvents(await harness.post(toolCall("run", {}), session), legacyCall);
   const asked = await stream.next();
   const answer = { jsonrpc: "2.0", id: asked?.message?.["id"], result: { action: "decline" } };
-  assert.equal((await harness.post(answer, session)).status, 202, "no call: the tool waits for it here");
+  assert.equal((await harness.post(answer, session)).status, 202, "the tool waits for it here");
   await stream.rest();
   for (let repeated = 0; repeated < 3; repeated++) {
     const refused = await harness.post(answer, session);
