@@ -11,7 +11,7 @@ import {
   parseAnswer,
   type ToolFailure,
 } from "./answer.ts";
-import { fittingShare, largerContext, promptTooLong } from "./failure.ts";
+import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./failure.ts";
 import { exampleThatFits, fileLoader, invalid, type LoadFiles, type NamedText, withoutScope } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
@@ -144,6 +144,11 @@ async function knownContext({ local, request: { model, contextTokens } }: Asking
   return installed.find(({ name }) => isSameModel(name, model))?.contextTokens;
 }
 
+/** Problems of answers that are about a part, or end before they are whole. */
+const cutCodes: ReadonlySet<string> = new Set([
+  ...["prompt_cut", "context_full", "max_tokens", "ended_early", "truncated"],
+]);
+
 /** Of the tokens that a prompt must have, what an engine that read it whole counts: a margin for odd tokens. */
 const readShare = 0.8;
 
@@ -152,7 +157,7 @@ function problemOf(answer: ModelAnswer, { request, local }: Asking, leastTokens:
   const { completion, failure, text, thinking } = answer;
   if (failure !== null) return hurriedCodes.has(failure.code) && !isEmpty(answer) ? failure : null;
   const { model, options: { maxTokens } } = request;
-  const { doneReason, promptTokens = 0, completionTokens = maxTokens } = completion;
+  const { doneReason = "", promptTokens = 0, completionTokens = maxTokens } = completion;
   const isSilent = text.trim() === "";
   const onlyThought = isSilent && thinking !== "";
   const larger = largerContext(local.host.isOllama, model);
@@ -161,12 +166,13 @@ function problemOf(answer: ModelAnswer, { request, local }: Asking, leastTokens:
       `cut the rest, so the answer is about a part. Shorten the prompt. ${larger}`;
     return { code: "prompt_cut", message };
   }
-  if (doneReason === "length" && completionTokens < maxTokens) {
+  const isCut = /^(?:length|max_tokens)$/.test(doneReason);
+  if (isCut && completionTokens < maxTokens) {
     const message = `The answer was cut where the context of ${model} was full: shorten the prompt, or ask for ` +
       `the rest in another call. ${larger}`;
     return { code: "context_full", message };
   }
-  if (doneReason === "length") {
+  if (isCut) {
     const only = onlyThought ? " while the model was still thinking" : "";
     const remedy = onlyThought
       ? "raise max_tokens, or set options.think to false"
@@ -174,14 +180,19 @@ function problemOf(answer: ModelAnswer, { request, local }: Asking, leastTokens:
     const message = `The answer was cut at max_tokens (${maxTokens})${only}: ${remedy}.`;
     return { code: "max_tokens", message };
   }
+  if (/abort|cancel|error|filter|unload/i.test(doneReason)) {
+    const message = `The model server ended the answer early (${quoteUpstream(doneReason)}); try again.`;
+    return { code: "ended_early", message };
+  }
   if (onlyThought) {
     const message = "The model only thought and gave no answer: set options.think to false, raise max_tokens, or use " +
       "another model.";
     return { code: "only_thoughts", message };
   }
-  return isSilent
-    ? { code: "empty_answer", message: "The model wrote nothing: shorten the prompt, or use another model." }
-    : null;
+  const message = /^(?:tool_calls|function_call)$/.test(doneReason)
+    ? "The model called a tool, and it has none: ask for the answer in words, or use another model."
+    : "The model wrote nothing: shorten the prompt, or use another model.";
+  return isSilent ? { code: "empty_answer", message } : null;
 }
 
 function isEmpty({ text, thinking }: ModelAnswer): boolean {
@@ -219,7 +230,7 @@ export function toOutcome({ answer, parsed, problem, failure, fileTokens }: Answ
   const structuredContent = {
     text,
     model,
-    truncated: answer.failure !== null || doneReason === "length" || problem?.code === "prompt_cut",
+    truncated: answer.failure !== null || cutCodes.has(reason?.code ?? ""),
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     duration_ms: Math.round(durationMs),

@@ -289,12 +289,16 @@ export function fromStatus(status: number, body: string, { host, model, apiKeySe
     const words = `${isLoading ? "was still loading the model" : "is busy"}; try again in a little while.`;
     return ollamaFailure("busy", `${engineName(host)} ${words}`, isLoading ? "loading" : true);
   }
-  if ([400, 413, 422].includes(status) || /^option "|invalid format|invalid duration|cannot unmarshal/i.test(text)) {
-    return ollamaFailure("invalid_request", `${host.engine} refused the request${said}`);
+  const isGone = /\b(?:crashed|unloaded)\b/i.test(text);
+  const isInvalid = /^option "|invalid format|invalid duration|cannot unmarshal/i.test(text);
+  if (isInvalid || (!isGone && [400, 413, 422].includes(status))) {
+    const why = said || " and did not say why: leave out options, json_schema and images.";
+    const tooLarge = ` as too large${said}: shorten the prompt, or leave out images.`;
+    return ollamaFailure("invalid_request", `${host.engine} refused the request${status === 413 ? tooLarge : why}`);
   }
-  if (status === 500 && !isStranger) {
+  if (isGone || (status === 500 && !isStranger)) {
     const words = "Try again, or use a smaller model; the operator finds more in its log.";
-    return ollamaFailure("model_failed", `The model failed${said}. ${words}`);
+    return ollamaFailure("model_failed", `The model failed${said}. ${words}`, /\bunloaded\b/i.test(text));
   }
   return isStranger && status < 500
     ? notTheEngine(host, status)

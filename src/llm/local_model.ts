@@ -57,11 +57,13 @@ export function createLocalModel(options: LocalModelOptions) {
     { signal, end }: { readonly signal: AbortSignal; readonly end: number },
   ): AsyncGenerator<ModelEvent, void> {
     const remainingMs = (): number => Math.max(1, end - clock());
+    let refused: ModelFailed | null = null;
     for (let attempts = 1;; attempts++) {
-      let refused: ModelFailed | null = null;
+      const earlier = refused; // says more than that little time was left
+      refused = null;
       for await (const event of client.ask(request, { signal, totalMs: remainingMs() })) {
         if (event.type === "failed" && event.failure.mayRetry) refused = event;
-        else yield event;
+        else yield event.type === "failed" && event.failure.code === "timeout_first_byte" ? earlier ?? event : event;
       }
       if (refused === null) return;
       const isLoading = refused.failure.mayRetry === "loading";

@@ -56,10 +56,10 @@ function commonFields({ options, format, think, keepAliveSeconds, contextTokens 
 
 // Ollama's lines of JSON. Go leaves out what is zero, and writes "" or null for what is not there.
 
-const count = z.lazy(() => z.number().nonnegative().nullish());
+const count = z.lazy(() => z.number().nonnegative().nullish().catch(undefined));
 const streamLine = z.lazy(() =>
   z.object({
-    error: z.string().optional(),
+    error: z.unknown().optional(),
     response: z.string().nullish(),
     thinking: z.string().nullish(),
     message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
@@ -76,7 +76,7 @@ const streamLine = z.lazy(() =>
 export function parseLine(line: string): StreamPart | null {
   const { data } = streamLine.safeParse(parseJson(line));
   if (data === undefined) return null;
-  if (data.error !== undefined) return { error: data.error };
+  if (data.error) return { error: data.error };
   const { load_duration: load, eval_duration: evaluation } = data;
   return {
     text: data.response ?? data.message?.content ?? "",

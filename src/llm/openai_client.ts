@@ -110,13 +110,17 @@ function toThinking(think: ModelRequest["think"]) {
   };
 }
 
-const count = z.lazy(() => z.number().nonnegative().nullish());
+const count = z.lazy(() => z.number().nonnegative().nullish().catch(undefined));
 const piece = z.lazy(() =>
-  z.object({ content: z.string().nullish(), reasoning_content: z.string().nullish(), reasoning: z.string().nullish() })
+  z.object({
+    ...{ content: z.string().nullish(), refusal: z.string().nullish() },
+    ...{ reasoning_content: z.string().nullish(), reasoning: z.string().nullish() },
+  })
 );
 const chunkShape = z.lazy(() =>
   z.object({
     error: z.unknown().optional(),
+    message: z.unknown().optional(),
     object: z.unknown().optional(),
     choices: z.array(
       z.object({ delta: piece.nullish(), message: piece.nullish(), finish_reason: z.string().nullish() }),
@@ -128,7 +132,8 @@ const chunkShape = z.lazy(() =>
 );
 
 /**
- * Reads a line of server-sent events, or the JSON of an engine that streams nothing. Comments keep a connection alive;
+ * Reads a line of server-sent events, or the JSON of an engine that streams nothing. Errors are in `error`, or alone on
+ * the line after `event: error`. Comments keep a connection alive;
  * the counts come with the last piece, after it in a chunk without choices, or not at all; `[DONE]` may be missing.
  */
 function parseEvent(line: string): StreamPart | null {
@@ -138,13 +143,13 @@ function parseEvent(line: string): StreamPart | null {
   const json = parseJson(payload);
   const { data: chunk } = chunkShape.safeParse(json);
   if (chunk === undefined) return null;
-  const { error, object, choices, usage, timings } = chunk;
+  const { choices, message: words, error = choices ? undefined : words, object, usage, timings } = chunk;
   if (object === "error") return { error: json };
   if (typeof error === "string" || (typeof error === "object" && error !== null)) return { error };
   const { delta, message, finish_reason: reason } = choices?.[0] ?? {};
-  const { content, reasoning_content: thought, reasoning } = delta ?? message ?? {};
+  const { content, refusal, reasoning_content: thought, reasoning } = delta ?? message ?? {};
   return {
-    text: content ?? "",
+    text: content || refusal || "",
     thinking: thought ?? reasoning ?? "",
     isLast: !delta && Boolean(message),
     facts: present({

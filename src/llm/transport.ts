@@ -127,7 +127,11 @@ export async function* readAnswer(
     const { done, value: line } = await lines.next();
     if (done) return yield completion.doneReason === undefined ? modelFailed(brokenOff(host)) : completion;
     const part = line.ok ? parse(line.text) : null;
-    if (part === null) return yield modelFailed(notItsProtocol(host, line.ok ? "a line" : faultWords[line.refusal]));
+    if (part === null) {
+      return yield modelFailed(
+        notItsProtocol(host, line.ok ? "a line that is not its protocol" : faultWords[line.refusal]),
+      );
+    }
     const { error, text = "", thinking = "", facts, isLast } = part;
     if (error !== undefined) return yield modelFailed(fromErrorLine(error, host, model));
     if (text !== "" || thinking !== "") {
@@ -147,7 +151,7 @@ export async function* readAnswer(
 const faultWords = { too_long: "a line over the limit", not_utf8: "text that is not UTF-8" } as const;
 
 function notItsProtocol(host: OllamaHost, what: string): OllamaFailure {
-  const words = `${engineName(host)} sent ${what} that is not its protocol; try again, or use another model.`;
+  const words = `${engineName(host)} sent ${what}; try again, or use another model.`;
   return ollamaFailure("bad_upstream", words);
 }
 
