@@ -196,7 +196,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     try {
       return response = withRequestText(request, bounds, hold, (read) => {
         intake.arrived();
-        return runInTurn(shareKey(principal), () => answerBody(read));
+        return runInTurn(shareKey(principal), (hasWaited) => {
+          // MCP 2026-07-28, basic/transports: to go is to cancel
+          const isCancelled = hasWaited && request.signal.aborted &&
+            exchange.header("mcp-protocol-version") === modernVersion;
+          return isCancelled ? refuseWhole(new Response(null, { status: 202 })) : answerBody(read);
+        });
       });
     } finally {
       if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());

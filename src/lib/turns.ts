@@ -66,12 +66,12 @@ export async function inTurns<T>(shared: Promise<T>): Promise<T> {
 
 /**
  * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it
- * is the caller's.
+ * is the caller's, who may have gone by then.
  */
-export function runInTurn<T>(caller: string, work: () => T | Promise<T>): T | Promise<T> {
+export function runInTurn<T>(caller: string, work: (hasWaited: boolean) => T | Promise<T>): T | Promise<T> {
   const started = now();
-  if (isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, work));
-  const done = keepsCallers ? callers.run(caller, work) : work();
+  if (isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, () => work(true)));
+  const done = keepsCallers ? callers.run(caller, () => work(false)) : work(false);
   if (busySince === null && now() - started > shortMilliseconds) begin(started);
   return done;
 }

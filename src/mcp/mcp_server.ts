@@ -101,6 +101,9 @@ const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResp
  */
 const maxBatchesAtOnce = 4;
 
+/** To a caller who has gone. */
+const unread: McpAnswer = { kind: "accepted", status: 202 };
+
 /** Answers one parsed body. Rejects only when the storage is lost. */
 type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
 
@@ -126,7 +129,10 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     const answer = (standAside?: StandAside) =>
       answerAll(
         batch,
-        (message) => answerMessage(message, { ...context, isSingle: false, standAside }),
+        (message) =>
+          exchange.disconnected.aborted && kindOfMessage(message) === "request"
+            ? unread // no client could ever read its answer
+            : answerMessage(message, { ...context, isSingle: false, standAside }),
         () => note("batch_too_large", "protocol_error"),
       );
     // cancellations, and answers to what a call asks, pass those that wait
@@ -136,7 +142,7 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     let stop: (() => void) | undefined;
     const whileGood = (): AbortSignal => {
       stop = watchToken?.(exchange.principal, () => over.abort());
-      return over.signal;
+      return AbortSignal.any([over.signal, exchange.disconnected]);
     };
     const begin = (standAside: StandAside): Promise<McpAnswer> => {
       stop?.();
@@ -145,6 +151,8 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
     try {
       return await batches(shareKey(exchange.principal), begin, whileGood);
     } catch (error) {
+      stop?.();
+      if (exchange.disconnected.aborted) return refuseWhole(unread, exchange);
       if (!over.signal.aborted) throw error;
       const body = errorText(null, refusalCode.unauthorized, "Unauthorized");
       return refuseWhole({ kind: "json", status: 401, body }, exchange);

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { answerAll } from "../../src/mcp/mcp_server.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { createHarness, rpc, toolCall } from "./harness.ts";
+import { modernRequest } from "../fixtures/mcp_call.ts";
+import { createHarness, postRequest, rpc, toolCall } from "./harness.ts";
 import type { McpAnswer } from "../../src/mcp/mod.ts";
 
 const notification = { jsonrpc: "2.0", method: "notifications/initialized" };
@@ -217,11 +218,78 @@ Deno.test("a batch that waits while its token is revoked is refused, and never b
   });
   const batches = Array.from({ length: 6 }, (_, id) => post([toolCall("waits", {}, id)]));
   await new Promise((resolve) => setTimeout(resolve, 50));
-  const [revoke] = watching;
-  revoke?.();
+  for (const revoke of [...watching].slice(0, 1)) revoke();
   await new Promise((resolve) => setTimeout(resolve, 5));
   held.resolve();
   const statuses = (await Promise.all(batches)).map(({ status }) => status);
   assert.deepEqual([statuses, begun], [[200, 200, 200, 200, 401, 200], 5]);
-  assert.deepEqual([...watching], [revoke], "who has begun is watched no more");
+  assert.equal(watching.size, 0, "who has begun or ended is watched no more");
+});
+
+Deno.test("a batch whose caller has gone begins no call that it has not begun, and still takes its notices", async () => {
+  const held = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const tools = createToolRegistry([defineTool({
+    name: "waits",
+    title: "Waits",
+    description: "Waits.",
+    scopes: [],
+    annotations: {},
+    input: z.object({ whose: z.string().describe("Whose") }),
+    async run({ whose }) {
+      begun.push(whose);
+      await held.promise;
+      return { ok: true, content: [], structuredContent: {} };
+    },
+  })]);
+  const watching = new Set<() => void>();
+  const { endpoint, logged } = createHarness({
+    tools,
+    watchToken(_principal, onRevoked) {
+      watching.add(onRevoked);
+      return () => watching.delete(onRevoked);
+    },
+  });
+  const post = (whose: string, signal: AbortSignal | null = null) => {
+    const batch = [1, 2].map((id) => toolCall("waits", { whose: `${whose}${id}` }, id));
+    return endpoint(new Request(postRequest([...batch, notification]), { signal }), { address: "" });
+  };
+  const callers = ["a", "b", "c", "d", "e", "f"].map((whose) => ({ whose, gone: new AbortController() }));
+  const answers = callers.map(({ whose, gone }) => post(whose, gone.signal));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(begun, ["a1", "b1", "c1", "d1"]);
+  for (const { whose, gone } of callers) if ("ae".includes(whose)) gone.abort();
+  held.resolve();
+  for (const { body } of await Promise.all(answers)) await body?.cancel();
+  assert.deepEqual(begun.toSorted(), ["a1", "b1", "b2", "c1", "c2", "d1", "d2", "f1", "f2"]);
+  assert.equal(logged.filter(({ event }) => event === "client_ready").length, 5);
+  assert.equal(watching.size, 0, "none waits any more");
+});
+
+Deno.test("2026-07-28: a call that waited for a turn is not begun when its caller has gone meanwhile", async () => {
+  let begun = 0;
+  const gone = new AbortController();
+  const tools = createToolRegistry([defineTool({
+    name: "works",
+    title: "Works",
+    description: "Works.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    run() {
+      begun++;
+      const until = performance.now() + 10; // more than a turn
+      while (performance.now() < until) continue;
+      gone.abort();
+      return { ok: true, content: [], structuredContent: {} };
+    },
+  })]);
+  const { endpoint } = createHarness({ tools });
+  const { message, headers } = modernRequest("tools/call", { name: "works", arguments: {} });
+  const answers = Array.from(
+    { length: 10 },
+    () => endpoint(new Request(postRequest(message, headers), { signal: gone.signal }), { address: "" }),
+  );
+  for (const { body } of await Promise.all(answers)) await body?.cancel();
+  assert.equal(begun, 1);
 });
