@@ -4,6 +4,7 @@ import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
   type FileContent,
+  isPattern,
   type LineRequest,
   type Outcome,
   parseFilePath,
@@ -45,6 +46,9 @@ export interface NamedText {
 
 /** Reads files, within the bounds of one call. */
 export type LoadFiles = ReturnType<typeof fileLoader>;
+
+const contentsForName =
+  "files takes names of workspace files, not what they hold: put the file into the workspace first.";
 
 const wholeFile: LineRequest = {};
 
@@ -96,6 +100,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
   /** The end of the name asks for a part only if no file has the whole name. */
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
     let refusal = invalid("files must be names of files");
+    if (/^data:|^[\w+/]{200,}=*$/.test(name)) return failure(invalid(contentsForName));
     for (const { filename, lines } of [{ filename: name, lines: wholeFile }, ...parseNamedParts(name)]) {
       const path = parseFilePath(filename);
       if (!path.ok) {
@@ -107,7 +112,9 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       if (isImage && lines === wholeFile) return success(whole.value.bytes);
       const text = await textOf(workspace, path.value, whole, lines);
       if (text.ok) return success({ name: showName(name), ...text.value });
-      refusal = await suggestNear(workspace, path.value, text.error, { isFile: true });
+      refusal = isPattern(name) && text.error.code === "not_found"
+        ? invalid(`No file is named ${showName(name)}: set each to true for an answer to each file that it matches.`)
+        : await suggestNear(workspace, path.value, text.error, { isFile: true });
       if (text.error.code !== "not_found") break;
     }
     return failure(refusal);

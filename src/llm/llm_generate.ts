@@ -3,6 +3,7 @@ import * as z from "zod";
 import {
   clamped,
   defineTool,
+  emptyIsAbsent,
   type Meaning,
   otherNames,
   readingHints,
@@ -31,7 +32,7 @@ const filesParameter = z.lazy(() =>
     (value) => typeof value === "string" ? [value] : value,
     z.array(z.string().min(1)).max(maxEachNames).optional(),
   )
-);
+).meta({ joined: true });
 
 export interface LlmGenerateOptions {
   readonly model: LocalModel;
@@ -57,7 +58,7 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
     annotations: { title: "Ask the local model", ...readingHints, idempotentHint: false },
     aliases: generateAliases,
     knownAs: "llm_ask generate ask_llm ask_model chat complete ollama_generate ollama_chat local_llm",
-    input: z.lazy(() => generateInput(options)),
+    input: z.lazy(() => z.preprocess(withPrompt, generateInput(options))),
     output: answerOutput,
     refresh: () => void options.model.recentReport(),
     follow(changed) {
@@ -239,7 +240,7 @@ function generateInput(options: LlmGenerateOptions) {
       flat: "absent",
     }),
     model: modelParameter(options),
-    system: z.string().optional().describe("Role"),
+    system: z.string().optional().describe("Role").meta(emptyIsAbsent),
     messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns"),
     json_schema: z.preprocess(schemaOf, z.record(z.string(), z.unknown()).optional())
       // no client refuses it for want of properties (Gemini's do), and a list of tools needs none
@@ -255,25 +256,44 @@ function generateInput(options: LlmGenerateOptions) {
 /** Names that the parameters of `llm_generate` had before, or that callers guess. */
 const generateAliases: Readonly<Record<string, Meaning>> = {
   ...otherNames({
-    prompt: "question message input query text",
-    files: "images file path filename paths file_path file_paths filenames",
-    json_schema: "format schema response_schema response_format",
-    system: "system_prompt instructions",
+    prompt: "question message input query text content user_prompt user_message",
+    files: "images image file path filename paths file_path file_paths filenames attachments documents",
+    json_schema: "format schema response_schema response_format output_schema output_format",
+    system: "system_prompt system_message system_instruction instructions",
     messages: "history",
-    model: "model_name",
+    model: "model_name model_id",
     max_tokens: "num_predict max_output_tokens max_new_tokens max_completion_tokens",
   }),
   stream: saysNothing,
+  context: { instead: "put the text into prompt, or name its file in files" },
+  json: { to: "json_schema", values: { true: {}, false: undefined } },
+  role: { to: "role", values: { developer: "system", human: "user", ai: "assistant", model: "assistant" } },
   ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
+  stop_sequences: "options.stop",
+  thinking: "options.think",
+  reasoning_effort: { to: "options.think", values: { none: false, minimal: "low" } },
 };
 
-/** The schema alone, of what OpenAI's interface calls `response_format`, too. */
+/** The schema alone, of what OpenAI's interface and llama.cpp's call `response_format`, too. */
 function schemaOf(value: unknown): unknown {
-  if (value === "json") return {};
+  if (typeof value === "string") {
+    return /^text$/i.test(value) ? undefined : /^json(?:_object)?$/i.test(value) ? {} : value;
+  }
   if (!isObject(value)) return value;
-  const { type, json_schema: named } = value;
-  if (type === "json_schema" && isObject(named)) return named["schema"] ?? {};
-  return type === "json_object" ? {} : type === "text" ? undefined : value;
+  const { type, json_schema: named, name, schema = isObject(named) ? named["schema"] : undefined } = value;
+  if (type === "text") return undefined;
+  if (/^json(?:_object|_schema)?$/.test(String(type))) return schema ?? {};
+  return type === undefined && typeof name === "string" && isObject(schema) ? schema : value;
+}
+
+/** Where there is no prompt, the last turn of the conversation asks, as in the interfaces of chats. */
+function withPrompt(input: unknown): unknown {
+  if (!isObject(input) || input["prompt"] !== undefined || !Array.isArray(input["messages"])) return input;
+  const last: unknown = input["messages"].at(-1);
+  if (!isObject(last) || last["role"] !== "user") return input;
+  const files = [input["files"] ?? [], last["files"] ?? []].flat();
+  const question = { prompt: last["content"], messages: input["messages"].slice(0, -1) };
+  return { ...input, ...question, ...(files.length === 0 ? {} : { files }) };
 }
 
 type GenerateInput = z.output<ReturnType<typeof generateInput>>;

@@ -69,6 +69,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     title: "List the local models",
     description: "Lists the models for llm_generate: installed, in memory, allowed.",
     scopes: ["llm:generate"],
+    knownAs: "list_models models local_models ollama_list get_models",
     annotations: { title: "List the local models", ...readingHints },
     input: z.lazy(() => z.object({})),
     output: modelsReport,

@@ -176,7 +176,7 @@ function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
 const unlistedKeywords: ReadonlySet<string> = new Set([
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern"],
   ...["minItems", "maxItems", "flat", "unlisted"],
-  ...["empty", "clamped", "written", "listedAs"],
+  ...["empty", "clamped", "written", "listedAs", "joined"],
 ]);
 
 /**

@@ -49,10 +49,10 @@ export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   return hasScopes(call.principal, tool.scopes) ? runTool(registered, input, call) : refuseScopes(call, tool.scopes);
 }
 
-/** As they are, or as JSON text; none where they are left out. */
+/** As they are, or as JSON text; none where they are left out, or an empty list, as PHP writes an empty object. */
 function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>>): unknown {
-  const parsed = typeof given === "string" ? parseJson(given) : given;
-  return isObject(parsed) ? parsed : given;
+  const parsed = typeof given === "string" ? parseJson(given || "{}") : given;
+  return isObject(parsed) ? parsed : Array.isArray(parsed) && parsed.length === 0 ? {} : given;
 }
 
 function runTool(registered: RegisteredTool, input: unknown, call: Call): McpAnswer | Promise<McpAnswer> {

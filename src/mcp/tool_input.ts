@@ -15,6 +15,7 @@ const typeWords: Readonly<Record<string, string>> = {
   boolean: "true or false",
   array: "a list",
   object: "an object",
+  record: "an object",
   null: "null",
 };
 
@@ -55,9 +56,8 @@ export function parseToolInput(
 function isPlain(given: Readonly<Record<string, unknown>>, parameters: ReadonlySet<string>): boolean {
   for (const name of Object.keys(given)) {
     const value = given[name];
-    if (!parameters.has(name) || value === "" || typeof value === "object" || listLike.test(String(value))) {
-      return false;
-    }
+    if (!parameters.has(name) || typeof value === "object") return false;
+    if (value === "" || value === "[]" || listLike.test(String(value))) return false;
   }
   return true;
 }
@@ -131,6 +131,8 @@ const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
 type Path = readonly (string | number)[];
 type Members = Readonly<Record<string, unknown>>;
 
+const propertiesOf = ({ properties }: Members): Members => isObject(properties) ? properties : {};
+
 /**
  * Reads arguments by a tool's schema and its other names: gives them by the parameters' own names. Lists that are longer
  * than the tool takes are left as they are.
@@ -142,11 +144,13 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
   /** The caller's names, by paths such as `edits.0.old_text`. */
   const names = new Map<string, string>();
   const meanings = tool.aliases ?? {};
+  /** The arguments, and what their objects hold that is a parameter beside these: `{ options: { num_predict: 5 } }`. */
+  const sentAtRoot = Object.entries(given);
   const input = membersOf(schema, given, []);
   return { input, faults, notes, names };
 
   function membersOf(level: Members, given: Members, path: Path): Members {
-    const properties = isObject(level["properties"]) ? level["properties"] : {};
+    const properties = propertiesOf(level);
     const isOpen = level["additionalProperties"] !== undefined && level["additionalProperties"] !== false;
     const taken = new Map<string, unknown>();
     const calledBy = new Map<string, string>();
@@ -154,7 +158,9 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
 
     const subject = path.length === 0 ? tool.name : shownName(path, names);
     const unknown: string[] = [];
-    const refuse = (name: string, instead?: string): void => {
+    const refuse = (name: string, sent: unknown, instead?: string): void => {
+      const isOfRoot = path.length === 1 && meaningOf(name, sent, given, propertiesOf(schema)) !== null;
+      if (isOfRoot) return void sentAtRoot.push([name, sent]);
       if (faults.length + unknown.length >= maxFaults) return;
       const plain = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
       const nearest = instead === undefined ? nearestParameter(plain, properties) : null;
@@ -163,10 +169,12 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       else if (nearest !== null) faults.push(`${subject} has no ${shown}; did you mean ${nearest}?`);
       else unknown.push(shown);
     };
+    const disagree = (one: string, other: string): void =>
+      void faults.push(`${one} and ${other} are one parameter with different values; give one of them`);
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
       if (sent === "" && isEmptyAbsent(property)) return;
-      if (isNone(sent) && isObject(property) && property["type"] === "string" && mayBeNone(property)) return;
+      if (isNone(sent) && isObject(property) && mayBeNone(property)) return;
       const place = [...path, parameter];
       if (name !== parameter) names.set(place.join("."), name);
       const value = converted(property, sent, place);
@@ -175,9 +183,9 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         taken.set(parameter, value);
         calledBy.set(parameter, name);
       } else if (largest) taken.set(parameter, Math.max(Number(textOf(taken.get(parameter))), Number(textOf(value))));
-      else if (jsonText(taken.get(parameter)) !== jsonText(value)) {
-        faults.push(`${other} and ${name} are one parameter with different values; give one of them`);
-      }
+      else if (isObject(property) && property["joined"] === true) {
+        taken.set(parameter, [...new Set([taken.get(parameter), value].flat())]);
+      } else if (jsonText(taken.get(parameter)) !== jsonText(value)) disagree(other, name);
     };
     const putInside = (name: string, parameter: string, member: string, value: unknown): void => {
       if (value === "") return;
@@ -190,10 +198,11 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         return;
       }
       const holder = form === "values" ? parseJson(String(held)) : held;
-      if (!isObject(holder) || Object.hasOwn(holder, member)) {
-        return refuse(name, form === "values" ? `give it in ${parameter}` : undefined);
-      }
-      taken.set(parameter, converted(property, { ...holder, [member]: value }, place));
+      const made = converted(property, isObject(holder) ? { ...holder, [member]: value } : undefined, place);
+      const isFirst = isObject(holder) && !Object.hasOwn(holder, member);
+      if (isFirst) taken.set(parameter, made);
+      else if (form === "values") refuse(name, value, `give it in ${parameter}`);
+      else if (isObject(made) && jsonText(made) !== jsonText(holder)) disagree(`${parameter}.${member}`, name);
     };
     const take = (name: string, meaning: Meaning, sent: unknown): void => {
       const { to, values = {}, as, sets = {}, instead }: Exclude<Meaning, string> = typeof meaning === "string"
@@ -204,7 +213,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       if (value === undefined || meaning === saysNothing) return; // says what is so anyway
       if (instead !== undefined && isNone(sent)) return;
       const [parameter, member] = to?.split(".") ?? [];
-      if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name, instead);
+      if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name, sent, instead);
       if (as === "lines") {
         const lines = linesOf(value);
         if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
@@ -228,7 +237,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       });
     };
 
-    for (const [name, value] of Object.entries(given)) {
+    for (const [name, value] of path.length === 0 ? sentAtRoot : Object.entries(given)) {
       const isOwn = Object.hasOwn(properties, name);
       if (value === null && (isOwn ? !takesNull(properties[name]) : !isOpen)) continue;
       const host = path.length === 0 && Object.hasOwn(hostArguments, name) ? hostArguments[name] : undefined;
@@ -236,7 +245,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       const meaning = meaningOf(name, value, given, properties);
       if (meaning !== null) take(name, meaning, value);
       else if (isOpen) taken.set(name, value);
-      else refuse(name);
+      else refuse(name, value);
     }
     for (const each of later) each();
     if (unknown.length > 0) {
@@ -253,9 +262,10 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
   /** The parameter of which one of the names is spelled nearly so. */
   function nearestParameter(plain: string, properties: Members): string | null {
     const parameters = Object.keys(properties);
-    const others = new Map(Object.entries(meanings).filter(([, to]) => parameters.includes(String(to))));
+    const others = new Map(Object.entries(meanings).map(([name, to]) => [name, String(to).split(".")] as const));
+    for (const [name, [to = ""]] of others) if (!parameters.includes(to)) others.delete(name);
     const word = closestWord(plain, [...parameters, ...others.keys()]);
-    return word === null || parameters.includes(word) ? word : String(others.get(word));
+    return word === null || parameters.includes(word) ? word : others.get(word)?.at(-1) ?? null;
   }
 
   /** What a name means among these; `null` for one that means nothing. */
@@ -293,7 +303,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
         return truthOf(value) ?? value;
       case "integer":
       case "number":
-        return clamped(property, asNumber(value), path);
+        return clamped(property, asNumber(value, type), path);
       case "array": {
         const list = asList(items, value);
         if (!Array.isArray(list) || list.length > Number(property["maxItems"] ?? list.length)) return list;
@@ -401,8 +411,9 @@ function takesNull(property: unknown): boolean {
 /** An empty list. */
 const isNone = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-/** Of a text: a guard, or a text to write, is no list, and an empty one is not left out. */
-const mayBeNone = ({ written, empty }: Members): boolean => written === undefined || empty === "absent";
+/** Of a text: a guard, or a text to write, is no list, and an empty one is not left out. PHP writes an empty object so. */
+const mayBeNone = ({ type, properties, written, empty }: Members): boolean =>
+  type === "string" ? written === undefined || empty === "absent" : properties !== undefined;
 
 /** Whether an empty text can only mean that the parameter was left out. */
 function isEmptyAbsent(property: unknown): boolean {
@@ -415,8 +426,10 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-function asNumber(value: unknown): unknown {
+/** In the form that JSON writes; with decimals where there may be some, as templates write them: `0.20`. */
+function asNumber(value: unknown, type: string): unknown {
   if (typeof value !== "string") return value;
+  if (type === "number" && /^-?\d*\.\d+$/.test(value)) return Number(value);
   const number = Number(value);
   return Number.isFinite(number) && String(number) === value ? number : value;
 }
@@ -457,8 +470,11 @@ function asText({ written, enum: values }: Members, sent: unknown): unknown {
     if (value.startsWith("-")) return value; // it may say that the order is the other one
     return values.find((each) => fold(String(each)) === fold(value)) ?? value;
   }
-  if (written === undefined) { // a list of one text is that text
-    return Array.isArray(value) && value.length === 1 && typeof value[0] === "string" ? value[0] : value;
+  if (written === undefined) { // a list of one text is that text, and content blocks are theirs
+    const parts = [value].flat();
+    const texts = parts.map((part) => isObject(part) && part["type"] === "text" ? part["text"] : part);
+    const isOne = parts.length === 1 || (parts.length > 0 && parts.every(isObject));
+    return isOne && texts.every((text) => typeof text === "string") ? texts.join("\n") : value;
   }
   if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
   const isLines = Array.isArray(value) && (value.length > 0 || written !== "exact") &&

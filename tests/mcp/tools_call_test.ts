@@ -238,8 +238,11 @@ Deno.test("tools/call names the parameter that an unknown argument was meant for
   const aliasCases: [Record<string, unknown>, unknown][] = [
     [{ path: "a", seed: "7", stop: "b" }, { f: "a", options: { seed: 7, stop: "b" } }],
     [{ f: "a", seed: 7, options: { stop: "b" } }, { f: "a", options: { seed: 7, stop: "b" } }],
-    [{ f: "a", seed: 7, options: { seed: 8 } }, "ask has no seed; it takes f, options"],
-    [{ f: "a", seed: 7, options: "x" }, "ask has no seed; it takes f, options; options must be an object"],
+    [
+      { f: "a", seed: 7, options: { seed: 8 } },
+      "options.seed and seed are one parameter with different values; give one of them",
+    ],
+    [{ f: "a", seed: 7, options: "x" }, "options must be an object"],
     [{ seed: 7, options: '{"stop":"b"}', F_: "a" }, "ask has no F_; it takes f, options; f parameter is required"],
     [{ f: "a", path: "b" }, "f and path are one parameter with different values; give one of them"],
     [{ f: "a", path: "a" }, { f: "a" }],
@@ -267,7 +270,7 @@ Deno.test("tools/call refuses malformed params and unknown tools with -32602 in 
     [toolCall("Measure"), "Unknown tool: Measure; did you mean measure?"],
     [toolCall("x".repeat(1000)), `Unknown tool: ${"x".repeat(1000)}`],
     [toolCall("__proto__"), "Unknown tool: __proto__"],
-    [toolCall("echo", []), "params.arguments must be an object"],
+    [toolCall("echo", ["text"]), "params.arguments must be an object"],
     [toolCall("echo", "text"), "params.arguments must be an object"],
   ];
   for (const [body, message] of cases) {

@@ -642,6 +642,78 @@ Deno.test("numbers above a bound are lowered, and the answer says so", () => {
   assert.deepEqual(lowered("file_search", { query: "a", limit: 1000 }), []);
 });
 
+Deno.test("llm_generate takes what callers of Ollama's and of OpenAI's interface send", () => {
+  const schema = { type: "object", properties: { a: { type: "string" } } };
+  const talk = [{ role: "user", content: "b" }, { role: "assistant", content: "c" }];
+  const block = (text: string) => ({ type: "text", text });
+  const cases: readonly (readonly [Arguments, Arguments])[] = [
+    // a conversation whose last turn asks
+    [{ messages: [{ role: "user", content: "a" }] }, { prompt: "a", messages: [] }],
+    [{ messages: [...talk, { role: "user", content: "a" }] }, { prompt: "a", messages: talk }],
+    [{ messages: JSON.stringify([...talk, { role: "human", content: "a", images: ["d.png"] }]), files: "e" }, {
+      ...{ prompt: "a", messages: talk, files: ["e", "d.png"] },
+    }],
+    [{ prompt: "a", messages: [{ role: "developer", content: "b" }, { role: "model", content: "c" }] }, {
+      ...{ prompt: "a", messages: [{ role: "system", content: "b" }, { role: "assistant", content: "c" }] },
+    }],
+    // content blocks
+    [{ prompt: [block("a")] }, { prompt: "a" }],
+    [{ prompt: "a", system: [block("b"), block("c")] }, { prompt: "a", system: "b\nc" }],
+    [{ prompt: "a", messages: [{ role: "user", content: [block("b"), block("c")] }] }, {
+      ...{ prompt: "a", messages: [{ role: "user", content: "b\nc" }] },
+    }],
+    ...["content", "user_prompt", "userMessage"].map((
+      name,
+    ): [Arguments, Arguments] => [{ [name]: "a" }, { prompt: "a" }]),
+    // what Ollama has in options, and what it has beside them
+    [{ prompt: "a", options: { num_predict: 5, model: "tiny", format: "json", stream: false, seed: 1 } }, {
+      ...{ prompt: "a", max_tokens: 5, model: "tiny", json_schema: {}, options: { seed: 1 } },
+    }],
+    [{ prompt: "a", options: { temperature: 1 }, temperature: 1 }, { prompt: "a", options: { temperature: 1 } }],
+    [{ prompt: "a", options: [] }, { prompt: "a" }],
+    [{ prompt: "a", system: "", messages: "", options: "" }, { prompt: "a" }],
+    ...["0.20", ".2", "0.2"].map((text): [Arguments, Arguments] => [{ prompt: "a", temperature: text }, {
+      ...{ prompt: "a", options: { temperature: 0.2 } },
+    }]),
+    [{ prompt: "a", reasoning_effort: "none" }, { prompt: "a", options: { think: false } }],
+    [{ prompt: "a", thinking: "true", stop_sequences: "x" }, { prompt: "a", options: { think: true, stop: ["x"] } }],
+    // schemas, in each of the covers that they have
+    ...[
+      { name: "n", strict: true, schema },
+      { type: "json_schema", schema },
+      { type: "json_object", schema },
+      { type: "json_schema", json_schema: { name: "n", schema } },
+      JSON.stringify({ type: "json_schema", json_schema: { name: "n", schema } }),
+    ].map((
+      format,
+    ): [Arguments, Arguments] => [{ prompt: "a", response_format: format }, { prompt: "a", json_schema: schema }]),
+    ...["JSON", "json_object", { type: "json_object" }, "{}"].map((format): [Arguments, Arguments] => [
+      { prompt: "a", format },
+      { prompt: "a", json_schema: {} },
+    ]),
+    [{ prompt: "a", json: true }, { prompt: "a", json_schema: {} }],
+    [{ prompt: "a", json: "false" }, { prompt: "a" }],
+    // one list by two names
+    [{ prompt: "a", images: ["b.png"], files: ["c", "b.png"] }, { prompt: "a", files: ["b.png", "c"] }],
+    [{ prompt: "a", files: "[]" }, { prompt: "a", files: [] }],
+  ];
+  for (const [sent, meant] of cases) assertSame("llm_generate", sent, meant);
+  assert.equal((taken("llm_generate", { prompt: "a", format: "text" }) as Arguments)["json_schema"], undefined);
+  const refused: readonly (readonly [Arguments, RegExp])[] = [
+    [{ messages: talk }, /^prompt parameter is required$/],
+    [
+      { prompt: "a", options: { temperature: 1 }, temperature: 0 },
+      /options\.temperature and temperature are one parameter/,
+    ],
+    [{ prompt: "a", max_tokens: 5, options: { num_predict: 6 } }, /max_tokens and num_predict are one parameter/],
+    [{ prompt: "a", format: "xml" }, /^format must be an object$/],
+    [{ prompt: "a", temprature: 1 }, /has no temprature; did you mean temperature\?/],
+    [{ prompt: "a", context: "b" }, /^context: put the text into prompt, or name its file in files$/],
+    [{ prompt: "a", options: { mirostat: 1 } }, /^options has no mirostat; it takes temperature, /],
+  ];
+  for (const [sent, says] of refused) assert.match(String(taken("llm_generate", sent)), says);
+});
+
 Deno.test("what is unlike a text is read as one where its form is certain", () => {
   const meant: readonly (readonly [string, Arguments, Arguments])[] = [
     ["file_search", { query: "x", pattern: ["*.ts", "*.py"] }, { query: "x", pattern: "{*.ts,*.py}" }],

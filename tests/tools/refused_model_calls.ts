@@ -107,6 +107,26 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
     repeat: set({ files: ["notes.*"] }),
   },
   {
+    args: { prompt, files: ["notes.*"] },
+    says: /No file is named notes\.\*: set each to true for an answer to each file/,
+    repeat: set({ each: true }),
+  },
+  {
+    args: { prompt, files: ["data:image/png;base64,iVBORw0KGgo="] },
+    says: /files takes names of workspace files, not what they hold: put the file into the workspace first/,
+    repeat: set({ files: ["cat.png"] }),
+  },
+  {
+    args: { prompt, temprature: 1 },
+    says: /did you mean (\w+)\?/,
+    repeat: ([, name = ""]) => ({ prompt, [name]: 1 }),
+  },
+  {
+    args: { prompt, options: { seed: 1 }, seed: 2 },
+    says: /options\.seed and seed are one parameter with different values; give one of them/,
+    repeat: without("options"),
+  },
+  {
     args: { prompt, files: Array.from({ length: 17 }, () => "notes.txt") },
     says: /names at most \d+ files; leave some out, or set each to true/,
     repeat: set({ each: true }),
