@@ -87,7 +87,7 @@ Deno.test({
 });
 
 async function story(browser: Browser): Promise<void> {
-  await using desk = await startDesk({ patienceMs: 30_000 });
+  await using desk = await startDesk({ patienceMs: 50_000 });
   await using host = serveHost(desk.server, desk.token);
   await desk.rule({ tool: "file_edit", verdict: "ask" });
   await desk.call("file_write", { filename: "plan.md", content: "one\ntwo\nthree\n" });

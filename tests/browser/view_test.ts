@@ -216,7 +216,7 @@ async function openedLink(shown: Shown): Promise<string> {
 }
 
 chromiumTest("view: a held call waits, then is done, denied or approved, and never approved there", async (browser) => {
-  await using desk = await startDesk({ patienceMs: 20_000 });
+  await using desk = await startDesk();
   await using host = await startAppsHost(desk.server, desk.token);
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const shown = await openHost(browser, host);

@@ -6,7 +6,7 @@ import { until } from "../fixtures/until.ts";
 import { startDesk } from "./desk.ts";
 
 Deno.test("changes of rules, undone changes and what is done to people name their doer in the audit", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const { owner, server } = desk;
   await desk.call("file_write", { filename: "u.txt", content: "u" });
   await desk.rule({ tool: "file_write", place: "secret", verdict: "deny" });

@@ -229,7 +229,7 @@ Deno.test("a version too large to compare is restored whole", async () => {
 });
 
 Deno.test("rules hold on the page: refused is refused, and who may approve may look", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const { place } = desk;
   const ada = await addPerson(desk, "ada");
   for (const name of ["secret", "asked", "kept", "open"]) {

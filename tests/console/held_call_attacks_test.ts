@@ -42,7 +42,7 @@ Deno.test("a rule that is made while a call waits decides about it too", async (
 });
 
 Deno.test("a rule that wants an administrator is not met by an earlier approval of the person", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const input = { filename: "t.txt", content: "t" };
   assert.ok((await desk.call("file_write", input)).isError);
@@ -54,7 +54,7 @@ Deno.test("a rule that wants an administrator is not met by an earlier approval 
 
 for (const extent of ["hour", "always"]) {
   Deno.test(`an approval that lasts (${extent}) leaves what other rules refuse or ask about`, async () => {
-    await using desk = await startDesk({ patienceMs: 250 });
+    await using desk = await startDesk({ patienceMs: 0 });
     await desk.owner.submit(await desk.page("rules"), {}, 'value="guard"');
     await desk.rule({ tool: "file_write", place: "drafts", verdict: "ask" });
     await desk.rule({ place: "secret", verdict: "deny" });
@@ -71,7 +71,7 @@ for (const extent of ["hour", "always"]) {
 }
 
 Deno.test("many approvals push no rule out, and a full list says so", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.owner.submit(await desk.page("rules"), {}, 'value="guard"');
   const refused: string[] = [];
   for (let index = 0; index < 201; index++) {
@@ -89,7 +89,7 @@ Deno.test("many approvals push no rule out, and a full list says so", async () =
 });
 
 Deno.test("a page shows what is cut, and no text that reorders or hides what it says", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const content = "harmless line\n".repeat(10_000) + "rm -rf /\n";
   assert.ok((await desk.call("file_write", { filename: "long.sh", content })).isError);
@@ -142,7 +142,7 @@ Deno.test("resources of a refused place are not read, listed or completed", asyn
 });
 
 Deno.test("the approval of one connection runs nothing for another of the same person", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const input = { filename: "o.txt", content: "o" };
   assert.ok((await desk.call("file_write", input)).isError);
@@ -155,7 +155,7 @@ Deno.test("the approval of one connection runs nothing for another of the same p
 });
 
 Deno.test("an undo shows what it would undo, and undoes that alone", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.call("file_write", { filename: "first.txt", content: "1" });
   await desk.rule({ tool: "file_undo", verdict: "ask" });
   assert.ok((await desk.call("file_undo", { change: "last" })).isError);
@@ -168,7 +168,7 @@ Deno.test("an undo shows what it would undo, and undoes that alone", async () =>
 });
 
 Deno.test("of two decisions at once one counts", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const input = { filename: "race.txt", content: "r" };
   assert.ok((await desk.call("file_write", input)).isError);

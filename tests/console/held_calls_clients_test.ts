@@ -88,7 +88,7 @@ for (const [name, connect] of Object.entries(clients)) {
   });
 
   Deno.test(`${name}: a client that can wait no longer is told to come again, and does`, async () => {
-    await using desk = await startDesk({ patienceMs: 250 });
+    await using desk = await startDesk({ patienceMs: 0 });
     await desk.rule({ tool: "file_write", verdict: "ask" });
     const client = await connect(desk, {}, unasked);
     const input = { filename: "later.txt", content: "x" };
@@ -173,7 +173,7 @@ async function modern(
 const write = (filename: string) => ({ name: "file_write", arguments: { filename, content: "x" } });
 
 Deno.test("a client with tasks gets one, which waits longer than a call would, and ends with the decision", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   for (const [decision, isError] of [["approve", false], ["deny", true]] as const) {
     const begun = await modern(desk, "tools/call", write(`${decision}.txt`));

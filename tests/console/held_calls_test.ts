@@ -25,7 +25,7 @@ Deno.test("one click: reading goes on, a change waits, and runs once it is appro
 });
 
 Deno.test("an approval begins with what the call would do, in one line", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "changes", verdict: "ask" });
   await Deno.writeTextFile(`${desk.place.workspaceDir}/old.txt`, "one\n");
   await desk.call("file_delete", { path: "old.txt" });
@@ -72,7 +72,7 @@ Deno.test("a denied call does nothing, and the agent gets the person's word", as
 });
 
 Deno.test("a client that cannot wait is told to come again, and its call runs once after the approval", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "changes", verdict: "ask" });
   const input = { filename: "c.txt", content: "c", mode: "append" };
   const first = await desk.call("file_write", input);
@@ -90,7 +90,7 @@ Deno.test("a client that cannot wait is told to come again, and its call runs on
 });
 
 Deno.test("an approval is for what the page showed: a file that changed meanwhile asks again", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const path = `${desk.place.workspaceDir}/e.txt`;
   await Deno.writeTextFile(path, "one\nkeep\n");
   await desk.rule({ tool: "file_edit", verdict: "ask" });
@@ -110,7 +110,7 @@ Deno.test("an approval is for what the page showed: a file that changed meanwhil
 });
 
 Deno.test("the page shows what each change would do, not the arguments", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await Deno.mkdir(`${root}/old/inner`, { recursive: true });
   for (const name of ["old/a.txt", "old/inner/b.txt", "there.txt"]) {
@@ -136,7 +136,7 @@ Deno.test("the page shows what each change would do, not the arguments", async (
 });
 
 Deno.test("a call that would fail is held like any other: the person sees why, the caller learns it after that", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "changes", verdict: "ask" });
   const input = { path: "gone.txt", edits: [{ old_text: "a", new_text: "b" }] };
   const held = await desk.call("file_edit", input);
@@ -183,7 +183,7 @@ Deno.test("places: a refused directory is refused by every spelling, and for wha
 });
 
 Deno.test("people decide for themselves, and administrators where the rule wants one", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const { server, place } = desk;
   const invited = await desk.owner.submit(await desk.page("people"), { user: "ada" }, 'value="invite"');
   const link = /<pre>([^<]*)<\/pre>/.exec(invited.html)?.[1] ?? "";
@@ -216,7 +216,7 @@ Deno.test("people decide for themselves, and administrators where the rule wants
 });
 
 Deno.test("an approval for an hour holds for this connection, a lasting one becomes a rule in words", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "changes", verdict: "ask" });
   assert.ok((await desk.call("file_write", { filename: "h.txt", content: "1" })).isError);
   await desk.decide("approve", { extent: "hour" });
@@ -246,7 +246,7 @@ Deno.test("a rule is tried on the last day's calls before it holds", async () =>
 
 Deno.test("what waits and what was approved outlives a restart", async () => {
   await using place = await makeServerPlace();
-  const bounds = { approval: { patienceMs: 250 } };
+  const bounds = { approval: { patienceMs: 0 } };
   const token = await createToken(place, "owner");
   const input = { filename: "r.txt", content: "r" };
   const cookies = new Map<string, string>();

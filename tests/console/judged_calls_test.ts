@@ -17,7 +17,7 @@ async function layOut(root: string): Promise<void> {
 }
 
 Deno.test("of a place that a rule asks about a caller learns nothing before a decision, whatever it asks", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await layOut(desk.place.workspaceDir);
   await desk.rule({ place: "secret", verdict: "ask", approver: "administrator" });
   const guess = (text: string) => ({
@@ -58,7 +58,7 @@ Deno.test("of a place that a rule asks about a caller learns nothing before a de
 });
 
 Deno.test("no suggestion names what a rule keeps, alone or beside what was found, by link or absolute path", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await layOut(root);
   const asked = [
@@ -109,7 +109,7 @@ async function holdsAgain(
 }
 
 Deno.test("an approval is for the content of all that a call reads, moves, copies, deletes or undoes", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await layOut(root);
   await desk.call("file_write", { filename: "undo.txt", content: "made\n" });
@@ -134,7 +134,7 @@ Deno.test("an approval is for the content of all that a call reads, moves, copie
 
 Deno.test("a refusal comes before a question, and a question before an allowance, in any order", async () => {
   for (const order of [["deny", "ask", "allow"], ["allow", "ask", "deny"], ["ask", "deny", "allow"]]) {
-    await using desk = await startDesk({ patienceMs: 250 });
+    await using desk = await startDesk({ patienceMs: 0 });
     for (const verdict of order) await desk.rule({ place: "secret", verdict });
     for (const verdict of order.filter((each) => each !== "deny")) await desk.rule({ place: "drafts", verdict });
     assert.match((await desk.call("file_write", { filename: "secret/a", content: "x" })).text, /does not allow/);
@@ -149,7 +149,7 @@ Deno.test("a refusal comes before a question, and a question before an allowance
 });
 
 Deno.test("no method tells what a rule keeps, or anything while calls are stopped; each counts against the limit", async () => {
-  await using desk = await startDesk({ patienceMs: 250, env: { MCP_RATE_LIMIT: "60" } });
+  await using desk = await startDesk({ patienceMs: 0, env: { MCP_RATE_LIMIT: "60" } });
   const root = desk.place.workspaceDir;
   await layOut(root);
   for (let index = 0; index < 40; index++) await Deno.writeTextFile(`${root}/secret/${index}.txt`, "x");
@@ -200,7 +200,7 @@ Deno.test("no method tells what a rule keeps, or anything while calls are stoppe
 });
 
 Deno.test("what a person approves is what they see: nothing hides in contents, arguments or names", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "changes", verdict: "ask" });
   const tags = Array.from("rm -rf", (letter) => String.fromCodePoint(0xe0000 + (letter.codePointAt(0) ?? 0))).join("");
   const hidden = [
@@ -256,7 +256,7 @@ Deno.test("what a person approves is what they see: nothing hides in contents, a
 });
 
 Deno.test("a trial says what a new rule would change beside the rules that there are", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   for (const filename of ["secret/a", "open/a"]) await desk.call("file_write", { filename, content: "x" });
   await desk.rule({ place: "secret", verdict: "deny" });
   const trial = async (): Promise<string> => {
@@ -268,7 +268,7 @@ Deno.test("a trial says what a new rule would change beside the rules that there
 });
 
 Deno.test("an approved upload by link is for what was there when the link was made", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await Deno.writeTextFile(`${root}/there.txt`, "seen\n");
   await desk.rule({ tool: "file_write", verdict: "ask" });

@@ -61,7 +61,7 @@ async function stateOf(desk: Desk): Promise<string> {
 }
 
 Deno.test("a refused place is refused by every link that leads there, for every tool", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await layOut(desk.place.workspaceDir);
   await desk.rule({ place: "secret", verdict: "deny" });
   const before = await stateOf(desk);
@@ -100,7 +100,7 @@ Deno.test("a rule about a link holds for what it leads to, by its own name too",
 });
 
 Deno.test("a lasting approval for a place does not let on what a link in it leads to", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await layOut(desk.place.workspaceDir);
   await desk.rule({ place: "open", tool: "file_read", verdict: "ask" });
   assert.ok((await desk.call("file_read", { filename: "open/own.txt" })).isError);
@@ -110,7 +110,7 @@ Deno.test("a lasting approval for a place does not let on what a link in it lead
 });
 
 Deno.test("an approval shows where links lead, and is for that alone", async () => {
-  await using desk = await startDesk({ patienceMs: 250 });
+  await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await layOut(root);
   await desk.rule({ tool: "file_write", verdict: "ask" });

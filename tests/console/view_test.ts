@@ -239,7 +239,7 @@ Deno.test("view: before and after of a ServiceNow record, and found records", as
 });
 
 Deno.test("view: what became of a held call is told to its own client alone", async () => {
-  await using desk = await startDesk({ patienceMs: 300 });
+  await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });
   const chat = await clientOf(desk.server, desk.token, { capabilities: showsViews });
   const calls = async (ask: Ask) => {

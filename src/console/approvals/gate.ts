@@ -60,7 +60,7 @@ export interface GateOptions {
   nameOfClient(clientId: string): string;
   /** Whether the caller still has the access with which the call began. */
   isLive(principal: Principal): Promise<boolean>;
-  /** For tests; otherwise the constants of these names. */
+  /** For tests; otherwise the constants of these names. With it, a client waits until the call is stored. */
   readonly patienceMs?: number;
   readonly leastReadingMs?: number;
 }
@@ -260,7 +260,8 @@ async function waitForDecision(
   const giveUp = (): void => resolve(null);
   await context.handOut();
   const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
-  const stopWaiting = timers.after(waitMs, giveUp);
+  const giveUpAsked = (): void => void asking.then(giveUp, giveUp);
+  const stopWaiting = timers.after(waitMs, options.patienceMs === undefined ? giveUp : giveUpAsked);
   const startedAt = timers.elapsed();
   const url = pageOf(pageUrl, id);
   const message = `Waiting for approval at ${url}`;
