@@ -149,7 +149,7 @@ for (const [name, start] of Object.entries(engines)) {
   });
 
   Deno.test(`${name}: each failure has its code, and words that say what to do`, async () => {
-    await using scene = await start({ limits: { idleMs: 200 } });
+    await using scene = await start({ limits: { idleMs: 2_000 } });
     const plays: readonly (readonly [EnginePlay, readonly string[], RegExp])[] = [
       ["busy", ["busy"], /try again in a little while/],
       ["overloaded", ["busy"], /try again in a little while/],

@@ -5,6 +5,7 @@ import { answerAll } from "../../src/mcp/mcp_server.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { modernRequest } from "../fixtures/mcp_call.ts";
+import { until } from "../fixtures/until.ts";
 import { createHarness, postRequest, rpc, toolCall } from "./harness.ts";
 import type { McpAnswer } from "../../src/mcp/mod.ts";
 
@@ -110,8 +111,8 @@ Deno.test("a batch of answers that take a turn each lets other callers have thei
   const passesAtStart: number[] = [];
   const answer = (): Promise<McpAnswer> => {
     passesAtStart.push(passes);
-    const until = performance.now() + 10; // more than a turn
-    while (performance.now() < until) continue;
+    const end = performance.now() + 10; // more than a turn
+    while (performance.now() < end) continue;
     return Promise.resolve({ kind: "json", status: 200, body: "{}" });
   };
   await answerAll(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), answer, () => {});
@@ -140,8 +141,8 @@ Deno.test("four batches of a caller are answered at the same time; notices pass 
   const { post } = createHarness({ tools });
   const batches = Array.from({ length: 10 }, () => post([toolCall("waits", {}, 1)]));
   assert.equal((await post([notification])).status, 202);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(running, 4);
+  await until("four run", () => running === 4);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // for a fifth, which would be wrong
   held.resolve();
   for (const { status, body } of await Promise.all(batches)) {
     assert.equal(status, 200);
@@ -178,11 +179,10 @@ Deno.test("batches that wait for a person keep no further one of their caller fr
   ]);
   const { post } = createHarness({ tools });
   const asking = Array.from({ length: 6 }, () => post([toolCall("asks", {}, 1), toolCall("asks", {}, 2)]));
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(waiting, 6);
+  await until("six batches wait for a person", () => waiting === 6);
   const others = Array.from({ length: 6 }, () => post([toolCall("waits", {}, 1)]));
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(running, 4, "of those that wait for no person");
+  await until("four run, of those that wait for no person", () => running === 4);
+  await new Promise((resolve) => setTimeout(resolve, 50)); // for a fifth, which would be wrong
   decided.resolve();
   held.resolve();
   for (const { status, body } of await Promise.all([...asking, ...others])) {
@@ -217,7 +217,7 @@ Deno.test("a batch that waits while its token is revoked is refused, and never b
     },
   });
   const batches = Array.from({ length: 6 }, (_, id) => post([toolCall("waits", {}, id)]));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await until("four have begun, and two wait", () => begun === 4 && watching.size === 2);
   for (const revoke of [...watching].slice(0, 1)) revoke();
   await new Promise((resolve) => setTimeout(resolve, 5));
   held.resolve();
@@ -256,7 +256,7 @@ Deno.test("a batch whose caller has gone begins no call that it has not begun, a
   };
   const callers = ["a", "b", "c", "d", "e", "f"].map((whose) => ({ whose, gone: new AbortController() }));
   const answers = callers.map(({ whose, gone }) => post(whose, gone.signal));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await until("four have begun, and two wait", () => begun.length === 4 && watching.size === 2);
   assert.deepEqual(begun, ["a1", "b1", "c1", "d1"]);
   for (const { whose, gone } of callers) if ("ae".includes(whose)) gone.abort();
   held.resolve();

@@ -148,7 +148,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     instructions: () => "Use the files.",
     structuredResults: "always",
     ...options,
-    toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
+    toolTimeoutMs: options.toolTimeoutMs ?? 60_000,
     // A slow machine makes no stream of an answer: the tests that look at one say so.
     limits: { maxBatchLength: 5, beginAnswerAfterMs: 600_000, ...options.limits },
   });

@@ -16,7 +16,7 @@ const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === und
 
 /** For the faults that only a time-out ends, that one; all else gets as long as a busy machine may need. */
 const endedByTime: Readonly<Record<string, { readonly totalMs?: number; readonly limits?: Partial<OllamaLimits> }>> = {
-  silent: { totalMs: 150 },
+  silent: { totalMs: 1_500 },
   stall_mid_stream: { limits: { idleMs: 150 } },
   slow_drip: { totalMs: 1_500 },
 };

@@ -42,7 +42,7 @@ for (
   Deno.test(`a read says what happened: ${fault}`, async () => {
     await using place = await openPlace();
     await place.link("owner", "ada");
-    const times = endedByTime.has(fault) ? { ...patientTimes, requestMs: 400 } : patientTimes;
+    const times = endedByTime.has(fault) ? { ...patientTimes, requestMs: 1_500 } : patientTimes;
     const { reader } = place.another({ times });
     place.instance.faults.play(fault, { times: 9 });
     const found = await reader.read("incident", sysId("1c", 1), callerOf("owner"));

@@ -48,7 +48,7 @@ Deno.test("access() asks an instance that is down once for 50 callers, and again
     await place.link("owner", "ada");
     place.advance(2_000);
     place.instance.faults.play(fault, { path: /^\/oauth_token/, times: 9 });
-    const times = { ...patientTimes, ...fault === "silence" ? { requestMs: 400 } : {} };
+    const times = { ...patientTimes, ...fault === "silence" ? { requestMs: 1_500 } : {} };
     const [one, other] = [place.another({ times }), place.another({ times })];
     const answers = await Promise.all(
       Array.from(

@@ -56,7 +56,7 @@ Deno.test({
       signingIn -= 1;
     };
     for (const name of names) await link(name);
-    Object.assign(instance.oauth.habits, { accessTokenLifetimeSeconds: 2, refreshTokens: "rotate" });
+    Object.assign(instance.oauth.habits, { accessTokenLifetimeSeconds: 5, refreshTokens: "rotate" });
     instance.oauth.endAccessTokens();
 
     const told = { own: 0, expired: 0, foreign: [] as string[] };

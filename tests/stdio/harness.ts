@@ -51,7 +51,7 @@ export function startStdio(changes: Partial<StdioOptions> = {}, storage = create
     log,
     secretBox: createSecretBox(new Uint8Array(32)),
     storage,
-    toolTimeoutMs: 10_000,
+    toolTimeoutMs: 60_000,
   });
   const served = serveStdio({
     mcp: {

@@ -197,7 +197,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
     repeat: set({ max_tokens: 1 }),
   },
   {
-    args: { prompt, options: { timeout_ms: 300 } },
+    args: { prompt, options: { timeout_ms: 2_000 } },
     plays: ["slow_drip"],
     says: /took longer than it may and was stopped; ask for less, or lower max_tokens/,
     repeat: () => ({ prompt, max_tokens: 1 }),

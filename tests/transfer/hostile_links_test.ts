@@ -144,7 +144,7 @@ async function revokeAll(dataDir: string): Promise<void> {
 
 Deno.test("a download that its client does not take is given up, and its place is free again", () =>
   withFileServer({
-    bounds: { transfers: { stallMs: 300, maxAtOncePerPerson: 2 } },
+    bounds: { transfers: { stallMs: 2_000, maxAtOncePerPerson: 2 } },
     fill: (root) => Deno.writeFileSync(`${root}/f`, new Uint8Array(60_000_000)),
   }, async (files) => {
     const links = await Promise.all([1, 2, 3].map(() => downloadLink(files, "f")));
