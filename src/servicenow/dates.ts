@@ -48,8 +48,11 @@ export function parseDates(text: string, now: number, zone: string) {
   const span = parseSpan(text, Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone));
   if (span === null) return null;
   const { start, end, isLocal } = span;
+  if (start.year < 1 || end.year > 9999) return null;
   const [firstDay, lastDay] = [start.toPlainDate().toString(), end.toPlainDate().toString()];
-  return { from: stamp(start), until: stamp(end), firstDay, lastDay, zone, isLocal };
+  /** Whether it is one day, or one moment as it is written. */
+  const isOne = isLocal === true ? firstDay === lastDay : end.epochMilliseconds - start.epochMilliseconds < 60_000;
+  return { from: stamp(start), until: stamp(end), firstDay, lastDay, zone, isLocal, isOne };
 }
 
 function parseSpan(text: string, now: Temporal.ZonedDateTime): Span | null {
@@ -100,9 +103,9 @@ function parseDays(word: string, today: Temporal.PlainDate): Days | null {
 }
 
 function writtenDay(word: string): Temporal.PlainDate | null {
-  const [, year, month, day] = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(word) ?? [];
-  const numbered = word.replace(
-    /^(\d{1,2})\.? (\p{L}{3})\p{L}*\.? (\d{4})$/u,
+  const [, year, , month, day] = /^(\d{4})([-/.])(0?[1-9]|1[0-2])\2(0?[1-9]|[12]\d|3[01])$/.exec(word) ?? [];
+  const numbered = word.replace(/^(\p{L}{3,9}\.?) (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})$/u, "$2 $1 $3").replace(
+    /^(\d{1,2})(?:\.|st|nd|rd|th)? (\p{L}{3})\p{L}*\.? (\d{4})$/u,
     (_, day, name, ofYear) => `${day}.${months.findIndex((each) => each.includes(name)) + 1}.${ofYear}`,
   );
   const [, germanDay, germanMonth, germanYear] = /^(\d{1,2})\. ?(0?[1-9]|1[0-2])\. ?(\d{4})$/.exec(numbered) ?? [];
@@ -168,8 +171,11 @@ export async function dateValue(
   { name, value, isDay }: { readonly name: string; readonly value: string; readonly isDay: boolean },
 ): Promise<{ readonly stored: string; readonly shown: string }> {
   const dates = await datesOf(parts, value);
-  if (dates === null) {
-    throw invalidInput(`${name}: write a date such as 2026-03-01${isDay ? "" : ", or 2026-03-01 08:00 in UTC"}`);
+  if (dates?.isOne !== true) {
+    const form = isDay
+      ? "one day, such as 2026-03-01"
+      : "one day or moment, such as 2026-03-01 or 2026-03-01 08:00 (UTC)";
+    throw invalidInput(`${name}: write ${form}`);
   }
   const stored = isDay ? dates.firstDay : dates.from;
   return { stored, shown: isDay ? stored : `${stored} UTC` };

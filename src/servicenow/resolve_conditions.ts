@@ -58,10 +58,20 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
       understood[understood.length - 1] = `${said} or ${words}`;
     } else throw invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
   }
+  refuseEmptyRange(terms, understood);
   const nameField = knownTable(table)?.nameFields[0];
   /** A name that a condition asks for. */
   const named = conditions.find(({ field, operator }) => operator === "=" && field.trim() === nameField)?.value;
   return { terms, understood, checked, order, named };
+}
+
+/** Refuses two bounds of a date with nothing between them: "none" would be taken for the truth. */
+function refuseEmptyRange(terms: readonly string[], understood: readonly string[]): void {
+  const bounds = terms.map((term) => /^([\w.]+)([<>])=?(\d{4}-\d\d-\d\d[ \d:]*)$/.exec(term) ?? []);
+  for (const [at, [, path, sign, first = ""]] of bounds.entries()) {
+    const end = bounds.findIndex(([, field, way, last = ""]) => field === path && way === "<" && last < first);
+    if (sign === ">" && end >= 0) throw invalidInput(`there is no date with ${understood[at]} and ${understood[end]}`);
+  }
 }
 
 async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Condition): Promise<Term> {
@@ -167,12 +177,17 @@ async function dateTerm(
   { path, column }: FoundColumn,
   { operator, value }: Comparison,
 ): Promise<Term> {
+  if (!/^[<>!=]/.test(operator)) throw invalidInput(`${path} is a date: use =, >, >=, <, <= or between A and B`);
   const dates = await datesOf(parts, value);
   if (dates === null) {
-    const shown = excerpt(value);
     throw invalidInput(
-      `${path}: "${shown}" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
+      `${path}: "${excerpt(value)}" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week, ` +
+        `last 7 days, or ${path} between 2026-03-01 and 2026-03-07`,
     );
+  }
+  const now = dates.isOne ? undefined : (await datesOf(parts, "now"))?.from; // no date is after the last 7 days
+  if (now !== undefined && now === { ">": dates.until, "<": dates.from }[operator as string]) {
+    throw invalidInput(`${path} ${operator} ${value} would leave out all of ${value}: use ${path}=${value}`);
   }
   const isDay = column.type === "glide_date";
   const [first, last] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
@@ -187,8 +202,7 @@ async function dateTerm(
     "<": [`${path}<${from}`, `before ${first}`],
     "<=": [`${path}<=${until}`, `until ${last}`],
   };
-  const [term, said] = terms[operator] ?? [];
-  if (term === undefined) throw invalidInput(`${path} is a date: use =, >, >=, < or <=`);
+  const [term = "", said = ""] = terms[operator] ?? [];
   return { term, words: `${path} ${said}${isDay ? "" : " UTC"}${zone}` };
 }
 

@@ -1,0 +1,60 @@
+/** Odd forms of what agents write: each is read as it is meant, or refused with the form that works; never answered with a false "none". */
+import assert from "node:assert/strict";
+import { openDesk } from "../desk/desk_place.ts";
+import { parseDates } from "../../../src/servicenow/dates.ts";
+
+Deno.test("a date that is to be stored is one day or one moment, never the first of a span", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const due = (due_date: string) =>
+    desk.text("servicenow_update", { id: "INC0010016", values: { due_date }, dry_run: true });
+  for (
+    const span of ["next week", "last week", "this month", "next 7 days", "next 2 hours", "last 5 minutes", "this year"]
+  ) {
+    assert.match(await due(span), /^refused .*due_date: write one day or moment, such as 2026-03-01/, span);
+  }
+  for (const one of ["tomorrow", "in 2 hours", "now", "next friday", "2026-12-02 10:00", "26.11.2026", "in 3 days"]) {
+    assert.match(await due(one), /due_date: 2026-.* UTC$/m, one);
+  }
+  const answers = { software: "visio", licence_for: "me", terms: true, until: "next week" };
+  const order = { item: "Software licence", answers, dry_run: true };
+  assert.match(await desk.text("servicenow_order", order), /^refused .*until: write one day, such as 2026-03-01/);
+});
+
+Deno.test("a range that no date can be in is refused, and the form that is meant is named", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const count = (where: string) => desk.text("servicenow_count", { table: "incident", where });
+  for (
+    const where of [
+      "opened_at between 2026-05-20 and 2026-05-01",
+      "opened_at>=2026-05-20\nopened_at<2026-05-01",
+      "opened_at<last friday\nstate=New\nopened_at>yesterday",
+    ]
+  ) {
+    assert.match(
+      await count(where),
+      /^refused .*there is no date with opened_at (since|after) .* and opened_at (until|before) /,
+      where,
+    );
+  }
+  assert.match(await count("opened_at between 2026-05-01 and 2026-05-20"), /^incident: 96 /);
+  assert.match(await count("opened_at>last 7 days"), /^refused .*use opened_at=last 7 days/);
+  assert.match(await count("due_date<next 7 days"), /^refused .*use due_date=next 7 days/);
+  assert.match(await count("opened_at<last 7 days"), /^incident: \d+ .*before 2026-05-21/);
+  assert.match(await count("due_date<now"), /^incident: \d+ .*before 2026-05-28/);
+  for (
+    const where of ["opened_at contains 2026-05", "opened_at starts with 2026-05-20", "opened_at like 2026-05-20%"]
+  ) {
+    assert.match(await count(where), /^refused .*opened_at is a date: use =, .* or between A and B/, where);
+  }
+  assert.match(await count("opened_at=2026-05-20 to 2026-05-22"), /no date; write .*between 2026-03-01 and 2026-03-07/);
+});
+
+Deno.test("written dates that can be read in one way alone are read, others are refused", () => {
+  const now = Date.UTC(2026, 2, 29, 18, 30);
+  for (const text of ["2026/02/01", "2026-2-1", "2026.02.01", "Feb 1, 2026", "february 1 2026", "1st February 2026"]) {
+    assert.equal(parseDates(text, now, "UTC")?.from, "2026-02-01 00:00:00", text);
+  }
+  for (const text of ["01/02/2026", "1/2/26", "13/02/2026", "01-02-2026", "Feb 30, 2026", "9999 years ago"]) {
+    assert.equal(parseDates(text, now, "UTC"), null, text);
+  }
+});
