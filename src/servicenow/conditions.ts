@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 
 /** How callers write each operator: by signs, by words, and in encoded queries, there first as this server does. */
 const operators = [
-  ["=", "= ==", "is|in|on", "=|IN|ON|DYNAMIC"],
+  ["=", "= ==", "is|in|on|equals", "=|IN|ON|DYNAMIC"],
   ["!=", "!= <>", "is not|not in", "!=|NOT IN"],
   [">", ">", "after", ">"],
   [">=", ">=", "since", ">="],
@@ -13,6 +13,7 @@ const operators = [
   ["contains", "~", "contains|like", "LIKE"],
   ["not contains", "!~", "not contains|does not contain|not like", "NOT LIKE|NOTLIKE"],
   ["starts with", "", "starts with|startswith", "STARTSWITH"],
+  ["ends with", "", "ends with|endswith", "ENDSWITH"],
 ] as const;
 
 export type Operator = typeof operators[number][0];
@@ -127,23 +128,30 @@ function parseCondition(line: string): Condition | null {
   }
   const [, wordField, word = "", wordValue = ""] = withWord.exec(line) ?? [];
   // A sign after a word that compares is part of the value; the words of a label can be such words too.
-  const isWord = wordField !== undefined && (/contain|like|starts/i.test(word) || /^\w*[_.]\w+$/.test(wordField));
+  const isWord = wordField !== undefined && (/contain|like|starts|ends/i.test(word) || /^\w*[_.]\w+$/.test(wordField));
   const [, signField, sign = "", signValue = ""] = isWord ? [] : withSign.exec(line) ?? [];
   const named = signField ?? wordField;
   const operator = signs.get(sign) ?? words.get(word.toLowerCase());
   if (named === undefined || operator === undefined) return null;
   const given = (signField === undefined ? wordValue : signValue).trim();
-  const unquoted = given.replace(/^(["'])(.*)\1$/, "$2");
-  const value = /like$/i.test(word) ? unquoted.replace(/^%+([^%]+)%+$/, "$1") : unquoted; // as in SQL
+  const unquoted = given.replace(/^(["'])((?:(?!\1).)*)\1$/, "$2");
+  // as in SQL: %vpn% is within the text, vpn% begins it
+  const [, open, within, close] = /like$/i.test(word) ? /^(%*)([^%]+)(%*)$/.exec(unquoted) ?? [] : [];
+  const isWithin = (open === "") === (close === "");
+  if (within !== undefined && !isWithin && operator === "contains") {
+    return { field: named, operator: open === "" ? "starts with" : "ends with", value: within, listed: "never" };
+  }
+  const value = isWithin ? within ?? unquoted : unquoted;
   if (value === "" || blankValue.test(value) || /^(empty|no one|none|null|unassigned)$/i.test(value)) {
     const isNegative = operator === "!=" || /not/i.test(blankValue.exec(value)?.[0] ?? "");
     return { field: named, operator: isNegative ? "is not empty" : "is empty", value: "" };
   }
   if (value !== given) return { field: named, operator, value, listed: "never" };
-  const isList = /^(not )?in$/i.test(word) || /contains$/.test(operator);
-  return isList
-    ? { field: named, operator, value: value.replace(/^\((.*)\)$/, "$1"), listed: "words" }
-    : { field: named, operator, value };
+  const isIn = /^(not )?in$/i.test(word);
+  if (!isIn && !/contains$/.test(operator)) return { field: named, operator, value };
+  const list = value.replace(isIn ? /^[([]([^]*)[)\]]$/ : /^\((.*)\)$/, "$1");
+  const plain = isIn ? list.replace(/(["'])((?:(?!\1).)*)\1(?=\s*(?:,|$))/g, "$2") : list;
+  return { field: named, operator, value: plain, listed: "words" };
 }
 
 // Values as parts of encoded queries. Fields and operators are this server's own; a value can be nothing but a value.
@@ -194,9 +202,9 @@ const encodedSigns = [...encodedOperators.keys()];
 const encodedWords = encodedSigns.filter((name) => /[A-Z]/.test(name)).join("|");
 const encodedTerm = new RegExp(`^([a-z][a-z0-9_.]*)(${encodedSigns.join("|")})([^]*)$`);
 /** A further term: as part of a value it would be looked for, and found nowhere. */
-const furtherTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
+const furtherTerm = /\^\s*(?:(?:EQ)?$|ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
 const firstTerm = new RegExp(
-  String.raw`^(?:ORDERBY[a-zD]|[a-z][a-z0-9_.]*(?:${encodedWords}|(?:[<>]=?|!?=)\s*javascript:\s*gs\.))`,
+  String.raw`^(?:ORDERBY[a-zD]|[a-z][a-z0-9_.]*(?:${encodedWords}|BETWEEN|(?:[<>]=?|!?=)\s*javascript:\s*gs\.))`,
 );
 
 /** What the base system names by an id (product documentation "Dynamic filter options"). */
@@ -209,9 +217,16 @@ function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
 }
 
-function parseEncodedQuery(line: string) {
+/** `opened_atBETWEEN2026-03-01@2026-03-07`, which no alternative can be part of. */
+const encodedRange = /(\^OR)?([a-z][\w.]*)BETWEEN([^@^]+)@([^@^]+)(\^OR(?!DER))?/g;
+
+function parseEncodedQuery(given: string) {
   const conditions: Condition[] = [];
   const order: string[] = [];
+  const line = given.replace(encodedRange, (range, before, field, from, until, after) => {
+    if (before ?? after) throw invalidInput(`"${excerpt(range)}" cannot be asked at once by "or": search for each`);
+    return `${field}>=${from}^${field}<=${until}`;
+  });
   for (const part of line.replaceAll("^^", "\0").split("^").map((each) => each.trim())) {
     if (part === "" || part === "EQ") continue;
     const [, descending, ordered] = /^ORDERBY(DESC)?([a-z][\w.]*)$/.exec(part) ?? [];
@@ -228,15 +243,17 @@ function parseEncodedQuery(line: string) {
     const value = plainValue(operator, named);
     if (operator === undefined || value === undefined || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       throw invalidInput(
-        `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +
-          "such as state=In Progress, opened_at>=last week",
+        `"${excerpt(part)}" of the encoded query is not understood here: ` +
+          (part.startsWith("NQ")
+            ? "^NQ joins two queries: search for each"
+            : "write one condition a line, such as state=In Progress, opened_at>=last week"),
       );
     }
-    const isEmptiness = value === "" && /^!?=$/.test(operator);
+    const isEmptiness = /^(NULL)?$/.test(value) && /^!?=$/.test(operator);
     conditions.push({
       field,
       operator: isEmptiness ? operator === "=" ? "is empty" : "is not empty" : operator,
-      value,
+      value: isEmptiness ? "" : value,
       ...(isAlternative ? { isAlternative } : {}),
       ...(/IN$/.test(sign) ? { listed: "words" } : operator.endsWith("contains") ? { listed: "never" } : {}),
     });

@@ -1,5 +1,5 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
-import { isKept, knownTable, namingFields, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namingFields, numbersOf, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import {
@@ -228,8 +228,6 @@ interface Locator {
   readonly value: string;
 }
 
-/** Of a number in the base system. */
-const usualDigits = 7;
 const numberPattern = /^[A-Za-z]{2,10}\d{4,12}$/;
 
 /** Finds it with one request where its table is known. */
@@ -304,8 +302,7 @@ async function read(
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   const { tableApi, access } = parts;
   if (by === "number") {
-    const padded = value.replace(/\d+$/, (digits) => digits.padStart(usualDigits, "0")); // `INC10016` is INC0010016
-    const numbers = [...new Set([value, padded])];
+    const numbers = numbersOf(value, table);
     // A number may stand for several versions of an article: the newest is meant.
     const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), access.openRows(table), newestFirst);
     const record = await tableApi.firstRow(table, { query, fields: wanted });

@@ -1,6 +1,6 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
 import { isNumber, truthOf } from "./field_values.ts";
-import { knownTable, namingFields, tableNameOf } from "./tables.ts";
+import { knownTable, namingFields, numbersOf, tableNameOf } from "./tables.ts";
 import type { DeskParts } from "./table_api.ts";
 import { attempt, excerpt, invalidInput } from "./failure.ts";
 import {
@@ -13,7 +13,7 @@ import {
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
-import { findColumn, type FoundColumn, isNumeric } from "./columns.ts";
+import { columnNamed, columnsOf, findColumn, type FoundColumn, isNumeric } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
 import { anyOf, type Condition, encodedOperator, type Operator, parseConditions, toQueryValues } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
@@ -34,6 +34,7 @@ type Term = Readonly<Record<"term" | "words", string>>;
 
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const journalTypes = /^journal/;
+const furtherCondition = /^\s*(\p{L}[\p{L}\w ]*?)(?:\.[\w.]+)?\s*(?:[<>!]?=|[<>]|\sis (?:not )?empty)/u;
 
 /** What lines of conditions ask of a table: terms of a query, the same in words, and what they are about. */
 export async function resolveConditions(parts: DeskParts, table: string, where: string) {
@@ -42,6 +43,7 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
   const checked: CheckedField[] = [];
   for (const [index, condition] of conditions.entries()) {
     const found = await findColumn(parts, table, condition.field);
+    await refuseFurther(parts, table, condition);
     const { path, column, owner } = found;
     const { term, words: meant } = await conditionTerm(parts, found, condition);
     const isKnown = owner.columns.some(({ name }) => name === column.name);
@@ -65,6 +67,19 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
   return { terms, understood, checked, order, named };
 }
 
+/** Refuses a value that goes on with a condition on a field of the table: it would be looked for as text. */
+async function refuseFurther(parts: DeskParts, table: string, { field, value, listed }: Condition): Promise<void> {
+  const [, ...rest] = listed === "never" ? [] : value.split(/[,;&]|\s(?:and|or)\s/i);
+  for (const part of rest) {
+    const [, name = ""] = furtherCondition.exec(part) ?? [];
+    if (name === "" || columnNamed(await columnsOf(parts, table), name) === undefined) continue;
+    throw invalidInput(
+      `"${excerpt(part)}" in the value of ${field} looks like a condition: give each condition a line of its own, ` +
+        "or the whole value in quotes",
+    );
+  }
+}
+
 /** Refuses two bounds of a date with nothing between them: "none" would be taken for the truth. */
 function refuseEmptyRange(terms: readonly string[], understood: readonly string[]): void {
   const bounds = terms.map((term) => /^([\w.]+)([<>])=?(\d{4}-\d\d-\d\d[ \d:]*)$/.exec(term) ?? []);
@@ -77,19 +92,19 @@ function refuseEmptyRange(terms: readonly string[], understood: readonly string[
 async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Condition): Promise<Term> {
   const { path, column } = found;
   const { operator, value } = condition;
+  if (journalTypes.test(column.type)) {
+    throw invalidInput(`${path} is a journal, which ServiceNow cannot search: read a record's with include=journal`);
+  }
   if (operator === "is empty" || operator === "is not empty") {
     const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
     return { term: `${path}${sign}`, words: `${path} ${operator}` };
   }
   const comparison: Comparison = { ...condition, operator };
-  if (journalTypes.test(column.type)) {
-    throw invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
-  }
   if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
   if (column.reference !== null) return await referenceTerm(parts, found, comparison);
   if (column.type === "boolean") return booleanTerm(path, operator, value);
   if (dateTypes.test(column.type)) return await dateTerm(parts, found, comparison);
-  const isText = /contains$|^starts/.test(operator);
+  const isText = /contains$|with$/.test(operator);
   if (column.choice !== "none" && !(isText && column.choice === "untold")) {
     const known = await choicesOfColumn(parts, found.owner, column);
     if (column.choice === "list" || known.choices.length > 0) {
@@ -99,8 +114,11 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
   if (isNumeric(column.type) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
     throw invalidInput(`${path} must be a number`);
   }
-  // Numbers of records have no commas in them.
-  return textTerm(path, column.name === "number" ? { listed: "words", ...comparison } : comparison);
+  if (column.name !== "number" || !/^!?=$/.test(operator)) return textTerm(path, comparison);
+  const numbers = value.split(/[\s,|]+/).filter((each) => each !== "").flatMap((each) =>
+    numbersOf(each, found.owner.table)
+  );
+  return textTerm(path, { ...comparison, value: numbers.join("|") });
 }
 
 /** Each of several alternatives, or the whole value where it is one. */
@@ -121,8 +139,7 @@ async function choiceTerm(
   const isOpen = operator === "=" && isOpenState(found, value);
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
   if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
-  const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
-  if (isText) return textTerm(path, comparison);
+  if (/contains$|with$/.test(operator)) return textTerm(path, comparison);
   const values = await alternatives(value, async (part) => {
     const matching = valuesOfChoice(part, choices);
     if (matching.length > 0) return matching;
@@ -245,7 +262,7 @@ function textTerm(path: string, { operator, value, listed }: Comparison): Term {
 
 function booleanTerm(path: string, operator: Operator, value: string): Term {
   const isTrue = truthOf(value);
-  if (isTrue === null) throw invalidInput(`${path} is true or false`);
+  if (isTrue === null) throw invalidInput(`${path} is true or false, not "${excerpt(value)}"`);
   if (operator !== "=" && operator !== "!=") throw invalidInput(`${path} is true or false: use =`);
   const wanted = String(isTrue === (operator === "="));
   return { term: `${path}=${wanted}`, words: `${path} is ${wanted}` };

@@ -114,6 +114,16 @@ export function tableOfNumber(number: string): string {
   return prefix === "" ? "task" : knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
 }
 
+/** Of a number in the base system. */
+const usualDigits = 7;
+
+/** The numbers that a text may mean: `INC10016` is INC0010016 too, and so is `10016` of an incident. */
+export function numbersOf(text: string, table: string): readonly string[] {
+  const prefix = table === "task" ? "" : knownTable(table)?.numberPrefix ?? "";
+  const number = prefix !== "" && /^\d{3,9}$/.test(text) ? prefix + text : text;
+  return [...new Set([number, number.replace(/(?<=^[a-z]+)\d+$/i, (digits) => digits.padStart(usualDigits, "0"))])];
+}
+
 const platformTablesOffered = namesIn(
   "sys_user sys_user_group sys_user_grmember sysapproval_approver sysapproval_group",
 );

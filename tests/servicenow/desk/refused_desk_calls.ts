@@ -102,11 +102,14 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
       values: { assigned_to: person },
     }),
   ],
-  ["servicenow_search", { ...incident, where: "comments contains disk" }, /is a journal: search for words/, () => ({
-    ...incident,
-    words: "disk",
-  })],
-  ["servicenow_search", { ...incident, where: "comments contains disk" }, /or read it with (\w+=journal)/, () => [
+  [
+    "servicenow_search",
+    { ...incident, where: "short_description contains disk, state=New" },
+    /give each condition a line of its own/,
+    set({ where: "short_description contains disk\nstate=New" }),
+  ],
+  ["servicenow_count", { ...incident, where: "opened_at>last 7 days" }, /use (opened_at=.*)$/, named("where")],
+  ["servicenow_search", { ...incident, where: "work_notes is empty" }, /read a record's with (\w+=journal)/, () => [
     "servicenow_get_record",
     { id: "INC0010001", include: "journal" },
   ]],

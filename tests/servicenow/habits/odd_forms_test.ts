@@ -58,3 +58,60 @@ Deno.test("written dates that can be read in one way alone are read, others are 
     assert.equal(parseDates(text, now, "UTC"), null, text);
   }
 });
+
+/** What other languages of queries write, and the same in our own. */
+const sameConditions: readonly (readonly [odd: string, plain: string])[] = [
+  ["state in ('New', \"On Hold\")", "state=New|On Hold"],
+  ["state in ['New','On Hold']", "state=New|On Hold"],
+  ["assignment_group not in ('Network','Hardware')", "assignment_group!=Network|Hardware"],
+  ["state equals New", "state=New"],
+  ["short_description like 'VPN%'", "short_description starts with VPN"],
+  ["short_description like %minutes", "short_description ends with minutes"],
+  ["short_descriptionENDSWITHminutes", "short_description ends with minutes"],
+  ["active=true^EQ", "active=true"],
+  ["active=true^", "active=true"],
+  ["active=true ^ priority=1", "active=true\npriority=1"],
+  ["active=true^assigned_to=NULL", "active=true\nassigned_to is empty"],
+  ["state=1^ORstate!=NULL", "state=New or state is not empty"],
+  ["opened_atBETWEEN2026-05-01@2026-05-20", "opened_at between 2026-05-01 and 2026-05-20"],
+  [
+    "active=true^opened_atBETWEENjavascript:gs.beginningOfLastWeek()@javascript:gs.endOfToday()",
+    "active=true\nopened_at between last week and today",
+  ],
+  ["number=INC10016", "number=INC0010016"],
+  ["number=10016", "number=INC0010016"],
+  ["number in 10016,10017", "number=INC0010016|INC0010017"],
+];
+
+Deno.test("conditions of other languages find what the same in ours does", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const count = async (where: string) => {
+    const text = await desk.text("servicenow_count", { table: "incident", where });
+    return Number(/^incident: (\d+)/.exec(text)?.[1] ?? assert.fail(`${where}: ${text}`));
+  };
+  for (const [odd, plain] of sameConditions) assert.equal(await count(odd), await count(plain), odd);
+  assert.equal(await count("short_description ends with minutes"), 19);
+});
+
+Deno.test("a further condition in the value of another is never looked for as text", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const count = (where: string) => desk.text("servicenow_count", { table: "incident", where });
+  for (
+    const where of [
+      "short_description contains VPN, state=In Progress",
+      "short_description=VPN drops every ten minutes, state = In Progress",
+      "short_description contains VPN & state=In Progress",
+      "short_description contains VPN && priority<=2",
+      "short_description contains VPN AND assigned to = jonas.keller",
+      "opened_at>=2026-05-01, opened_at<2026-05-20",
+      "active=true, Configuration item is empty",
+    ]
+  ) {
+    const refused = await count(where);
+    assert.match(refused, /^refused .*give each condition a line of its own, or the whole value in quotes/, where);
+    const lines = where.replace(/\s*(?:,|&+|\bAND\b)\s*/, "\n");
+    assert.match(await count(lines), /^incident: [1-9]/, lines);
+  }
+  assert.match(await count('short_description contains "VPN, state=In Progress"'), /^incident: 0 /);
+  assert.match(await count("short_description contains a, b=c"), /^incident: /); // no field of the table
+});
