@@ -1,7 +1,7 @@
 /** Runs the test files, several processes of `deno test` at a time, and counts what they report. */
 import { settings } from "../../src/app/config/settings.ts";
 import { createProgress } from "./progress.ts";
-import type { TestGroups } from "./test_groups.ts";
+import { sumOf, type TestGroups } from "./test_groups.ts";
 
 /** What came of all files. */
 export interface TestReport {
@@ -22,8 +22,13 @@ export interface TestReport {
 const shownOfBroken = 40;
 /** After so long without a line, the gate says what runs. */
 const quietMs = 20_000;
-/** A process that takes longer hangs: it is ended, so that the gate can say where. */
-const maxGroupMs = 480_000;
+const leastMs = 480_000;
+const msPerSecond = 30_000;
+
+/** A process that takes longer hangs, on however busy a machine: it is ended, so that the gate can say where. */
+function mostMsOf(files: readonly string[]): number {
+  return Math.max(leastMs, sumOf(files) * msPerSecond);
+}
 
 /** The machine's variables, without those that are settings of the program under test: some CI sets HOST or PORT. */
 function testEnvironment(): Record<string, string> {
@@ -72,8 +77,16 @@ export function readReports(
   return { passed, failed, failures, errors, skipped, suites, problems };
 }
 
-/** Runs every group. `write` is given a line for each file that ends, and one now and then while none does. */
-export async function runTests(groups: TestGroups, jobs: number, write: (line: string) => void): Promise<TestReport> {
+/**
+ * Runs every group. `write` is given a line for each file that ends, and one now and then while none does. A process that
+ * takes more than `mostMs` is killed: by a signal that it hears, Playwright closes the browser of a test, which then fails.
+ */
+export async function runTests(
+  groups: TestGroups,
+  jobs: number,
+  write: (line: string) => void,
+  mostMs = mostMsOf,
+): Promise<TestReport> {
   const outputs: { files: readonly string[]; text: string }[] = [];
   let lastWritten = performance.now();
   const progress = createProgress([...groups.together, ...groups.alone].flat(), {
@@ -94,16 +107,22 @@ export async function runTests(groups: TestGroups, jobs: number, write: (line: s
       stdin: "null",
       stdout: "piped",
       stderr: "piped",
-      signal: AbortSignal.timeout(maxGroupMs),
     }).spawn();
+    let late = "";
+    const limit = mostMs(files);
+    const timer = setTimeout(() => {
+      late = `killed: it took more than ${Math.round(limit / 60_000)} minutes\n`;
+      child.kill("SIGKILL");
+    }, limit);
     const followed = progress.follow();
     const [said, complained] = await Promise.all([
       collect(child.stdout, (line) => followed.line(line)),
       collect(child.stderr, () => {}),
       child.status,
     ]);
+    clearTimeout(timer);
     followed.end();
-    outputs.push({ files, text: said + complained });
+    outputs.push({ files, text: said + complained + late });
   };
   const runAll = async (waiting: (readonly string[])[], count: number): Promise<void> => {
     const worker = async (): Promise<void> => {

@@ -66,6 +66,7 @@ export function groupTests(files: readonly string[]): TestGroups {
   };
 }
 
-function sumOf(files: readonly string[]): number {
+/** The same for several files. */
+export function sumOf(files: readonly string[]): number {
   return files.reduce((sum, file) => sum + secondsOf(file), 0);
 }

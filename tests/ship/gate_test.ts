@@ -1,6 +1,6 @@
 /** The gate itself: it leaves no test file out, and takes nothing for a success that is none. */
 import assert from "node:assert/strict";
-import { readReports } from "../../scripts/gate/run_tests.ts";
+import { readReports, runTests } from "../../scripts/gate/run_tests.ts";
 import { createProgress } from "../../scripts/gate/progress.ts";
 import { readCounts } from "../../scripts/gate/run_part.ts";
 import { groupTests, partOf, testFiles } from "../../scripts/gate/test_groups.ts";
@@ -20,6 +20,25 @@ Deno.test("files that are in no list, or are gone, change nothing for the others
   const files = ["tests/new/one_test.ts", "tests/new/two_test.ts"];
   assert.deepEqual(groupTests(files), { together: [files], alone: [] });
   assert.equal(partOf("tests/hostile_load/new_test.ts"), "long", "a folder counts for what comes into it");
+});
+
+Deno.test("a process that takes too long is killed, whatever signals its tests hear, and named", async () => {
+  const directory = await Deno.makeTempDir();
+  const file = `${directory}/hangs_test.ts`;
+  const hangs = 'Deno.test("hangs", () => new Promise(() => setInterval(() => {}, 1_000)));';
+  await Deno.writeTextFile(file, `import process from "node:process";\nprocess.on("SIGTERM", () => {});\n${hangs}\n`);
+  try {
+    const { passed, failed, errors, problems } = await runTests(
+      { together: [[file]], alone: [] },
+      1,
+      () => {},
+      () => 4_000,
+    );
+    assert.deepEqual([passed, failed, problems[0]], [0, 0, `the tests broke off: ${file}`]);
+    assert.match(errors[0] ?? "", /killed: it took more than \d+ minutes$/);
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
 });
 
 Deno.test("the counts of a command are those of its last line, or of every suite in it", () => {
