@@ -49,12 +49,22 @@ export function timeTurnsBy(clock: () => number): void {
   now = clock;
 }
 
-/** To be awaited between the steps of long work, each of a millisecond or so: a pause once the turn is over. */
-export function nextTurn(): Promise<void> | undefined {
+/** Work for a caller; its signal may be made only when it is asked for. */
+export interface Working {
+  readonly signal: AbortSignal;
+}
+
+/**
+ * To be awaited between the steps of long work, each of a millisecond or so: a pause once the turn is over, after which
+ * `work` ends by a rejection where its signal has aborted. Work that would leave a change half made gives none.
+ */
+export function nextTurn(work?: Working): Promise<void> | undefined {
   const time = now();
   if (busySince === null && !isServing) begin(time);
   // during a rest, and while others wait, long work goes behind them
-  return busySince === null || isTurnOver(time) ? waitForTurn(callers.current() ?? "") : undefined;
+  if (busySince !== null && !isTurnOver(time)) return undefined;
+  const turn = waitForTurn(callers.current() ?? "");
+  return work === undefined ? turn : turn.then(() => work.signal.throwIfAborted());
 }
 
 /** Waits for what others wait for too, who would all go on together: they do so in turns. */

@@ -368,7 +368,7 @@ async function settle<Outcome>(
     },
     (error) => {
       if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
-      if (context.cancelled) return cancelled();
+      if (context.cancelled || error === context.signal.reason) return cancelled(); // or out of time, as was answered
       const cause = error instanceof CallInterrupted ? new Error("interrupted for no reason") : error;
       return answerThrown(call, work, cause, context.task !== null);
     },

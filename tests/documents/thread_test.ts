@@ -200,3 +200,24 @@ Deno.test("callers take turns at the thread, whichever has more documents waitin
     documents.close();
   }
 });
+
+Deno.test("a document whose caller has gone while it waited is not read, and the others are", async () => {
+  const documents = createDocuments();
+  const gone = new AbortController();
+  const loaded: string[] = [];
+  const read = async (caller: string, signal = new AbortController().signal) => {
+    const load = () => {
+      loaded.push(caller);
+      return Promise.resolve(success({ bytes: makePdf([[caller]]), sha256: caller }));
+    };
+    return (await documents.read("a.pdf", { version: caller, caller, work: { signal }, load })).ok;
+  };
+  try {
+    const all = [read("ada"), read("ben", gone.signal), read("cy")];
+    gone.abort();
+    assert.deepEqual(await Promise.all(all), [true, false, true]);
+    assert.deepEqual(loaded, ["ada", "cy"]);
+  } finally {
+    documents.close();
+  }
+});

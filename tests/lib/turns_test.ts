@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { exists } from "../../src/lib/system_path.ts";
-import { nextTurn, runInTurn } from "../../src/lib/turns.ts";
+import { nextTurn, runInTurn, timeTurnsBy } from "../../src/lib/turns.ts";
 
 Deno.test({
   name: "what arrives during a turn of long work is there at the end of the pause after it",
@@ -68,4 +68,21 @@ Deno.test("what many tasks do without a pause of their own is one turn, whoever 
   isOver = true;
   await new Promise((resolve) => setImmediate(resolve));
   assert.ok(most <= 25, `${most} steps of a millisecond between two passes of the event loop`);
+});
+
+Deno.test("work whose caller has gone ends at its next turn, and other work goes on", async () => {
+  const gone = new AbortController();
+  let time = performance.now();
+  timeTurnsBy(() => time += 10); // each step takes a turn
+  try {
+    const work = async (steps: number) => {
+      for (let step = 0; step < steps; step++) await nextTurn({ signal: gone.signal });
+    };
+    await work(5);
+    gone.abort();
+    await assert.rejects(work(5), { name: "AbortError" });
+    for (let step = 0; step < 5; step++) await nextTurn(); // what has to be done to its end
+  } finally {
+    timeTurnsBy(() => performance.now());
+  }
 });

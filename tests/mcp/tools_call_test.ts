@@ -85,6 +85,28 @@ Deno.test("tools/call stops a tool that takes too long", async () => {
   assert.equal(audit[0]?.outcome, "tool_error");
 });
 
+Deno.test("a tool that ends by the reason of its signal has not crashed, whoever has its answer by then", async () => {
+  const ended = Promise.withResolvers<void>();
+  const tools = createToolRegistry([defineTool({
+    name: "work",
+    title: "Work",
+    description: "Works until it is told to stop.",
+    scopes: [],
+    annotations: {},
+    input: z.object({}),
+    async run(_input, { signal }) {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      setTimeout(ended.resolve, 5);
+      throw signal.reason;
+    },
+  })]);
+  const { post, logged } = createHarness({ tools, toolTimeoutMs: 20 });
+  const result = await resultOf(await post(toolCall("work"))) as { content: { text: string }[] };
+  assert.match(result.content[0]?.text ?? "", /^The call took longer than 0.02 s and was stopped$/);
+  await ended.promise;
+  assert.deepEqual(logged.map(({ event }) => event).filter((event) => event === "tool_crashed"), []);
+});
+
 Deno.test("tools/call says per revision what is wrong with the arguments (SEP-1303)", async () => {
   const { post } = createHarness();
   const cases: [unknown, string][] = [

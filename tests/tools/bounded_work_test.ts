@@ -13,7 +13,9 @@ import { parseFilePath } from "../../src/files/workspace/path.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { callTool } from "../workspace/call_tool.ts";
+import { callTool, principalOf } from "../workspace/call_tool.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { timeTurnsBy } from "../../src/lib/turns.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 /** The workspace, and how often it was asked for something. */
@@ -169,3 +171,59 @@ for (const [name, toolOf, input] of callsOnManyNames) {
       assert.ok(listings > 0 && listings <= 12, `${listings} listings`);
     }));
 }
+
+/** Milliseconds on a clock that no call sets back. */
+let steps = 0;
+
+/** Runs the tool for a caller who goes when it has had so many turns; `null` where it answered all the same. */
+async function turnsUntilEnd(tool: Tool, input: unknown, turnsUntilGone: number): Promise<number | null> {
+  const gone = new AbortController();
+  let turns = 0;
+  const context = {
+    ...quietCaller,
+    principal: principalOf("owner"),
+    progress: () => {},
+    get signal() {
+      if (++turns >= turnsUntilGone) gone.abort();
+      return gone.signal;
+    },
+  };
+  timeTurnsBy(() => steps += 10); // each step takes a turn
+  try {
+    const run = Promise.resolve(tool.run(tool.input.parse(input) as never, context));
+    return await run.then(() => null, (error) => error === gone.signal.reason ? turns : Promise.reject(error));
+  } finally {
+    timeTurnsBy(() => performance.now());
+  }
+}
+
+Deno.test("long work of a caller who has gone ends at its next turn, and changes nothing", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    const text = "one line\r\nanother line\r\n".repeat(20_000);
+    const names = ["a.txt", "b.txt", "c.txt"];
+    for (const name of names) Deno.writeTextFileSync(join(root, name), text);
+    const replaced = { old_text: "line", new_text: "row", replace_all: true };
+    const edits = [...names, ...names].map((path, at) => ({
+      ...replaced,
+      path,
+      old_text: "linerow".slice(at < 3 ? 0 : 4, at < 3 ? 4 : 7),
+      new_text: at < 3 ? "row" : "line",
+    }));
+    const works: readonly [Tool, unknown][] = [
+      [fileEditTool(workspace), { path: "a.txt", ...replaced }],
+      [fileEditTool(workspace), { path: "a.txt", ...replaced, dry_run: true }],
+      [fileEditTool(workspace), { path: "a.txt", old_text: "nowhere", new_text: "" }],
+      [fileEditTool(workspace), { edits }],
+      [fileReadTool(workspace), { filename: "a.txt", files: ["b.txt", "c.txt"] }],
+      [fileReadTool(workspace), { filename: "a.txt", against: "one.txt" }],
+    ];
+    Deno.writeTextFileSync(join(root, "one.txt"), `${text}end`);
+    for (const [tool, input] of works) {
+      for (const turns of [1, 2]) {
+        const what = `${tool.name} ${JSON.stringify(input).slice(0, 80)}`;
+        assert.equal(await turnsUntilEnd(tool, input, turns), turns, what);
+      }
+    }
+    for (const name of names) assert.equal(Deno.readTextFileSync(join(root, name)), text);
+  });
+});

@@ -1,4 +1,5 @@
 /** Documents as text, for the tools: the thread that reads them is started by the first, and its text is kept a while. */
+import type { Working } from "../../lib/turns.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
@@ -14,6 +15,7 @@ const maxReadingMs = 20_000;
 const maxStartingMs = 60_000;
 const tooMuch = "it takes more time or memory to read than a document may";
 const spoiled = "the thread that reads documents ended: try again";
+const gone = "its caller has gone";
 const noThread = "it is a document: these need a thread, which this server may not start";
 const slowStart = "it is a document: the thread that reads these did not start in time, so try again in a moment";
 /**
@@ -59,6 +61,12 @@ function startHolder({ holder, directory }: ReturnType<typeof documentModules>):
   } catch {
     return null;
   }
+}
+
+/** Whose piece of work it is. Once the signal of `work` aborts, it takes no place any more. */
+export interface Share {
+  readonly caller: string;
+  readonly work?: Working | undefined;
 }
 
 /** Reads documents. */
@@ -130,7 +138,7 @@ export function createDocuments(
     });
 
   /** One piece of work after the other, of each caller that waits in turn: no caller waits for all of another's. */
-  const inShare = async <Made>(caller: string, work: () => Promise<Result<Made, string>>) => {
+  const inShare = async <Made>({ caller, work }: Share, read: () => Promise<Result<Made, string>>) => {
     const own = waiting.getOrInsertComputed(caller, () => []);
     const all = waiting.values().reduce((sum, each) => sum + each.length, 0);
     if (own.length >= maxWaitingOfOne || all >= maxWaiting) {
@@ -139,7 +147,7 @@ export function createDocuments(
     if (isBusy) await new Promise<void>((begin) => own.push(begin));
     isBusy = true;
     try {
-      return await work();
+      return work?.signal.aborted ? failure(gone) : await read();
     } finally {
       isBusy = false;
       for (const [next, [begin, ...others]] of waiting) {
@@ -162,9 +170,8 @@ export function createDocuments(
      */
     async read(
       name: string,
-      { version, caller, firstPage = 1, load }: {
+      { version, firstPage = 1, load, ...share }: Share & {
         readonly version: string;
-        readonly caller: string;
         readonly firstPage?: number;
         readonly load: Load;
       },
@@ -172,7 +179,7 @@ export function createDocuments(
       const known = kept.get(version);
       if (known !== undefined) return success(known);
       if ((refused.get(version) ?? 0) > performance.now()) return failure(tooMuch);
-      return await inShare<ReadDocument>(caller, async () => {
+      return await inShare<ReadDocument>(share, async () => {
         const again = kept.get(version);
         if (again !== undefined) return success(again);
         const attempt = async (): Promise<Result<ReadDocument, string>> => {
@@ -190,8 +197,8 @@ export function createDocuments(
       });
     },
     /** The picture as it is shown. Takes the bytes away. */
-    scale: (name: string, caller: string, bytes: Uint8Array<ArrayBuffer>): Promise<Result<ShownPicture, string>> =>
-      inShare(caller, () => readInThread<ShownPicture>({ name, bytes, isPicture: true })),
+    scale: (name: string, share: Share, bytes: Uint8Array<ArrayBuffer>): Promise<Result<ShownPicture, string>> =>
+      inShare(share, () => readInThread<ShownPicture>({ name, bytes, isPicture: true })),
     close: end,
   };
 }

@@ -6,7 +6,7 @@ import type { FileContent, Outcome, Trash, Workspace } from "../workspace/port.t
 import { readWholeFile } from "../text/edit.ts";
 import { columnNumber } from "./cells.ts";
 import type { DocumentPart, DocumentText } from "./document.ts";
-import { type Documents, maxDocumentBytes } from "./reading.ts";
+import { type Documents, maxDocumentBytes, type Share } from "./reading.ts";
 
 /** The file of the document, and what its notice says of it. */
 export interface DocumentFacts {
@@ -29,14 +29,12 @@ interface Opened {
 }
 
 /** What reads documents here, and for whom. */
-export interface DocumentAccess {
+export interface DocumentAccess extends Share {
   readonly documents: Documents;
-  /** Whose share of the queue a document takes. */
-  readonly caller: string;
 }
 
 /** The documents of one call. `part` is what its name asks for after the colon: "p3-7", "Q3!B2:F40". */
-export function openDocuments(workspace: Workspace, { documents, caller }: DocumentAccess, part?: string) {
+export function openDocuments(workspace: Workspace, { documents, caller, work }: DocumentAccess, part?: string) {
   let last: Opened | null = null; // of a file that is read in pieces
   let opened = 0;
 
@@ -50,7 +48,7 @@ export function openDocuments(workspace: Workspace, { documents, caller }: Docum
     const readFrom = async (firstPage: number) => {
       const key = [caller, path.text, version, firstPage].join("\0"); // versions of two file systems may be equal
       if (!documents.isKept(key)) opened++;
-      return await documents.read(path.text, { version: key, caller, firstPage, load: () => load(path) });
+      return await documents.read(path.text, { version: key, caller, work, firstPage, load: () => load(path) });
     };
     let read = sizeBytes > maxDocumentBytes
       ? failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`)

@@ -1,6 +1,6 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
 import { loadOnce } from "../../lib/program.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn, type Working } from "../../lib/turns.ts";
 import { countLineEnds } from "./finder.ts";
 
 /** Longer lines are shortened. */
@@ -59,19 +59,19 @@ interface Hunk {
   readonly lines: readonly string[];
 }
 
-/** Hunks without context, such as `@@ -2 +2 @@`, then lines with `-` and `+`; empty when the texts are equal. */
-export async function differenceOf(before: string, after: string): Promise<string> {
+/** Hunks without context, such as `@@ -2 +2 @@`, then lines with `-` and `+`; empty when the texts are equal. `work`: see `nextTurn`. */
+export async function differenceOf(before: string, after: string, work?: Working): Promise<string> {
   if (before === after) return "";
   const middle = differingLines(before, after);
   let shift = 0;
   for (let from = 0, to; from < middle.start; from = to) {
-    await nextTurn();
+    await nextTurn(work);
     to = Math.min(middle.start, from + pieceCharacters);
     shift += countLineEnds(before.slice(from, to));
   }
   const [old, new_] = [before.slice(middle.start, middle.oldEnd), after.slice(middle.start, middle.newEnd)];
   const [removed = 0, added = 0] = [old, new_].map((text) => text.split("\n", maxComparedLines + 2).length - 1);
-  await nextTurn();
+  await nextTurn(work);
   const hunks = removed + added > maxComparedLines ? null : await shortestHunks(old, new_, 0);
   return hunks === null ? firstLines(old, new_, shift) : show(hunks, shift);
 }

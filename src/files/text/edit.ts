@@ -7,7 +7,7 @@ import { encodingOfFile } from "./detect.ts";
 import { joinPieces, markBytes } from "./lines.ts";
 import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn, type Working } from "../../lib/turns.ts";
 
 /** Why nothing was replaced. */
 export type EditRefusal =
@@ -38,11 +38,12 @@ const pieceCharacters = 65_536;
 /** Lines that a refusal names. */
 const maxNamedLines = 6;
 
-/** Replaces `oldText`, found from the start without overlaps. `maxBytes` bounds the result in UTF-8. */
+/** Replaces `oldText`, found from the start without overlaps. `maxBytes` bounds the result in UTF-8; for `work` see `nextTurn`. */
 export async function replaceText(
   text: string,
   { oldText, newText, all, wholeWord = false }: Replacement,
   maxBytes: number,
+  work?: Working,
 ): Promise<Edited> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
@@ -52,16 +53,16 @@ export async function replaceText(
     const lines: string[] = [];
     for (const piece of text.includes("\r") ? piecesOf(text) : []) {
       lines.push(exchange(piece, lineEnd, "\n"));
-      await nextTurn();
+      await nextTurn(work);
     }
     const plain = lines.length === 0 ? text : lines.join("");
     const replacement = exchange(newText, lineEnd, "\n");
     for (const wanted of unicodeForms(exchange(oldText, lineEnd, "\n"))) {
-      const edited = await replaceIn(text, { plain, wanted, replacement, all, wholeWord, maxBytes });
+      const edited = await replaceIn(text, { plain, wanted, replacement, all, wholeWord, maxBytes, work });
       if (edited !== null) return edited;
     }
   }
-  return failure({ reason: "not_there", alike: await findAlike(text, oldText, wholeWord) });
+  return failure({ reason: "not_there", alike: await findAlike(text, oldText, wholeWord, work) });
 }
 
 /**
@@ -70,13 +71,14 @@ export async function replaceText(
  */
 async function replaceIn(
   text: string,
-  { plain, wanted, replacement, all, wholeWord, maxBytes }: {
+  { plain, wanted, replacement, all, wholeWord, maxBytes, work }: {
     readonly plain: string;
     readonly wanted: string;
     readonly replacement: string;
     readonly all: boolean;
     readonly wholeWord: boolean;
     readonly maxBytes: number;
+    readonly work: Working | undefined;
   },
 ): Promise<Edited | null> {
   const most = Math.min(wanted.length, replacement.length);
@@ -93,13 +95,13 @@ async function replaceIn(
   let changeOf: Awaited<ReturnType<typeof changesIn>> | null = null;
   let change: { readonly removed: string; readonly added: string; readonly growth: number } | null = null;
   for (const at of findPlaces(plain, wanted, wholeWord)) {
-    if (at === -1) await nextTurn();
+    if (at === -1) await nextTurn(work);
     if (at === -1) continue;
     if (++count <= maxNamedLines) first.push(at);
     if (replacement === wanted || count > 1 && !all) continue;
-    for (; at - seen > charactersPerTurn; await nextTurn()) toText(seen += charactersPerTurn);
+    for (; at - seen > charactersPerTurn; await nextTurn(work)) toText(seen += charactersPerTurn);
     seen = at;
-    changeOf ??= await changesIn(text, replacement.slice(head, replacement.length - tail));
+    changeOf ??= await changesIn(text, replacement.slice(head, replacement.length - tail), work);
     const from = toText(at + head);
     const to = toText(at + wanted.length - tail);
     const removed = text.slice(from, to);
@@ -120,8 +122,8 @@ async function replaceIn(
 }
 
 /** What is added for a removed passage, with line ends like its own, or like the text's, and the bytes by which that grows. */
-async function changesIn(text: string, replacement: string) {
-  const common = await commonEnd(piecesOf(text));
+async function changesIn(text: string, replacement: string, work?: Working) {
+  const common = await commonEnd(piecesOf(text), work);
   const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
     const added = exchange(replacement, "\n", end);
     return [end, { added, sizeBytes: Buffer.byteLength(added) }];
@@ -150,12 +152,12 @@ function offsetsIn(text: string): (offset: number) => number {
 }
 
 /** How most lines of the pieces of a text end. */
-async function commonEnd(pieces: readonly string[]): Promise<"\n" | "\r\n" | "\r"> {
+async function commonEnd(pieces: readonly string[], work?: Working): Promise<"\n" | "\r\n" | "\r"> {
   let [all, pairs] = [0, 0];
   for (const piece of pieces) {
     all += countLineEnds(piece);
     pairs += countPairs(piece);
-    await nextTurn();
+    await nextTurn(work);
   }
   if (all === 0) return pieces.some((piece) => piece.includes("\r")) ? "\r" : "\n";
   return pairs * 2 > all ? "\r\n" : "\n";
@@ -325,7 +327,7 @@ const maxComparedCharacters = 1_100_000;
 const minLineCharacters = 4;
 
 /** The first passage that nearly matches the wanted one, or `null`. */
-async function findAlike(text: string, wanted: string, wholeWord: boolean): Promise<Alike | null> {
+async function findAlike(text: string, wanted: string, wholeWord: boolean, work?: Working): Promise<Alike | null> {
   if (text.length > maxComparedCharacters) return null;
   const lines = withLf(text);
   const forms = [
@@ -334,11 +336,11 @@ async function findAlike(text: string, wanted: string, wholeWord: boolean): Prom
     ["escapes", withoutEscapes(wanted)],
   ] as const;
   for (const [but, passage] of forms) {
-    await nextTurn();
+    await nextTurn(work);
     const at = passage === null || passage === "" ? -1 : createTextFinder(passage)(lines, 0);
     if (at !== -1) return { but, line: lineAt(lines, at) };
   }
-  await nextTurn();
+  await nextTurn(work);
   const line = lineOfFolded(text, folded(wanted));
   if (line !== null) return { but: "form", line };
   const [first = "", ...rest] = wanted.trim().split("\n");

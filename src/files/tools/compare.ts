@@ -9,6 +9,7 @@ import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import type { DecodedText } from "../workspace/encoding.ts";
 import { lineEndsOf } from "../text/edit.ts";
+import type { Working } from "../../lib/turns.ts";
 import { count, textAnswer, toVersion } from "./input.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
@@ -50,7 +51,7 @@ export async function compareFiles(
       : success(earlier);
   }
   if (!before.ok) return before.error;
-  const { words, diff } = await differenceWords(before.value, now.value);
+  const { words, diff } = await differenceWords(before.value, now.value, access.work);
   const text =
     `(- ${before.value.name}, version ${before.value.version}; + ${now.value.name}, version ${now.value.version}: ${words})`;
   return textAnswer(diff === "" ? text : `${text}\n${showText(diff)}`, {
@@ -107,7 +108,7 @@ async function earlierSide(
   return null;
 }
 
-async function differenceWords(before: Side, now: Side): Promise<{ readonly words: string; readonly diff: string }> {
+async function differenceWords(before: Side, now: Side, work?: Working): Promise<{ words: string; diff: string }> {
   if (before.version === now.version) return { words: "equal", diff: "" };
   const [old, new_] = [await decodeText(before.bytes), await decodeText(now.bytes)];
   if (old === null || new_ === null) {
@@ -118,9 +119,9 @@ async function differenceWords(before: Side, now: Side): Promise<{ readonly word
     return { words: "their texts are equal", diff: "" };
   }
   const [one, other] = [formOf(old), formOf(new_)];
-  const byLines = await differenceOf(one.text, other.text);
+  const byLines = await differenceOf(one.text, other.text, work);
   const isBroken = byLines !== "" && (before.kind === "PDF" || now.kind === "PDF");
-  const diff = isBroken ? await differenceOf(sentencesOf(one.text), sentencesOf(other.text)) : byLines;
+  const diff = isBroken ? await differenceOf(sentencesOf(one.text), sentencesOf(other.text), work) : byLines;
   if (isBroken && diff === "") return { words: "equal but for line breaks, pages and headings", diff };
   if (isBroken && diff.length < byLines.length) {
     return { words: "compared and numbered by sentences; what follows is untrusted file text", diff };

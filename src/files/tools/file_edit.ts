@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
 import { decodeText } from "../text/detect.ts";
@@ -33,12 +33,13 @@ import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
 async function editAnswer(
   planned: readonly PlannedFile[],
   written: readonly PlannedFile[] | null,
+  work: Working,
 ): Promise<ToolOutcome> {
   const blocks: string[] = [];
   const facts: Record<string, unknown>[] = [];
   let room = pageBytes;
   for (const { path, beforeText, afterText, after, afterSha256, replacements, otherNames } of written ?? planned) {
-    const whole = await differenceOf(beforeText, afterText);
+    const whole = await differenceOf(beforeText, afterText, work);
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
@@ -150,9 +151,9 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const edit = () =>
-        editFiles(changing, files, { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1 });
-      return await hasLarge(workspace, files) ? await large.run("", edit) : await edit();
+      const manner = { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1, work: context };
+      const edit = () => editFiles(changing, files, manner);
+      return await hasLarge(workspace, files) ? await large.run("", edit, context) : await edit();
     },
   });
 }
@@ -195,13 +196,14 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
 async function editFiles(
   changing: Changing,
   files: readonly FileEdits[],
-  { dryRun, obstacles, look, isOne }: {
+  { dryRun, obstacles, look, isOne, work }: {
     readonly dryRun: boolean;
     /** What is known to be in the way before any file is read. */
     readonly obstacles: Failure[];
     readonly look: Look;
     /** Whether the call has one edit. */
     readonly isOne: boolean;
+    readonly work: Working;
   },
 ): Promise<ToolOutcome> {
   const { workspace } = changing;
@@ -209,7 +211,7 @@ async function editFiles(
   try {
     for (const file of files) {
       const left = maxEditedBytes - planned.reduce((sum, { beforeBytes }) => sum + beforeBytes, 0);
-      const plan = await planFile(workspace, file, left);
+      const plan = await planFile(workspace, file, left, work);
       if (plan.ok) planned.push(plan.value);
       else {
         const manner = { isOne, look: obstacles.length < maxNamed ? look : null };
@@ -218,7 +220,7 @@ async function editFiles(
     }
     const [first] = obstacles;
     if (first !== undefined) return isOne ? first : batchFailure(obstacles);
-    if (dryRun) return await editAnswer(planned, null);
+    if (dryRun) return await editAnswer(planned, null, work);
     const written = await allOrNone(changing, planned, {
       isOne,
       async make(plan) {
@@ -228,7 +230,7 @@ async function editFiles(
       },
       sha256Of: ({ afterSha256 }) => afterSha256,
     });
-    return written.ok ? await editAnswer(written.value, written.value) : written.error;
+    return written.ok ? await editAnswer(written.value, written.value, work) : written.error;
   } finally {
     for (const { after } of planned) releaseBytes(after);
   }
@@ -302,18 +304,22 @@ async function planFile(
   workspace: Workspace,
   file: FileEdits,
   maxBytes: number,
+  work?: Working,
 ): Promise<Result<PlannedFile, PlanProblem>> {
   const read = await readWholeFile(workspace, file.path, maxBytes);
   if (!read.ok) return read;
-  const plan = await planContent(file, read.value, { maxBytes, maxWriteBytes: workspace.limits.maxWriteBytes });
-  releaseBytes(read.value.bytes);
-  return plan;
+  try {
+    return await planContent(file, read.value, { maxBytes, maxWriteBytes: workspace.limits.maxWriteBytes }, work);
+  } finally {
+    releaseBytes(read.value.bytes);
+  }
 }
 
 async function planContent(
   { path, edits }: FileEdits,
   { bytes, sizeBytes, sha256 }: FileContent,
   { maxBytes, maxWriteBytes }: { readonly maxBytes: number; readonly maxWriteBytes: number },
+  work?: Working,
 ): Promise<Result<PlannedFile, PlanProblem>> {
   const [first] = edits;
   if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
@@ -333,13 +339,13 @@ async function planContent(
   const versions = edits.flatMap(({ ifVersions }) => ifVersions);
   if (versions.some((version) => !sha256.startsWith(version.toLowerCase()))) return failure({ reason: "conflict" });
   for (const edit of edits) {
-    await nextTurn();
+    await nextTurn(work);
     const find = createTextFinder(edit.oldText);
     if (problems.some(({ edit: { newText } }) => find(newText, 0) !== -1)) continue; // it waits for that one
-    const edited = await replaceText(text, edit, maxResultBytes);
+    const edited = await replaceText(text, edit, maxResultBytes, work);
     if (!edited.ok) {
       const { reason: code } = edited.error;
-      const wasThere = code === "not_there" && text !== decoded.text && await isThere(decoded.text, edit);
+      const wasThere = code === "not_there" && text !== decoded.text && await isThere(decoded.text, edit, work);
       problems.push({ edit, code, words: wasThere ? replacedBefore : wordsOf(edited.error) });
       continue;
     }
@@ -368,8 +374,8 @@ async function planContent(
 
 const replacedBefore = "old_text is no longer in the file after the edits before this one; give what they leave";
 
-async function isThere(text: string, edit: WantedEdit): Promise<boolean> {
-  const found = await replaceText(text, edit, 0); // too large is there: nothing is made of it
+async function isThere(text: string, edit: WantedEdit, work?: Working): Promise<boolean> {
+  const found = await replaceText(text, edit, 0, work); // too large is there: nothing is made of it
   return found.ok || found.error.reason !== "not_there";
 }
 

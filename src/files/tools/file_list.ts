@@ -181,7 +181,8 @@ export function fileListTool(
         ? await listSorted(listing, sort, isReversed)
         : await listPage(listing, { details: isDetailed || modifiedAfter !== null, after, tag });
       if (isFile && isDetailed && documents !== undefined && answer.ok && mayBeDocument(given.text)) {
-        const { view, factsOf } = openDocuments(workspace, { documents, caller: shareKey(context.principal) });
+        const access = { documents, caller: shareKey(context.principal), work: context };
+        const { view, factsOf } = openDocuments(workspace, access);
         await view.readInto(given, new Uint8Array(1), 0);
         const size = factsOf(given)?.size;
         if (size !== undefined) {

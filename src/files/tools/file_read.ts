@@ -4,7 +4,14 @@
  * for a notice.
  */
 import * as z from "zod";
-import { type ContentBlock, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import {
+  type ContentBlock,
+  defineTool,
+  emptyIsAbsent,
+  type Tool,
+  type ToolContext,
+  type ToolOutcome,
+} from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { isUtf32, sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
@@ -51,7 +58,7 @@ import {
 } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, mayBePicture, measurePicture } from "../documents/picture_facts.ts";
-import { type Principal, shareKey } from "../../lib/principal.ts";
+import { shareKey } from "../../lib/principal.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -124,18 +131,19 @@ export function fileReadTool(
   documents: Documents = createDocuments(),
 ): Tool {
   const kept = createKeptReads();
-  const read = async (request: Input, principal: Principal, workspace: Workspace): Promise<ToolOutcome> => {
+  const read = async (request: Input, context: ToolContext, workspace: Workspace): Promise<ToolOutcome> => {
     const { filename, files = [], embed, against } = request;
+    const { principal } = context;
+    const access = { documents, caller: shareKey(principal), work: context };
     const fault = faultOf(request);
     if (fault !== null) return refuse("read file", fault);
     if (against !== undefined) {
       const { compareFiles } = await loadCompare();
-      const access = { documents, caller: shareKey(principal) };
       return await compareFiles(workspace, principal, { filename, against }, access);
     }
     if (embed) return await readEmbedded(workspace, filename);
     if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
-    const reader = { workspace, documents, caller: shareKey(principal), hasLinks: links !== null };
+    const reader = { ...access, workspace, hasLinks: links !== null };
     const first = await readNamed(reader, filename, request, request.max_bytes);
     if (files.length === 0) return kept.keep(workspace, request, first, combineReads([first]));
     return await readFurther(reader, request, files, first);
@@ -148,9 +156,9 @@ export function fileReadTool(
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output,
     maxResultCharacters,
-    run(request: Input, { principal }) {
-      const workspace = workspaceOf(source, principal);
-      return kept.find(workspace, request) ?? read(request, principal, workspace);
+    run(request: Input, context) {
+      const workspace = workspaceOf(source, context.principal);
+      return kept.find(workspace, request) ?? read(request, context, workspace);
     },
   });
 }
@@ -260,7 +268,7 @@ async function readFurther(
   let mediaRoom = maxReadBytes - first.mediaBytes;
   let refused = 0;
   for (const filename of files) {
-    await nextTurn();
+    await nextTurn(reader.work);
     const ownLook = reads.length < maxSearchedNames ? look : null;
     const read = room > 0 && refused < maxRefusedReads
       ? await (ownLook === null ? readOne : readNamed)(reader, filename, request, room, ownLook)
@@ -305,7 +313,7 @@ async function readOne(
   maxBytes: number,
   look: Look | null = beginLook(),
 ): Promise<FileRead> {
-  const { workspace, hasLinks, documents, caller } = reader;
+  const { workspace, ...shared } = reader;
   const { start_line: startLine, limit, encoding } = request;
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
@@ -323,8 +331,8 @@ async function readOne(
     const isPart = lines.characters !== undefined;
     const isRange = cursor === undefined && !isPart && (lines.startLine ?? lines.endLine) !== undefined;
     const numbered = (request.numbered ?? isRange) && !isPart;
-    const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks };
-    found = await readPath(workspace, path.value, { ...part, documentPart, documents, caller, look });
+    const part = { lines, cursor, encoding, maxBytes, numbered };
+    found = await readPath(workspace, path.value, { ...shared, ...part, documentPart, look });
     if (found.code !== "not_found") return found;
   }
   if (found !== null) return found;
@@ -371,7 +379,7 @@ async function readContent(
 ): Promise<FileRead> {
   const read = await workspace.read(path);
   if (read.ok) {
-    if (read.value.sizeBytes > smallBytes) await nextTurn();
+    if (read.value.sizeBytes > smallBytes) await nextTurn(request.work);
     return await contentRead(workspace, path, request, read.value, documentFacts());
   }
   if (read.error.reason !== "too_large") return await problemRead(workspace, path, request, read.error);
@@ -414,7 +422,7 @@ async function contentRead(
 async function pictureRead(path: WorkspacePath, request: ReadRequest, content: FileContent): Promise<FileRead | null> {
   const facts = request.encoding === undefined ? measurePicture(content.bytes) : null;
   if (facts === null || isShownAsItIs(facts, content.sizeBytes)) return null;
-  const scaled = await request.documents.scale(path.text, request.caller, new Uint8Array(content.bytes));
+  const scaled = await request.documents.scale(path.text, request, new Uint8Array(content.bytes));
   if (!scaled.ok) {
     const media = sniffMedia(content.bytes);
     const data = content.bytes.toBase64();

@@ -50,17 +50,17 @@ export async function previewWrite(
     readonly files?: readonly WrittenText[] | undefined;
     readonly link?: boolean | undefined;
   },
-  { principal }: ToolContext,
+  context: ToolContext,
 ): Promise<string> {
   if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
-  const workspace = workspaceOf(source, principal);
+  const workspace = workspaceOf(source, context.principal);
   return await effectsOf([first, ...files], async ({ filename, content = "", mode = first.mode }) => {
     const parsed = parseFilePath(filename);
     if (!parsed.ok) return null; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value);
     const { text, what } = await stateOf(workspace, path);
     const appends = mode === "append";
-    const difference = showText(await differenceOf(text, appends ? text + content : content));
+    const difference = showText(await differenceOf(text, appends ? text + content : content, context));
     return `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${difference}`;
   });
 }

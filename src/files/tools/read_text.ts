@@ -2,7 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { parseLineRange } from "../../lib/line_range.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { nextTurn, type Working } from "../../lib/turns.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import { escapeText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -45,6 +45,8 @@ export interface TextRequest {
   readonly cursor: ReadCursor | undefined;
   readonly encoding: TextEncoding | undefined;
   readonly maxBytes: number;
+  /** What it is read for: see `nextTurn`. */
+  readonly work?: Working | undefined;
 }
 
 /** Lines of a file, or characters of one line. */
@@ -84,7 +86,7 @@ export async function selectText(
   const decoded = encoding === undefined ? await decodeText(bytes) : decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
   if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
-  await nextTurn(); // of 16 MiB each step takes some 50 ms
+  await nextTurn(request.work); // of 16 MiB each step takes some 50 ms
   const all = decoded.encoding === "utf-8" ? bytes : Buffer.from(decoded.text, "utf8");
   await nextTurn();
   const part = selectPart(decoded, all, file.version, request);
@@ -178,7 +180,7 @@ async function readPartIn(
   const { lines: { characters }, encoding } = request;
   const isWide = encoding.startsWith("utf-16") || isMultiByte(encoding);
   if (!isWide && characters === undefined) return await readBytePart(workspace, path, request);
-  return await large.run("", () => (isWide ? readWidePart : readCharacters)(workspace, path, request));
+  return await large.run("", () => (isWide ? readWidePart : readCharacters)(workspace, path, request), request.work);
 }
 
 async function readWidePart(workspace: Workspace, path: WorkspacePath, request: TextRequest): Promise<LargeRead> {
@@ -189,7 +191,7 @@ async function readWidePart(workspace: Workspace, path: WorkspacePath, request: 
     return failure({ reason: "document", words });
   }
   if (!read.ok) return read;
-  await nextTurn();
+  await nextTurn(request.work);
   const { sizeBytes, modifiedAt } = read.value;
   const part = await selectText(read.value, request);
   releaseBytes(read.value.bytes);

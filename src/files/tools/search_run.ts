@@ -119,7 +119,7 @@ async function prepare(
     matchesName: isFile ? () => true : patterns.matches,
     /** Of the one file: the lines to search. */
     lines,
-    access: { documents, caller: shareKey(context.principal) },
+    access: { documents, caller: shareKey(context.principal), work: context },
     newDocuments: isFile || mayBeDocument(request.pattern ?? "") ? Infinity : maxNewDocuments,
     /** `null`: files are found by their names alone. */
     pattern: pattern.value,

@@ -1,4 +1,5 @@
 /** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
+import type { Working } from "../../lib/turns.ts";
 import * as z from "zod";
 import type { Clock } from "../../lib/time.ts";
 
@@ -193,9 +194,13 @@ export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
 export function createKeyedMutex() {
   const tails = new Map<string, Promise<unknown>>();
   return {
-    async run<T>(key: string, task: () => Promise<T>): Promise<T> {
+    async run<T>(key: string, task: () => Promise<T>, work?: Working): Promise<T> {
       const before = tails.get(key) ?? Promise.resolve();
-      const mine = before.then(task, task);
+      const begin = (): Promise<T> => {
+        work?.signal.throwIfAborted(); // its caller has gone while it waited
+        return task();
+      };
+      const mine = before.then(begin, begin);
       tails.set(key, mine);
       try {
         return await mine;
