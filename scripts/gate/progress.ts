@@ -14,13 +14,23 @@ export interface Progress {
   remind(): void;
 }
 
+/** A file that a process has said it will run. */
+interface AnnouncedFile {
+  readonly file: string;
+  readonly tests: number;
+  ran: number;
+  failed: number;
+  skipped: number;
+}
+
 export function createProgress(
   files: readonly string[],
   { write, now }: { readonly write: (line: string) => void; readonly now: () => number },
 ): Progress {
   const began = now();
   const left = new Set(files);
-  const running = new Set<string>();
+  /** Of each process the files that have not ended, in their order: the first one runs. */
+  const queues = new Set<AnnouncedFile[]>();
   const expected = (some: Iterable<string>): number => [...some].reduce((sum, file) => sum + secondsOf(file), 0);
   const whole = expected(files);
 
@@ -35,13 +45,13 @@ export function createProgress(
 
   return {
     follow() {
-      let current: { readonly file: string; readonly tests: number; failed: number; skipped: number } | null = null;
-      const end = (): void => {
-        if (current === null) return;
-        const { file, tests, failed, skipped } = current;
-        running.delete(file);
+      const queue: AnnouncedFile[] = [];
+      queues.add(queue);
+      const endFirst = (): void => {
+        const ended = queue.shift();
+        if (ended === undefined) return;
+        const { file, tests, failed, skipped } = ended;
         left.delete(file);
-        current = null;
         const parts = [`${tests} ${tests === 1 ? "test" : "tests"}`];
         if (failed > 0) parts.push(`${failed} FAILED`);
         if (skipped > 0) parts.push(`${skipped} skipped`);
@@ -49,21 +59,24 @@ export function createProgress(
       };
       return {
         line(text) {
-          const [, tests, file] = /^running (\d+) tests? from (?:\.\/)?(.*)$/.exec(text) ?? [];
-          if (file !== undefined) {
-            end();
-            current = { file, tests: Number(tests), failed: 0, skipped: 0 };
-            running.add(file);
-          } else if (current !== null) {
-            if (/ \.\.\. FAILED \(\S+\)$/.test(text)) current.failed++;
-            if (/ \.\.\. ignored \(\S+\)$/.test(text)) current.skipped++;
-          }
+          const [, tests, file = ""] = /^running (\d+) tests? from (?:\.\/)?(.*)$/.exec(text) ?? [];
+          if (left.has(file)) queue.push({ file, tests: Number(tests), ran: 0, failed: 0, skipped: 0 });
+          const [, result] = /^\S.* \.\.\. (ok|FAILED|ignored) \(.*\)$/.exec(text) ?? [];
+          const [first] = queue;
+          if (result === undefined || first === undefined) return;
+          if (result === "FAILED") first.failed++;
+          if (result === "ignored") first.skipped++;
+          if (++first.ran === first.tests) endFirst();
         },
-        end,
+        end() {
+          while (queue.length > 0) endFirst();
+          queues.delete(queue);
+        },
       };
     },
     remind() {
-      if (running.size > 0) write(`still running: ${[...running].sort().join(", ")}${remaining()}`);
+      const running = Array.from(queues).flatMap(([first]) => first?.file ?? []).sort();
+      if (running.length > 0) write(`still running: ${running.join(", ")}${remaining()}`);
     },
   };
 }

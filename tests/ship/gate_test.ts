@@ -1,5 +1,6 @@
 /** The gate itself: it leaves no test file out, and takes nothing for a success that is none. */
 import assert from "node:assert/strict";
+import { join, relative } from "node:path";
 import { readReports, runTests } from "../../scripts/gate/run_tests.ts";
 import { createProgress } from "../../scripts/gate/progress.ts";
 import { readCounts } from "../../scripts/gate/run_part.ts";
@@ -167,23 +168,54 @@ Deno.test("the gate fails where a process breaks off, a file does not run, or a 
 Deno.test("the gate says which file ended, how many of how many, and roughly how much is left", () => {
   const written: string[] = [];
   let time = 0;
-  const files = ["tests/a_test.ts", "tests/b_test.ts", "tests/c_test.ts"];
+  const files = ["tests/a_test.ts", "tests/b_test.ts", "tests/c_test.ts", "tests/d_test.ts"];
   const progress = createProgress(files, { write: (line) => written.push(line), now: () => time });
   const [one, other] = [progress.follow(), progress.follow()];
   one.line("running 2 tests from ./tests/a_test.ts");
+  one.line("running 1 test from ./tests/b_test.ts");
+  one.line("running 3 tests from ./scripts/gate/one_isolate.ts");
   one.line("good ... ok (1ms)");
-  one.line("SKIPPED more: there is no shell ... ignored (0ms)");
+  one.line("  one of its steps ... ok (1ms)");
   other.line("running 1 test from ./tests/c_test.ts");
   progress.remind();
   time = 120_000;
-  one.line("running 1 test from ./tests/b_test.ts");
-  one.line("bad ... FAILED (1ms)");
+  one.line("SKIPPED more: there is no shell ... ignored (0ms)");
+  progress.remind();
+  one.line("bad ... FAILED (due to 1 failed step) (1ms)");
   one.end();
   other.end();
   assert.deepEqual(written, [
     "still running: tests/a_test.ts, tests/c_test.ts",
-    "1 of 3: tests/a_test.ts: 2 tests, 1 skipped, about 4 min left",
-    "2 of 3: tests/b_test.ts: 1 test, 1 FAILED, about 1 min left",
-    "3 of 3: tests/c_test.ts: 1 test",
+    "1 of 4: tests/a_test.ts: 2 tests, 1 skipped, about 6 min left",
+    "still running: tests/b_test.ts, tests/c_test.ts, about 6 min left",
+    "2 of 4: tests/b_test.ts: 1 test, 1 FAILED, about 2 min left",
+    "3 of 4: tests/c_test.ts: 1 test, less than a minute left",
   ]);
+});
+
+Deno.test("files that share an isolate are counted one by one, and one that cannot be loaded fails by name", async () => {
+  const place = await Deno.makeTempDir();
+  await using _place = { [Symbol.asyncDispose]: () => Deno.remove(place, { recursive: true }) };
+  const texts = {
+    one:
+      'Deno.test.afterAll(() => {});\nDeno.test("first", () => {});\nfor (const n of [2, 3]) Deno.test(`${n}`, () => {});\n',
+    none: 'import "./there_is_none.ts";\n',
+    bad: '\nDeno.test("bad", () => {\n  throw new Error("why");\n});\n',
+  };
+  const files = Object.entries(texts).map(([name, text]) => {
+    const path = join(place, `${name}_test.ts`);
+    Deno.writeTextFileSync(path, text);
+    return relative(root, path);
+  });
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["test", "--config", "deno.dev.json", "-A", "--no-check", "scripts/gate/one_isolate.ts", "--", ...files],
+    cwd: root,
+    env: { NO_COLOR: "1" },
+  }).output();
+  const { passed, failed, suites, failures, problems } = readReports([
+    { files, text: new TextDecoder().decode(stdout) },
+  ]);
+  assert.deepEqual([passed, failed, problems], [3, 2, []]);
+  assert.deepEqual([...suites.values()], [3, 1, 1]);
+  assert.match(failures.join("\n"), /none_test\.ts can be loaded[^]*bad => \S*bad_test\.ts:2:6/);
 });
