@@ -129,6 +129,40 @@ Deno.test("what is binary is no text in any encoding", async () => {
   }
 });
 
+Deno.test("append and file_edit judge alike whether a file is a text", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [write, edit] = [fileWriteTool(workspace), fileEditTool(workspace)];
+    const random = crypto.getRandomValues(new Uint8Array(4_000));
+    const long = new TextEncoder().encode(`x${"ü".repeat(20_000)}\n`); // what is looked at ends within a character
+    const files: readonly (readonly [Uint8Array, isText: boolean])[] = [
+      [utf32("Hello wörld\n", true), false],
+      [utf32("\ufeff你好，世界", false), false],
+      [random, false],
+      [random.map((byte) => byte || 1), false],
+      [new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d]), false],
+      [new Uint8Array(), true],
+      [long, true],
+      [new TextEncoder().encode("plain with one \0 in it, and more\n"), true],
+      [encodeText("\ufeffWide\r\n", "utf-16be") ?? random, true],
+      [encodeText("naïve Œdipe\n", "windows-1252") ?? random, true],
+    ];
+    for (const [bytes, isText] of files) {
+      await Deno.writeFile(`${root}/f`, bytes);
+      const edited = await failureOf(edit, { path: "f", old_text: "not there", new_text: "x" });
+      assert.equal(edited.code !== "not_text", isText, edited.message);
+      if (isText) {
+        await answerOf(write, { filename: "f", content: "more\n", mode: "append" });
+        continue;
+      }
+      const refused = await failureOf(write, { filename: "f", content: "more\n", mode: "append" });
+      assert.equal(refused.message.replace("write", "edit"), edited.message);
+      const files = [{ filename: "f", content: "more" }];
+      await failureOf(write, { filename: "g", content: "new", mode: "append", files });
+      assert.deepEqual(await Deno.readFile(`${root}/f`), bytes);
+      assert.deepEqual(Array.from(Deno.readDirSync(root), ({ name }) => name).filter((name) => name === "g"), []);
+    }
+  }));
+
 /** Each character as four bytes. */
 function utf32(text: string, isLittle: boolean): Uint8Array<ArrayBuffer> {
   const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);

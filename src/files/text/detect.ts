@@ -9,10 +9,12 @@ import {
   decodeLegacy,
   isMultiByte,
   isShifted,
+  isUtf32,
   type LegacyEncoding,
   looksLikeText,
   shownEncoding,
   type TextEncoding,
+  utf32Words,
   utf8Text,
 } from "../workspace/encoding.ts";
 
@@ -63,6 +65,15 @@ export async function detectEncoding(bytes: Uint8Array): Promise<TextEncoding | 
   if (encoding !== "windows-1252" || /[\x80-\x9f]/.test(text)) return encoding;
   return hasEuros.test(text) ? "iso-8859-15" : "latin1";
 }
+
+/** Why nothing can be changed in a file that begins so, nor added to it: it is no text that is decoded. `null` where it may be. */
+export function whyNoText(start: Uint8Array): string | null {
+  if (isUtf32(start)) return utf32Words;
+  const isText = shownEncoding(start) ?? utf8Text(wholeCharacters(start)) ?? (looksLikeText(start) || null);
+  return isText === null ? noTextWords : null;
+}
+
+export const noTextWords = "its content is no text in a known encoding";
 
 /** The encoding of a file, by the first piece that is not ASCII. */
 export async function encodingOfFile(workspace: Workspace, path: WorkspacePath): Promise<TextEncoding> {

@@ -3,7 +3,7 @@ import { countLineEnds, createTextFinder, findOverlapping, unicodeForms, wordCla
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
-import { encodingOfFile } from "./detect.ts";
+import { encodingOfFile, whyNoText } from "./detect.ts";
 import { joinPieces, markBytes } from "./lines.ts";
 import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
@@ -234,6 +234,8 @@ export interface StoredForm {
   readonly lineEnds: LineEnds | null;
   readonly hasMark: boolean;
   readonly sizeBytes: number;
+  /** See `whyNoText`. */
+  readonly noText: string | null;
 }
 
 /** Bytes of the beginning from which the line ends are detected. */
@@ -258,11 +260,18 @@ export async function storedFormOf(
   const wide = wideEncoding(head);
   if (wide !== null) {
     const text = decodeWide(head.subarray(0, head.length & ~1), wide);
-    return { encoding: wide, lineEnds: lineEndsOf(text), hasMark: markedEncoding(head) !== null, sizeBytes };
+    return {
+      encoding: wide,
+      lineEnds: lineEndsOf(text),
+      hasMark: markedEncoding(head) !== null,
+      sizeBytes,
+      noText: null,
+    };
   }
   const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
   const hasMark = markBytes(head) > 0;
-  return { encoding: ifForeign ? await encodingOfFile(workspace, path) : "utf-8", lineEnds, hasMark, sizeBytes };
+  const encoding = ifForeign ? await encodingOfFile(workspace, path) : "utf-8";
+  return { encoding, lineEnds, hasMark, sizeBytes, noText: whyNoText(head) };
 }
 
 /** Whether the last line of a file has no end: what is added goes on in it. */

@@ -7,8 +7,8 @@ import { releaseBytes } from "../../lib/release_bytes.ts";
 import { nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
-import { decodeText } from "../text/detect.ts";
-import { encodeEdited, isUtf32, lackingIn } from "../workspace/encoding.ts";
+import { decodeText, noTextWords, whyNoText } from "../text/detect.ts";
+import { encodeEdited, lackingIn } from "../workspace/encoding.ts";
 import { passagesOf } from "../text/undo.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { differenceOf } from "../text/diff.ts";
@@ -326,10 +326,7 @@ async function planContent(
   const decoded = await decodeText(bytes);
   const refused = (edit: WantedEdit, code: string, words: string) => failure({ edits: [{ edit, code, words }] });
   if (decoded === null) {
-    const what = isUtf32(bytes)
-      ? "it seems to be UTF-32, which is not decoded: save it as UTF-8"
-      : "its content is no text in a known encoding";
-    return refused(first, "not_text", `${what} (${showName(path.text)})`);
+    return refused(first, "not_text", `${whyNoText(bytes) ?? noTextWords} (${showName(path.text)})`);
   }
   const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
   const maxResultBytes = isLarge ? Math.min(maxBytes, sizeBytes + maxWriteBytes) : maxWriteBytes;

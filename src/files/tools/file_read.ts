@@ -13,7 +13,7 @@ import {
   type ToolOutcome,
 } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { isUtf32, sniffMedia, textEncodings, toResourceContents } from "../workspace/encoding.ts";
+import { isUtf32, sniffMedia, textEncodings, toResourceContents, utf32Words } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
@@ -658,7 +658,7 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     : head[4] === 0x66 && new TextDecoder("latin1").decode(head.subarray(4, 11)) === "ftyphei"
     ? `it is a picture in HEIC, which is not decoded; save it as JPEG${remedy}`
     : read.ok && isUtf32(head.subarray(0, read.value.lengthBytes))
-    ? `it seems to be UTF-32, which is not decoded: save it as UTF-8${remedy}`
+    ? `${utf32Words}${remedy}`
     : isPdf
     ? `it is a PDF, which is read as text where its name ends in .pdf${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;

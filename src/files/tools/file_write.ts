@@ -210,6 +210,9 @@ async function writeOne(
 ): Promise<Result<Written, readonly Failure[]>> {
   const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
   const isAdded = mode === "append";
+  if (isAdded && stored !== null && stored.noText !== null) {
+    return failure([refuse(action, `${stored.noText} (${showName(path.text)})`, "not_text")]);
+  }
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
     await hasOpenLine(workspace, path, stored);
   const { text, encoding, note } = inFormOf(stored, content, isAdded, isContinued);

@@ -186,6 +186,7 @@ function ideographicEncoding(sample: Uint8Array): WideEncoding | null {
 }
 
 const utf32Orders = [true, false] as const;
+export const utf32Words = "it seems to be UTF-32, which is not decoded: save it as UTF-8";
 
 /** Whether it is UTF-32, with a mark or without, which nothing here decodes: each number is that of a character. */
 export function isUtf32(start: Uint8Array): boolean {
