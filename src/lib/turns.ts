@@ -290,13 +290,29 @@ export function joinNext<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Runs steps one after another, in the order of their calls; one that fails holds up none. */
-export function createQueue(): <T>(step: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (step) => {
-    const done = last.then(step);
-    last = done.catch(() => {});
-    return done;
+export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
+
+/**
+ * Lets one task at a time run for each key, in the order in which they came; one that fails holds up none. Where the
+ * signal of its work has aborted by then, it is not begun.
+ */
+export function createKeyedMutex() {
+  const tails = new Map<string, Promise<unknown>>();
+  return {
+    async run<T>(key: string, task: () => Promise<T>, work?: Working): Promise<T> {
+      const before = tails.get(key) ?? Promise.resolve();
+      const begin = (): Promise<T> => {
+        work?.signal.throwIfAborted();
+        return task();
+      };
+      const mine = before.then(begin, begin);
+      tails.set(key, mine);
+      try {
+        return await mine;
+      } finally {
+        if (tails.get(key) === mine) tails.delete(key);
+      }
+    },
   };
 }
 

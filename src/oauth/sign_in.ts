@@ -1,7 +1,7 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import * as z from "zod";
 import { counted } from "../lib/counted.ts";
-import { type Admission, createQueue } from "../lib/turns.ts";
+import { type Admission, createKeyedMutex } from "../lib/turns.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { conflict, defineRecordFamily, noPassphrase, ownerId, type RecordOf, retryOnConflict } from "./records.ts";
@@ -231,14 +231,14 @@ export function createPasswordThrottle(
         signInAttempts.put(bucket.id, change(attempts, bucket), clock() + keptMs)
       ),
     });
-  const inTurn = createQueue(); // only instances contend for the counts, not the requests of each
+  const turns = createKeyedMutex(); // only instances contend for the counts, not the requests of each
   return {
     /** An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
     async begin(address: string, known: boolean): Promise<Admission> {
       // Before the queue: throttled callers are refused at once, and a flood of them writes nothing.
       const wait = waitOf(await countsOf(address, known));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
-      return await inTurn(() =>
+      return await turns.run("", () =>
         retryOnConflict<Admission>(async () => {
           const counts = await countsOf(address, known);
           const retryAfterSeconds = waitOf(counts);
@@ -246,8 +246,7 @@ export function createPasswordThrottle(
           const now = agreedClock.now();
           const done = await commit(counts, (attempts, bucket) => countFailure(attempts, bucket, now));
           return done ? { ok: true } : conflict;
-        })
-      );
+        }));
     },
     /**
      * Uncounts the one attempt that succeeded. Earlier failures stay: attackers must not wipe them by signing in as
@@ -259,8 +258,9 @@ export function createPasswordThrottle(
         failures: Math.max(0, attempts.failures - 1),
         notBefore: 0,
       });
-      await inTurn(() =>
-        retryOnConflict(async () => await commit(await countsOf(address, known), uncount) ? null : conflict)
+      await turns.run(
+        "",
+        () => retryOnConflict(async () => await commit(await countsOf(address, known), uncount) ? null : conflict),
       );
     },
   };

@@ -4,7 +4,6 @@ import {
   type ChangeAuthor,
   type ChangeStep,
   createChangeIds,
-  createKeyedMutex,
   keptBytes,
   maxChanges,
   roomShare,
@@ -14,7 +13,7 @@ import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, identity
 import { type Result, success } from "../../lib/result.ts";
 import { itemName, placeOf, putBackMoved, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";
 import type { Clock } from "../../lib/time.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { createKeyedMutex, nextTurn } from "../../lib/turns.ts";
 import type { TrashLimits, WorkspaceRefusal } from "../workspace/port.ts";
 
 export type DiskTrash = ReturnType<typeof createDiskTrash>;

@@ -1,5 +1,6 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
-import { createKeyedMutex, isChangeId, type KeptItem } from "../workspace/change.ts";
+import { isChangeId, type KeptItem } from "../workspace/change.ts";
+import { createKeyedMutex } from "../../lib/turns.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import {
   defaultWorkspaceLimits,

@@ -15,7 +15,7 @@ import {
 import type { createDiskQuota, createInnerLinks } from "./tree.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";
-import type { KeyedMutex } from "../workspace/change.ts";
+import type { KeyedMutex } from "../../lib/turns.ts";
 import { denied, type DirectoryEntry, type Outcome, type WorkspaceLimits } from "../workspace/port.ts";
 import { failure, success } from "../../lib/result.ts";
 import { compareNames, foldName, isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";

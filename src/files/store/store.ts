@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/mod.ts";
-import { type ChangeAuthor, createKeyedMutex, mirrorTime } from "../workspace/change.ts";
+import { type ChangeAuthor, mirrorTime } from "../workspace/change.ts";
 import {
   defaultWorkspaceLimits,
   denied,
@@ -15,7 +15,7 @@ import { failure, success } from "../../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { createKeyedMutex, nextTurn } from "../../lib/turns.ts";
 
 /** The id of the root directory. */
 const rootId = "root";

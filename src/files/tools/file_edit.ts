@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
-import { nextTurn, type Working } from "../../lib/turns.ts";
+import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
 import { decodeText, noTextWords, whyNoText } from "../text/detect.ts";
@@ -13,7 +13,6 @@ import { passagesOf } from "../text/undo.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { differenceOf } from "../text/diff.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, versionOutput } from "./input.ts";
-import { createKeyedMutex } from "../workspace/change.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
   allOrNone,

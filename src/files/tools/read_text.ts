@@ -2,8 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { parseLineRange } from "../../lib/line_range.ts";
-import { nextTurn, type Working } from "../../lib/turns.ts";
-import { createKeyedMutex } from "../workspace/change.ts";
+import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { escapeText, type WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { decodeText, encodingOfFile } from "../text/detect.ts";

@@ -1,5 +1,4 @@
 /** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
-import type { Working } from "../../lib/turns.ts";
 import * as z from "zod";
 import type { Clock } from "../../lib/time.ts";
 
@@ -186,27 +185,4 @@ export function maxArriving(
   },
 ): number {
   return maxTotalBytes === null ? maxArrivingBytes : Infinity;
-}
-
-export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
-
-/** Lets one task at a time run for each key, in the order in which they came. */
-export function createKeyedMutex() {
-  const tails = new Map<string, Promise<unknown>>();
-  return {
-    async run<T>(key: string, task: () => Promise<T>, work?: Working): Promise<T> {
-      const before = tails.get(key) ?? Promise.resolve();
-      const begin = (): Promise<T> => {
-        work?.signal.throwIfAborted(); // its caller has gone while it waited
-        return task();
-      };
-      const mine = before.then(begin, begin);
-      tails.set(key, mine);
-      try {
-        return await mine;
-      } finally {
-        if (tails.get(key) === mine) tails.delete(key);
-      }
-    },
-  };
 }
