@@ -156,58 +156,45 @@ export function createMessageHandler(runtime: Runtime, methods: MethodTable, obs
     return Promise.race([served.then(finish), begun.promise]);
   };
 
+  /** What a call waits for here is taken even from a caller over its limit. */
+  const isAwaited = async (response: RpcResponse, session: Call["session"], mayPassOn: boolean): Promise<boolean> =>
+    session !== null && await runtime.questions.take(session.key, response, mayPassOn);
+
   return (message, context) => {
     const kind = kindOfMessage(message);
     if (kind === "request") return answerRequest(message as RpcRequest, context);
-    return whenReady(refuseRate(runtime, context.exchange.principal), (refusal) => {
-      switch (kind) {
-        case "notification":
-          return takeNotification(runtime, message as RpcCall, context, refusal);
-        case "response":
-          return takeResponse(runtime, message as RpcResponse, context, refusal);
-        case "wrong_version":
-          return refusal ?? refuseMessage(message, context.revision, "Invalid JSON-RPC version");
-        case "malformed":
-          return refusal ?? refuseMessage(message, context.revision, "Invalid Request");
+    return whenReady(refuseRate(runtime, context.exchange.principal), async (refusal) => {
+      if (kind === "wrong_version") {
+        return refusal ?? refuseMessage(message, context.revision, "Invalid JSON-RPC version");
       }
+      if (kind === "malformed") return refusal ?? refuseMessage(message, context.revision, "Invalid Request");
+      const isAdmitted = refusal === null;
+      const accepted = kind === "notification"
+        ? await takeNotification(runtime, message as RpcCall, context, isAdmitted)
+        : await isAwaited(message as RpcResponse, context.session, isAdmitted)
+        ? taken
+        : null;
+      // they get no response: the refusal is a status, where one alone has it
+      return accepted ?? (context.isSingle && context.exchange.hasHeaders ? refusal : null) ?? taken;
     });
   };
 }
 
-const accepted: McpAnswer = { kind: "accepted", status: 202 };
+const taken: McpAnswer = { kind: "accepted", status: 202 };
 
-/** The refusal of what gets no response: a status, where it alone has one. */
-function statusOf(refusal: McpAnswer | null, { isSingle, exchange }: MessageContext): McpAnswer {
-  return refusal !== null && isSingle && exchange.hasHeaders ? refusal : accepted;
-}
-
-/** What a call waits for is taken even from a caller over its limit. */
-async function takeResponse(
-  { questions }: Runtime,
-  response: RpcResponse,
-  context: MessageContext,
-  refusal: McpAnswer | null,
-): Promise<McpAnswer> {
-  const { session } = context;
-  const isTaken = session !== null && await questions.take(session.key, response, refusal === null);
-  return isTaken ? accepted : statusOf(refusal, context);
-}
-
-/** A call that runs is cancelled even for a caller over its limit. */
+/** `null` where it is nothing to a call that runs: such a call is cancelled even for a caller over its limit. */
 async function takeNotification(
   { log, inFlight }: Runtime,
   { method, params }: RpcCall,
-  context: MessageContext,
-  refusal: McpAnswer | null,
-): Promise<McpAnswer> {
-  const { exchange, session } = context;
+  { exchange, session }: MessageContext,
+  isAdmitted: boolean,
+) {
   const id = method === "notifications/cancelled" && isObject(params) ? params["requestId"] : undefined;
   const owner = session?.key ?? exchange.principal.tokenId;
-  if (isRpcId(id) && (inFlight.cancel(owner, id) || inFlight.has(owner, id))) return accepted;
-  if (refusal !== null) return statusOf(refusal, context);
-  if (method === "notifications/initialized") return noteInitialized(log, exchange);
-  if (isRpcId(id) && session !== null) await inFlight.tell(owner, id); // it has ended, or runs on another instance
-  return accepted;
+  if (isRpcId(id) && (inFlight.cancel(owner, id) || inFlight.has(owner, id))) return taken;
+  if (isAdmitted && method === "notifications/initialized") return noteInitialized(log, exchange);
+  if (isAdmitted && isRpcId(id) && session !== null) await inFlight.tell(owner, id); // it ended, or runs elsewhere
+  return null;
 }
 
 function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {

@@ -58,7 +58,8 @@ export async function replaceText(
     const plain = lines.length === 0 ? text : lines.join("");
     const replacement = exchange(newText, lineEnd, "\n");
     for (const wanted of unicodeForms(exchange(oldText, lineEnd, "\n"))) {
-      const edited = await replaceIn(text, { plain, wanted, replacement, all, wholeWord, maxBytes, work });
+      const part = { plain, oldText: wanted, newText: replacement, all, wholeWord };
+      const edited = await replaceIn(text, { ...part, maxBytes, work });
       if (edited !== null) return edited;
     }
   }
@@ -71,12 +72,8 @@ export async function replaceText(
  */
 async function replaceIn(
   text: string,
-  { plain, wanted, replacement, all, wholeWord, maxBytes, work }: {
+  { plain, oldText: wanted, newText: replacement, all, wholeWord = false, maxBytes, work }: Replacement & {
     readonly plain: string;
-    readonly wanted: string;
-    readonly replacement: string;
-    readonly all: boolean;
-    readonly wholeWord: boolean;
     readonly maxBytes: number;
     readonly work: Working | undefined;
   },
