@@ -190,7 +190,7 @@ chromiumTest("company, certified provider: the owner links an account, and signs
 chromiumTest("company, certified provider: a lasting approval asks for a new sign-in there", async (browser) => {
   const groups = ["mcp-users", "mcp-admins"];
   const staff: Staff = new Map([["ada", { name: "Ada Lovelace", groups }], ["eve", { name: "Eve", groups }]]);
-  const signInCountsMs = 12_000;
+  const signInCountsMs = 20_000;
   const settings = { OIDC_ALLOW: "group:mcp-users", OIDC_GROUPS: "mcp-users=files:write; mcp-admins=administrator" };
   await using place = await startPlace(settings, staff, { approval: { patienceMs: 500, signInCountsMs } });
   const { server, provider } = place;

@@ -9,7 +9,7 @@ import { openTerminal } from "../fixtures/terminal.ts";
 import { until } from "../fixtures/until.ts";
 import { launchChromium } from "./chromium.ts";
 import { startClient } from "./servers.ts";
-import { authorizeUrl, authorizeUrlOf, passphrase } from "./steps.ts";
+import { authorizeUrl, authorizeUrlOf, openPage, passphrase } from "./steps.ts";
 
 /** Terminal and pages together. */
 const maxWordsToRead = 150;
@@ -47,7 +47,7 @@ export async function tryFirstCall(
   const home = await Deno.makeTempDir({ prefix: "portcullis-newcomer-" });
   const browser = await launchChromium(...chromium);
   try {
-    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+    const page = await openPage(browser, { ignoreHTTPSErrors: true });
     if (pictures !== undefined) await Deno.mkdir(pictures, { recursive: true });
     const steps = await walk({ ...call, env: { HOME: home, ...env }, pictures, page });
     const lines = steps.map((step) =>

@@ -83,7 +83,7 @@ Deno.test("what runs in the thread has no right; one that hangs, or takes all me
 });
 
 Deno.test("a PDF that unpacks without end costs no more memory than its bounds, and the next is read", async () => {
-  const documents = createDocuments();
+  const documents = createDocuments({ readingMs: 120_000 }); // seconds, and many on a busy machine
   const read = async (bytes: Uint8Array<ArrayBuffer>) => {
     const load = () => Promise.resolve(success({ bytes, sha256: "" }));
     const outcome = await documents.read("a.pdf", { version: String(Math.random()), caller: "a", load });

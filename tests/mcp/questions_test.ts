@@ -147,17 +147,15 @@ Deno.test("before 2026-07-28 questions are requests on the call's stream, answer
 });
 
 Deno.test("a client that refuses, or answers too late or wrongly, fails the tool in words", async () => {
-  const harness = createHarness({
-    tools: createToolRegistry([askingTool()]),
-    limits: { askTimeoutMs: 30 },
-  });
-  const session = await harness.openSession("2025-11-25", capabilities);
   const cases: [Record<string, unknown> | null, RegExp][] = [
     [{ error: { code: -1, message: "Not now" } }, /refused: Not now/],
     [{ result: { action: "perhaps" } }, /wrong shape/],
     [null, /in time/],
   ];
   for (const [response, words] of cases) {
+    const limits = response === null ? { askTimeoutMs: 30 } : {};
+    const harness = createHarness({ tools: createToolRegistry([askingTool()]), limits });
+    const session = await harness.openSession("2025-11-25", capabilities);
     const reader = readEvents(await harness.post(toolCall("greet"), session), {
       method: "tools/call",
       isModern: false,
@@ -169,8 +167,8 @@ Deno.test("a client that refuses, or answers too late or wrongly, fails the tool
     assert.equal(result.isError, true);
     assert.match(result.content?.[0]?.text ?? "", words);
     await reader.cancel();
+    await harness.mcp.close();
   }
-  await harness.mcp.close();
 });
 
 Deno.test("several questions are asked at once", async () => {

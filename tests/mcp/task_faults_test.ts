@@ -205,20 +205,17 @@ Deno.test("a task that an instance called failed stays so when its owner wakes u
     let now = 1_000_000;
     const storage = createMemoryStorage();
     const { tool, open, stopped } = gated();
-    const options = {
-      storage,
-      tools: createToolRegistry([tool]),
-      clock: () => now,
-      timers: { ...systemTimers, elapsed: () => now },
-    };
-    const taskHeartbeatMs = wakes === "by a heartbeat" ? 20 : 3_600_000;
-    const [owner, other] = [createHarness({ ...options, limits: { taskHeartbeatMs } }), createHarness(options)];
+    const timers = { ...systemTimers, elapsed: () => now };
+    const options = { storage, tools: createToolRegistry([tool]), clock: () => now, timers };
+    const heart = virtualTimers(); // which does not beat by itself, as in a process that is stopped
+    const owner = createHarness({ ...options, timers: { ...timers, every: heart.every } });
+    const other = createHarness(options);
     const { taskId } = await begin(owner);
-    // One turn of the event loop: the owner's heartbeat has no chance in between, as in a process that is stopped.
     assert.equal((await call(other, "tasks/get", { taskId })).status, "working", wakes);
     now += 31_000;
     assert.equal((await call(other, "tasks/get", { taskId })).status, "failed", wakes);
     if (wakes === "by the end of the call") open();
+    if (wakes === "by a heartbeat") heart.advance(5_000);
     if (wakes === "by a heartbeat") await until("the call to be stopped", stopped);
     assert.equal((await call(owner, "tasks/get", { taskId })).status, "failed", wakes);
     await until("the audit", () => owner.logged.some(({ event }) => event === "task_ended"));
@@ -263,13 +260,18 @@ Deno.test("a task whose server is long dead has failed at the first look; a live
     const { tool, open } = gated();
     const options = { storage, tools: createToolRegistry([tool]), clock: () => 1_800_000_000_000 + ahead };
     const owner = createHarness({ ...options, timers: own });
-    const other = createHarness({ ...options, timers: others });
+    let waiting = 0;
+    const after = (ms: number, run: () => void) => {
+      if (ms === 10_000) waiting++;
+      return others.after(ms, run);
+    };
+    const other = createHarness({ ...options, timers: { ...others, after } });
     const { taskId } = await begin(owner);
     ahead = 200_000;
     const looks = [call(other, "tasks/get", { taskId }), call(other, "tasks/get", { taskId })];
     let beats = 0;
     storage.watch(["mcp_task", taskId], () => beats += 1);
-    await new Promise((resolve) => setTimeout(resolve)); // both have read it, and wait
+    await until("both have read it, and wait", () => waiting === 2);
     ahead = isAlive ? -200_000 : ahead; // the owner's clock stays behind
     if (isAlive) own.advance(5_000);
     if (isAlive) await until("a sign of life", () => beats > 0);

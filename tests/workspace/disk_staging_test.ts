@@ -87,7 +87,7 @@ Deno.test({
       const counting = setInterval(() => passes++, 1);
       try {
         assert.deepEqual(await staging.alone(() => success(2)), failure({ reason: "io", code: "EBUSY" }));
-        assert.ok(passes > 100, `${passes} timers ran meanwhile`);
+        assert.ok(passes > 30, `${passes} timers ran meanwhile, of which its own were twelve`);
         const waiting = staging.alone(() => success(3));
         await new Promise((resolve) => setTimeout(resolve, 20));
         holder.unlockSync();

@@ -17,7 +17,6 @@ export interface HostileCase {
   readonly acceptOfCall?: HostileCase["accept"];
   readonly contains?: readonly string[];
   readonly notContains?: readonly string[];
-  readonly timeoutMs?: number;
 }
 
 /** The setup of most cases: one plain file. */
@@ -333,7 +332,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "loopa" },
     accept: ["deny", "not_found"],
-    timeoutMs: 3000,
   },
   {
     id: "D13",
@@ -423,7 +421,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "i" },
     accept: ["deny", "not_found"],
-    timeoutMs: 3000,
   },
   {
     id: "E09",
@@ -440,7 +437,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "f" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "E13",
@@ -450,7 +446,6 @@ export const hostileCases: readonly HostileCase[] = [
     args: { path: "." },
     accept: ["ok"],
     contains: ["g"],
-    timeoutMs: 3000,
   },
   {
     id: "E15",
@@ -459,7 +454,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_list",
     args: { path: "f" },
     accept: ["deny", "not_found"],
-    timeoutMs: 3000,
   },
   {
     id: "F01",
@@ -468,7 +462,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "big" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "F03",
@@ -493,7 +486,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_list",
     args: { path: "." },
     accept: ["ok"],
-    timeoutMs: 3000,
   },
   {
     id: "F09",
@@ -950,7 +942,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_write",
     args: { filename: "f", content: "PWNED\n" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "N02",
@@ -959,7 +950,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_write",
     args: { filename: "f/x", content: "PWNED\n" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "N03",
@@ -968,7 +958,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "z" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "N04",
@@ -977,7 +966,6 @@ export const hostileCases: readonly HostileCase[] = [
     tool: "file_read",
     args: { filename: "l" },
     accept: ["deny"],
-    timeoutMs: 3000,
   },
   {
     id: "N05",
