@@ -82,9 +82,44 @@ export interface ResourceFamily {
 
 export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
-/** The families on offer; an address belongs to the first that owns it. */
+/** The families on offer; an address belongs to the first that owns it. They see one spelling of equivalent addresses. */
 export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
-  return createRegistry(families, (family) => family);
+  return createRegistry(families, (family) => {
+    const { canonical = (uri: string) => uri, mayWatch, stamp } = family;
+    return {
+      ...family,
+      owns: (uri) => family.owns(normalUri(uri)),
+      canonical: (uri) => canonical(normalUri(uri)),
+      read: (uri, context) => family.read(normalUri(uri), context),
+      ...(mayWatch && { mayWatch: (uri, principal) => mayWatch(normalUri(uri), principal) }),
+      ...(stamp && { stamp: (uri, principal) => stamp(normalUri(uri), principal) }),
+    };
+  });
+}
+
+/** Longer ones name no resource. */
+const maxSpelledCharacters = 16_384;
+
+/**
+ * An address with the case of its scheme and host, its triplets and its dot segments in the one spelling (RFC 3986
+ * §6.2.2), and without a slash that is all its path (§6.2.3). One that leads above its root is left as it is.
+ */
+export function normalUri(uri: string): string {
+  const [, scheme, host = "", path = "", rest = ""] = /^([a-z][\w+.-]*):\/\/([^/?#]*)([^?#]*)(.*)$/is.exec(uri) ?? [];
+  if (scheme === undefined || uri.length > maxSpelledCharacters) return uri;
+  const plain = path.replace(/%[0-9a-f]{2}/gi, (triplet) => {
+    const character = String.fromCharCode(parseInt(triplet.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : triplet.toUpperCase();
+  });
+  const segments: string[] = [];
+  for (const segment of plain.split("/")) {
+    if (segment === ".." && segments.length < 2) return uri;
+    if (segment === "..") segments.pop();
+    else if (segment !== ".") segments.push(segment);
+  }
+  if (/\/\.\.?$/.test(plain)) segments.push("");
+  const own = host !== "" && segments.join("") === "" && segments.length < 3 ? "" : segments.join("/");
+  return `${scheme.toLowerCase()}://${host.toLowerCase()}${own}${rest}`;
 }
 
 /** The family that an address belongs to. */

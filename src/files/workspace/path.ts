@@ -192,7 +192,7 @@ export function foldedForms(name: string): readonly string[] {
 
 // * Addresses of workspace files, `workspace:///` and the path, and what the template `workspace:///{+path}` makes of a
 // value. Equivalent URIs name one file (RFC 3986 §6.2.2): the case of the scheme and of triplets, and which characters
-// are encoded, say nothing. Dot segments are refused, not removed.
+// are encoded, say nothing. Dot segments are refused: addresses come without them (mcp/resource.ts).
 
 const origin = "workspace:///";
 
