@@ -8,7 +8,7 @@ import type { ResultType, Revision } from "./revision.ts";
 import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
-import { isObject } from "../lib/json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import type { StandAside } from "../lib/turns.ts";
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
@@ -142,6 +142,12 @@ export function answerInvalid(call: PublicCall, message: string, data?: unknown)
 /** The request's params; none where they are no object. */
 export function paramsOf({ request: { params } }: PublicCall): Readonly<Record<string, unknown>> {
   return isObject(params) ? params : {};
+}
+
+/** An object, also as its JSON text; an empty one for nothing, and for an empty list, as PHP writes it. Else what it is. */
+export function objectOf(given: unknown = {}): unknown {
+  const parsed = typeof given === "string" ? parseJson(given || "{}") : given;
+  return isObject(parsed) ? parsed : Array.isArray(parsed) && parsed.length === 0 ? {} : given;
 }
 
 /** The refusal of a call whose client did not declare what it needs (MCP 2026-07-28, basic: error codes). */

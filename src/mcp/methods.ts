@@ -11,6 +11,7 @@ import {
   type JsonAnswer,
   logCrash,
   type McpAnswer,
+  objectOf,
   paramsOf,
   type PublicCall,
   type PublicExchange,
@@ -255,12 +256,12 @@ async function watchResource(call: Call, wanted: boolean, follow: (session: Sess
 // Prompts.
 
 async function getPrompt(call: Call): Promise<McpAnswer> {
-  const { name, arguments: given = {} } = paramsOf(call);
+  const { name, arguments: given } = paramsOf(call);
   if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
   const prompt = call.runtime.prompts.get(name);
   if (prompt === undefined) return unknownPrompt(call, name);
   if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
-  return await renderPrompt(prompt, given, call);
+  return await renderPrompt(prompt, objectOf(given), call);
 }
 
 async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise<McpAnswer> {
@@ -268,7 +269,7 @@ async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise
   if (values === null || !Object.values(values).every((value) => typeof value === "string")) {
     return answerInvalid(call, "params.arguments must be an object of strings");
   }
-  const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(values, name));
+  const absent = prompt.arguments.find(({ name, required }) => required && (values[name] ?? "") === "");
   if (absent !== undefined) return answerInvalid(call, `${absent.name} parameter is required`);
   return await runInContext<PromptOutcome>(call, {
     ...faultsOf(call, "prompt", prompt.name),
@@ -345,7 +346,8 @@ function getTask(call: Call): Promise<McpAnswer> {
 /** Hands in answers to a task's questions. */
 function updateTask(call: Call): Promise<McpAnswer> {
   return withTask(call, async (task) => {
-    const { inputResponses } = paramsOf(call);
+    const { inputResponses: given = null } = paramsOf(call);
+    const inputResponses = objectOf(given);
     if (!isObject(inputResponses)) return answerInvalid(call, "params.inputResponses must be an object");
     if (JSON.stringify(inputResponses).length > maxResponseCharacters) {
       return answerInvalid(call, `params.inputResponses may have ${maxResponseCharacters} characters as JSON`);

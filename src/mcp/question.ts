@@ -1,6 +1,6 @@
 /** Questions to the client during a call: elicitation, sampling, roots. */
 import * as z from "zod";
-import { hasMoreParts, isObject, parseJson } from "../lib/json.ts";
+import { hasMoreParts, isObject, parseJson, present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Services } from "./limits.ts";
 import { putPieces, readPieces, watchEntries } from "../lib/stored_entries.ts";
@@ -97,7 +97,10 @@ const answerShapes = {
   "elicitation/create": z.lazy(() =>
     z.looseObject({
       action: z.enum(["accept", "decline", "cancel"]),
-      content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).nullish(),
+      content: z.preprocess(
+        (given) => isObject(given) ? present(given) : given, // what a form left empty
+        z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).nullish(),
+      ),
     })
   ),
   "sampling/createMessage": z.lazy(() =>
@@ -105,11 +108,11 @@ const answerShapes = {
       role: z.enum(["user", "assistant"]),
       model: z.string(),
       content: z.union([z.looseObject({ type: z.string() }), z.array(z.looseObject({ type: z.string() }))]),
-      stopReason: z.string().optional(),
+      stopReason: z.string().nullish(),
     })
   ),
   "roots/list": z.lazy(() =>
-    z.looseObject({ roots: z.array(z.looseObject({ uri: z.string(), name: z.string().optional() })) })
+    z.looseObject({ roots: z.array(z.looseObject({ uri: z.string(), name: z.string().nullish() })) })
   ),
 };
 

@@ -18,10 +18,11 @@ import {
   logCrash,
   mark,
   type McpAnswer,
+  objectOf,
 } from "./call.ts";
 import type { ContentBlock, ToolContext, ToolOutcome } from "./tool.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import { isObject, parseJson } from "../lib/json.ts";
+import { isObject } from "../lib/json.ts";
 import { inSpan, type Tracer } from "../lib/tracer.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
 import { nextTurn, whenReady } from "../lib/turns.ts";
@@ -34,7 +35,7 @@ export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   const params = call.request.params;
   if (!isObject(params)) return answerInvalid(call, "params must be an object");
   const { name } = params;
-  const input = argumentsOf(params);
+  const input = objectOf(params["arguments"]);
   if (typeof name !== "string") return answerInvalid(call, "params.name must be a string");
   const registered = tools.get(name);
   const profile = registered?.tool.profile;
@@ -47,12 +48,6 @@ export function callTool(call: Call): McpAnswer | Promise<McpAnswer> {
   call.tool = name;
   call.scopes = tool.scopes;
   return hasScopes(call.principal, tool.scopes) ? runTool(registered, input, call) : refuseScopes(call, tool.scopes);
-}
-
-/** As they are, or as JSON text; none where they are left out, or an empty list, as PHP writes an empty object. */
-function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>>): unknown {
-  const parsed = typeof given === "string" ? parseJson(given || "{}") : given;
-  return isObject(parsed) ? parsed : Array.isArray(parsed) && parsed.length === 0 ? {} : given;
 }
 
 function runTool(registered: RegisteredTool, input: unknown, call: Call): McpAnswer | Promise<McpAnswer> {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import type { Question } from "../../src/mcp/question.ts";
+import { parseAnswer, type Question } from "../../src/mcp/question.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { readEvents } from "./event_reader.ts";
@@ -188,4 +188,25 @@ Deno.test("several questions are asked at once", async () => {
   const all = { elicitation: {}, sampling: {} };
   const response = await harness.modern("tools/call", { name: "both", arguments: {} }, { capabilities: all });
   assert.deepEqual((await response.json()).result.inputRequests, { person: nameForm, model: sampling });
+});
+
+Deno.test("null in an answer is what its person, or its model, left out", () => {
+  const form = { message: "m", requestedSchema: { type: "object", properties: {} } } as const;
+  const cases: readonly (readonly [Question, unknown, unknown])[] = [
+    [{ method: "elicitation/create", params: form }, { action: "accept", content: { a: 1, b: null } }, {
+      ...{ action: "accept", content: { a: 1 } },
+    }],
+    [{ method: "elicitation/create", params: form }, { action: "decline", content: null }, {
+      ...{ action: "decline", content: null },
+    }],
+    [
+      { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } },
+      { role: "assistant", model: "m", content: { type: "text", text: "a" }, stopReason: null },
+      { role: "assistant", model: "m", content: { type: "text", text: "a" }, stopReason: null },
+    ],
+    [{ method: "roots/list" }, { roots: [{ uri: "file:///a", name: null }] }, {
+      roots: [{ uri: "file:///a", name: null }],
+    }],
+  ];
+  for (const [question, given, meant] of cases) assert.deepEqual(parseAnswer(question, given), meant);
 });

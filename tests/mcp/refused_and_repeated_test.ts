@@ -88,3 +88,17 @@ Deno.test("the remedy that a refusal of a protocol method names works at the fir
   }
   await harness.mcp.close();
 });
+
+Deno.test("a prompt's arguments may be JSON text, null or empty, like a call's", async () => {
+  const harness = createHarness({ prompts });
+  const get = async (given: unknown) => {
+    const answer = await harness.post(rpc("prompts/get", { name: "greeting", arguments: given }));
+    const { result, error } = await answer.json();
+    return error?.message ?? result.messages[0].content.text;
+  };
+  for (const given of [{ who: "a" }, '{"who":"a"}', { who: "a", title: null }]) assert.equal(await get(given), "a");
+  for (const given of [null, {}, [], "", "{}", { who: "" }, { who: null }]) {
+    assert.equal(await get(given), "who parameter is required", JSON.stringify(given));
+  }
+  for (const given of [["a"], "a", 3]) assert.equal(await get(given), "params.arguments must be an object of strings");
+});

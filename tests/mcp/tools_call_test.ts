@@ -319,6 +319,8 @@ Deno.test("null is absent in the parameters of the protocol's own methods", asyn
     }],
     ["tools/call", { name: "measure", arguments: '{"text":"a"}' }, { name: "measure", arguments: { text: "a" } }],
     ["tools/call", { name: "measure", arguments: null }, { name: "measure" }],
+    ["tools/call", { name: "measure", arguments: [] }, { name: "measure" }], // as PHP writes an empty object
+    ["tools/call", { name: "measure", arguments: "" }, { name: "measure" }],
   ];
   for (const [method, sent, meant] of alike) {
     const answers = [];
