@@ -1,4 +1,5 @@
 /** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
+import { decodeTriplets } from "../lib/network.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
@@ -234,11 +235,7 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
 function ofUri(text: string): string {
   const [, path] = /^file:(?:\/\/(?:localhost)?)?(\/(?!\/)[^]*)$/i.exec(text) ?? [];
   if (path === undefined) return toPathText(parseFileUri(text)?.text ?? "") || text;
-  try {
-    return decodeURIComponent(path).replace(/^\/(?=[A-Za-z]:)/, "");
-  } catch {
-    return text; // no UTF-8
-  }
+  return decodeTriplets(path)?.replace(/^\/(?=[A-Za-z]:)/, "") ?? text;
 }
 
 /** A backslash that begins no escape of a name. */

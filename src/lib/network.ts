@@ -1,5 +1,14 @@
 /** IP addresses and networks as data that a configuration can hold, and what of the internet a client may name. */
 
+/** A text without its percent-encoding; `null` where that is no UTF-8, or a `%` lacks its digits. */
+export function decodeTriplets(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
 /** An address or a network: which family, its number, and how many of its first bits count. */
 interface IpNetwork {
   readonly family: 4 | 6;

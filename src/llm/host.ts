@@ -2,7 +2,7 @@
  * Where the engine is. `OLLAMA_HOST` is read as Ollama's own programs read it (Go: `envconfig.Host`), so that a value
  * which works for `ollama` works here; `LLM_BASE_URL` as clients of OpenAI's API write it.
  */
-import { isPublicAddress, isPublicHostName, parseIpAddress } from "../lib/network.ts";
+import { decodeTriplets, isPublicAddress, isPublicHostName, parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** How messages speak of an engine, and of the setting that says where it is. */
@@ -60,7 +60,8 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   }
   if (scheme === undefined && address === text && !/:\d+(\/|$)/.test(bare)) url.port = String(ollamaPort);
   url.pathname = url.pathname.replace(/\/*$/, "/");
-  const credentials = decoded(`${url.username}${url.password && `:${url.password}`}`);
+  const written = `${url.username}${url.password && `:${url.password}`}`;
+  const credentials = decodeTriplets(written) ?? written; // a bare percent sign is meant as it stands
   [url.username, url.password] = ["", ""];
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
   return success({
@@ -74,14 +75,6 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
     isElsewhere: isPublicHostName(hostname) || isPublicAddress(hostname),
     ...(credentials && { basicAuthorization: `Basic ${new TextEncoder().encode(credentials).toBase64()}` }),
   });
-}
-
-function decoded(credentials: string): string {
-  try {
-    return decodeURIComponent(credentials);
-  } catch { // a bare percent sign: the text is meant as it stands
-    return credentials;
-  }
 }
 
 /** The base of an OpenAI-compatible API: `/v1` where no path is given, as all engines have it. */

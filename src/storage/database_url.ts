@@ -1,5 +1,5 @@
 /** `DATABASE_URL`, taken apart. Hints never show the text: it may hold a password. */
-import { parseIpAddress } from "../lib/network.ts";
+import { decodeTriplets, parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** A PostgreSQL database in place of the data directory's. */
@@ -33,10 +33,10 @@ export function parseDatabaseUrl(text: string): Result<PostgresLocation, string>
   const host = parameter("host") ?? url.hostname;
   const port = Number(parameter("port") ?? (url.port || 5_432));
   if (!(Number.isInteger(port) && port > 0 && port < 65_536)) return failure("must have a port from 1 to 65535");
-  const user = parameter("user") ?? decode(url.username);
-  const password = parameter("password") ?? decode(url.password);
-  const database = parameter("dbname") ?? decode(url.pathname.slice(1));
-  if (host === "" || !user || !database || password === undefined) {
+  const user = parameter("user") ?? decodeTriplets(url.username);
+  const password = parameter("password") ?? decodeTriplets(url.password);
+  const database = parameter("dbname") ?? decodeTriplets(url.pathname.slice(1));
+  if (host === "" || !user || !database || password === null) {
     return failure("must name a user, a host (or ?host=/socket/directory) and a database");
   }
   const sslmode = parameter("sslmode");
@@ -63,12 +63,4 @@ export function parseDatabaseUrl(text: string): Result<PostgresLocation, string>
     tls,
     ...(rootCertificatePath === null || rootCertificatePath === "system" ? {} : { rootCertificatePath }),
   });
-}
-
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined; // a stray %
-  }
 }

@@ -2,6 +2,7 @@
  * What a caller may have meant by a path that is not there. Where only the Unicode form differs it is that one: macOS
  * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
  */
+import { decodeTriplets } from "../../lib/network.ts";
 import { closestWord } from "../../lib/closest_word.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
@@ -10,7 +11,6 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import { unicodeForms } from "../text/finder.ts";
 import {
   childPath,
-  decodeTriplets,
   entryPath,
   foldName,
   maxPathBytes,

@@ -3,6 +3,7 @@
  * a list of names below the root, so an accepted path cannot leave the workspace by its spelling. Then how paths and
  * texts are shown.
  */
+import { decodeTriplets } from "../../lib/network.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
 /** A path inside the workspace. The parsers here make them from callers' texts, {@link entryPath} from stored names. */
@@ -233,15 +234,6 @@ function encodePath({ segments }: WorkspacePath): string {
   return segments
     .map((name) => encodeURIComponent(name.toWellFormed()).replace(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
     .join("/");
-}
-
-/** A text without its percent-encoding; `null` where that is no UTF-8, or a `%` lacks its digits. */
-export function decodeTriplets(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
 }
 
 // * How text from the workspace is shown, so that it cannot pass for something else on a terminal or a page.
