@@ -189,10 +189,11 @@ async function chooseModel(options: LlmGenerateOptions, asked: string | undefine
   return failure(invalid(`${useOneOf(names)}${why}`));
 }
 
-/** The name in the list that is meant. */
-function nameIn(names: readonly string[], name: string): string | undefined {
-  return [name, modelAliases.get(name)].find((each) => each !== undefined && names.includes(each)) ??
-    names.find((each) => isSameModel(each, name));
+/** The name in the list that is meant, also in other letters, or with LiteLLM's word for the engine before it. */
+function nameIn(names: readonly string[], asked: string): string | undefined {
+  const name = asked.trim().toLowerCase().replace(/^ollama\//, "");
+  return [asked, modelAliases.get(name)].find((each) => each !== undefined && names.includes(each)) ??
+    names.find((each) => isSameModel(each, asked)) ?? names.find((each) => isSameModel(each.toLowerCase(), name));
 }
 
 const unitSeconds: ReadonlyMap<string, number> = new Map([["s", 1], ["m", 60], ["h", 3_600]]);

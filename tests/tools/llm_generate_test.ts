@@ -61,11 +61,15 @@ Deno.test("llm_generate advertises the operator's models, asks the first by defa
   assert.equal(schema.properties["model"]?.["default"], "tinyllama");
   for (const property of Object.values(schema.properties)) assert.equal(typeof property["description"], "string");
   assert.deepEqual((schema as { required?: string[] }).required, ["prompt"]);
-  const named = ["tinylama", "tinyllama:latest"].map((model) => ({ prompt: "hi", model }));
+  const names = ["tinylama", "tinyllama:latest", "TinyLlama:Latest", "ollama/tinyllama", " tinyllama "];
+  const named = names.map((model) => ({ prompt: "hi", model }));
   for (const input of [{ prompt: "hi" }, ...named]) {
     assert.equal(structured(await call(it.tool, input))["model"], "tinyllama");
   }
-  assert.deepEqual(ollama.requests.map((request) => request.json?.["model"]), Array(3).fill("tinyllama"));
+  assert.deepEqual(ollama.requests.map((request) => request.json?.["model"]), Array(6).fill("tinyllama"));
+  for (const model of ["tinyllama:1b", "ollama/llama3", "tiny", "default"]) {
+    assert.ok(!parseInput(it.tool, { prompt: "hi", model }).ok, model);
+  }
 });
 
 Deno.test("llm_generate refuses input outside its bounds before anything is sent", async () => {
