@@ -121,6 +121,10 @@ else
   first=$!
   until grep -q '^portcullis listening on http://127.0.0.1:3000' "$said" || ! kill -0 "$first" 2>/dev/null; do sleep 1; done
   sed 's/^/  /' "$said"
+  if grep -q '^error: cannot listen on 127.0.0.1 port 3000' "$said"; then
+    echo "SKIPPED the README's first command: another program took port 3000 meanwhile"
+    ignored=$((ignored + 1)) first=0
+  fi
 fi
 
 # The second one.
