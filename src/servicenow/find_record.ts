@@ -2,15 +2,8 @@
 import { isKept, knownTable, namingFields, numbersOf, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
-import {
-  cutText,
-  displayValue,
-  isStoredSysId,
-  isSysId,
-  oneLine,
-  type RecordFields,
-  storedValue,
-} from "./field_values.ts";
+import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
+import type { RecordFields } from "./field_values.ts";
 import { datesOf } from "./dates.ts";
 import { allOf, anyOf, newestFirst, toQueryValue, toQueryValues } from "./conditions.ts";
 
@@ -305,9 +298,11 @@ async function read(
     const numbers = numbersOf(value, table);
     // A number may stand for several versions of an article: the newest is meant.
     const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), access.openRows(table), newestFirst);
-    const record = await tableApi.firstRow(table, { query, fields: wanted });
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
-    if (record !== undefined && numbers.includes(storedValue(record, "number").toUpperCase())) {
+    const isMeant = (row: RecordFields): boolean => numbers.includes(storedValue(row, "number").toUpperCase());
+    const meant = table === "kb_knowledge" ? undefined : isMeant;
+    const record = await tableApi.firstRow(table, { query, fields: wanted }, meant);
+    if (record !== undefined && isMeant(record)) {
       return { table, sysId: storedValue(record, "sys_id"), record };
     }
     if (access.classesOf(table) === null) throw new Refusal({ reason: "not_found" });

@@ -2,15 +2,8 @@
 import * as z from "zod";
 import { type DeskParts, hasFixedFields, mayShowField, noRows, readOn } from "./table_api.ts";
 import { attempt, ifShown, invalidInput, Refusal } from "./failure.ts";
-import {
-  displayValue,
-  isStoredSysId,
-  isSysId,
-  oneLine,
-  type RecordFields,
-  storedValue,
-  wordsOf,
-} from "./field_values.ts";
+import { displayValue, isStoredSysId, isSysId, oneLine, storedValue, wordsOf } from "./field_values.ts";
+import type { RecordFields } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";

@@ -1,34 +1,15 @@
 /** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import {
-  type Answer,
-  type Outcome,
-  type ServicenowFailure,
-  type UnavailableCause,
-  unavailableCauses,
-} from "./failure.ts";
-import {
-  checkStatus,
-  instanceUrl,
-  parseJsonBytes,
-  parseResult,
-  type ServicenowInstance,
-  type Transport,
-  type UpstreamReply,
-  type UpstreamRequest,
-} from "./transport.ts";
+import { unavailableCauses } from "./failure.ts";
+import type { Answer, Outcome, ServicenowFailure, UnavailableCause } from "./failure.ts";
+import { checkStatus, instanceUrl, parseJsonBytes, parseResult } from "./transport.ts";
+import type { ServicenowInstance, Transport, UpstreamReply, UpstreamRequest } from "./transport.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import { type Clock, type Pause, pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey } from "../storage/mod.ts";
-import {
-  type createLinkStore,
-  type InstanceAccount,
-  type LinkedAccess,
-  linkKey,
-  type LinkSecrets,
-  noRefreshToken,
-} from "./link_store.ts";
+import { linkKey, noRefreshToken } from "./link_store.ts";
+import type { createLinkStore, InstanceAccount, LinkedAccess, LinkSecrets } from "./link_store.ts";
 import type { Log } from "../lib/log.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
 import { hashSecret, matchesHash, randomSecret, type SecretBox } from "../lib/secrets.ts";

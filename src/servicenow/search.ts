@@ -304,14 +304,15 @@ export async function chosenFields(
 }
 
 async function orderOf(parts: DeskParts, table: string, orderBy: string): Promise<readonly string[]> {
-  if (orderBy === "") return [newestFirst];
+  if (orderBy === "") return [newestFirst, "ORDERBYDESCsys_id"];
   const asked = orderBy.split(",").slice(0, maxOrders).map((part) => {
     const [, minus, name = "", direction = ""] =
       /^(-?)\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part.trim()) ?? [];
     return { name, sign: minus === "-" || /^desc/i.test(direction) ? "ORDERBYDESC" : "ORDERBY" };
   });
   const found = await findColumns(parts, table, asked.map(({ name }) => name));
-  return found.map(({ path }, at) => `${asked[at]?.sign ?? "ORDERBY"}${path}`);
+  // Rows of the same rank come in any order: without the last one, some would be on no page.
+  return [...found.map(({ path }, at) => `${asked[at]?.sign}${path}`), `${asked.at(-1)?.sign}sys_id`];
 }
 
 // Counts records that the person may see, all or by group. The instance's own count includes hidden ones.

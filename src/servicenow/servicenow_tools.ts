@@ -3,12 +3,8 @@ import type { WorkspaceSource } from "../files/mod.ts";
 import type { ResourceFamily, Tool, ToolContext } from "../mcp/mod.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { writeTools } from "./write_tools.ts";
-import {
-  type AttachmentFiles,
-  servicenowAttachTool,
-  servicenowFetchAttachmentTool,
-  workspaceFiles,
-} from "./attach_tool.ts";
+import { servicenowAttachTool, servicenowFetchAttachmentTool, workspaceFiles } from "./attach_tool.ts";
+import type { AttachmentFiles } from "./attach_tool.ts";
 import { servicenowPrompts, servicenowResources } from "./resources.ts";
 import { readTools } from "./read_tools.ts";
 

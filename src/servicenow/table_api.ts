@@ -200,17 +200,28 @@ export function createTableApi(
       const found = await attempt(api.rows(table, request));
       return found.ok ? found.value.rows : [];
     },
-    row(table: string, sysId: string, fields?: readonly string[]): Promise<RecordFields> {
+    async row(table: string, sysId: string, fields?: readonly string[]): Promise<RecordFields> {
       const query = { ...readableForm, ...fieldsOf(fields) };
       const request = { path: `/api/now/table/${table}/${sysId}`, query, maxBytes: maxRecordBytes };
-      return askJson(callAs, caller, request, recordSchema);
+      const record = await askJson(callAs, caller, request, recordSchema);
+      if (storedValue(record, "sys_id") === "") throw new Refusal({ reason: "not_found" });
+      return record;
     },
-    /** The first row of a query; further ones are looked at where the instance hides the first. */
-    async firstRow(table: string, request: Omit<RowsRequest, "limit">): Promise<RecordFields | undefined> {
-      const first = await api.rows(table, { ...request, limit: 1 });
-      if (first.rows.length > 0 || first.total === 0) return first.rows[0];
-      const { rows: [further] } = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst });
-      return further === undefined ? undefined : await api.row(table, storedValue(further, "sys_id"), request.fields);
+    /** The first row of a query; further ones are looked at where the instance hides the first, or only one is `meant`. */
+    async firstRow(
+      table: string,
+      request: Omit<RowsRequest, "limit">,
+      meant?: (row: RecordFields) => boolean,
+    ): Promise<RecordFields | undefined> {
+      const { rows: [first], total } = await api.rows(table, { ...request, limit: 1 });
+      if (total === 0 || (first !== undefined && (meant?.(first) !== true || total === 1))) return first;
+      const { rows } = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst });
+      const ids = meant === undefined ? [] : rows.filter(meant).map((row) => storedValue(row, "sys_id"));
+      if (ids.length > 1) {
+        const choice = `give table=${table} and one's sys_id: ${ids.join(", ")}`;
+        throw invalidInput(`the number stands for several records; ${choice}`);
+      }
+      return first ?? (rows[0] && await api.row(table, storedValue(rows[0], "sys_id"), request.fields));
     },
     insert: (table: string, values: Readonly<Record<string, string>>) =>
       write("POST", `/api/now/table/${table}`, values),
@@ -321,7 +332,7 @@ export async function readOn(
     given += rows.length;
     const isAll = total !== null && given >= total;
     if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) return end(null, total);
-    offset = nextOffset ?? offset + chunk;
+    offset = Math.min(nextOffset ?? Infinity, offset + chunk); // a link may lead too far
     skip = Math.max(0, skip - rows.length);
     if (requests >= maxRequests || found.length >= wanted) return end({ offset, skip, given }, total);
     chunk = nextOffset === null ? wideChunk : Math.max(chunk, Math.min(maxChunk, 4 * chunk));

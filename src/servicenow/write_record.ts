@@ -1,15 +1,7 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import { type DeskParts, isSecretField } from "./table_api.ts";
-import {
-  cutText,
-  displayValue,
-  isNumber,
-  oneLine,
-  plainText,
-  type RecordFields,
-  storedValue,
-  truthOf,
-} from "./field_values.ts";
+import { cutText, displayValue, isNumber, oneLine, plainText, storedValue, truthOf } from "./field_values.ts";
+import type { RecordFields } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName, resolveList, resolveReference } from "./find_record.ts";
 import {
   choicesOfColumn,

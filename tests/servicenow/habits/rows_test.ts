@@ -1,5 +1,6 @@
 /** No row is lost, however an instance cuts, counts and links its pages. */
 import assert from "node:assert/strict";
+import { readOn } from "../../../src/servicenow/table_api.ts";
 import { openDesk } from "../desk/desk_place.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 
@@ -61,4 +62,80 @@ Deno.test("a limit above the most gives the most", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   const text = await desk.text("servicenow_search", { table: "incident", limit: 100 });
   assert.match(text, /^incident: the first 50 of \d+ that ServiceNow counts/);
+});
+
+Deno.test("no row is lost between pages where an instance gives rows of the same rank in any order", async () => {
+  await using desk = await openDesk({ instance: { data: "desk", habits: { ties: "any_order" } } });
+  for (const row of desk.instance.tables.get("incident")?.values() ?? []) row["sys_updated_on"] = "2026-03-01 00:00:00";
+  for (const order of [{}, { order_by: "priority" }, { order_by: "-state,priority" }]) {
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const input = { table: "incident", limit: 50, ...order, ...cursor === undefined ? {} : { cursor } };
+      const text = await desk.text("servicenow_search", input);
+      found.push(...text.match(/^INC\d{7}/gm) ?? []);
+      cursor = /cursor=(\S+)/.exec(text)?.[1];
+    } while (cursor !== undefined);
+    assert.equal(found.length, 201, JSON.stringify(order));
+    assert.equal(new Set(found).size, 201, JSON.stringify(order));
+  }
+});
+
+Deno.test("a link to a later page than the next one skips no rows", async () => {
+  const all = Array.from({ length: 30 }, (_, index) => ({ sys_id: String(index) }));
+  const rows = ({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number }) =>
+    Promise.resolve({
+      rows: all.slice(offset, offset + limit),
+      nextOffset: offset + limit < all.length ? offset + 2 * limit : null,
+      total: all.length,
+    });
+  const reading = { wanted: 30, maxRequests: 20, firstChunk: 4 };
+  const read = await readOn({ rows: (_table, request) => rows(request) }, "incident", { query: "" }, reading);
+  assert.deepEqual(read.rows, all);
+});
+
+Deno.test("a number that stands for several records is refused, for reading and for writing, and each can be named", async () => {
+  for (const totalCount of ["before_acl", "after_acl", "absent"] as const) {
+    await using desk = await openDesk({ instance: { data: "desk", habits: { totalCount } } });
+    const incidents = desk.instance.tables.get("incident");
+    const [first] = [...incidents?.values() ?? []].filter((each) => each["number"] === "INC0010016");
+    const twin = "e".repeat(32);
+    incidents?.set(twin, {
+      ...first,
+      sys_id: twin,
+      short_description: "The other one",
+      sys_updated_on: "2027-01-01 00:00:00",
+    });
+    for (const id of ["INC0010016", "INC10016", "inc0010016"]) {
+      const update = { id, values: { urgency: "2" } };
+      for (
+        const text of [
+          await desk.text("servicenow_get_record", { id }),
+          await desk.text("servicenow_update", update),
+          await desk.text("servicenow_add_note", { id, audience: "team", text: "x" }),
+        ]
+      ) {
+        assert.match(text, /^refused .*stands for several records; give table=incident and one's sys_id: .*e{32}/, id);
+      }
+    }
+    assert.equal(desk.instance.requests.filter(({ method }) => method !== "GET").length, 0);
+    const one = await desk.text("servicenow_get_record", { id: twin, table: "incident" });
+    assert.match(one, /short_description: The other one/);
+  }
+});
+
+Deno.test("a record that an instance answers without anything in it is not there, and is not written", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const [row] = [...desk.instance.tables.get("incident")?.values() ?? []];
+  const id = row?.["sys_id"] ?? "";
+  for (
+    const [tool, input] of [
+      ["servicenow_get_record", {}],
+      ["servicenow_update", { values: { urgency: "2" } }],
+    ] as const
+  ) {
+    desk.instance.faults.play("empty_record", { path: new RegExp(`/incident/${id}`) });
+    assert.match(await desk.text(tool, { id, table: "incident", ...input }), /^refused \(servicenow_not_found\)/);
+  }
+  assert.equal(desk.instance.requests.filter(({ method }) => method !== "GET").length, 0);
 });
