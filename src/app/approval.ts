@@ -32,7 +32,7 @@ import {
   type Rule,
   viewResource,
 } from "../console/mod.ts";
-import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
+import { kindsOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
 import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
 import type { Parts } from "./installation.ts";
@@ -58,7 +58,7 @@ function tableNames(
 ): readonly string[] | null {
   const named = typeof table === "string" && table.trim() !== "" ? table.trim() : null;
   const record = typeof id === "string" ? id.trim() : "";
-  if (/^https?:/i.test(record)) return null;
+  if (/^(https?|servicenow):/i.test(record)) return null;
   const ofNumbers = new Set(record.split(/[\s,;|]+/).filter((each) => recordNumber.test(each)).map(tableOfNumber));
   if (ofNumbers.size > 1) return null;
   const [byNumber = null] = ofNumbers;
@@ -71,8 +71,7 @@ function tableNames(
 
 function includedTables({ include }: { readonly include?: unknown }): readonly string[] {
   if (typeof include !== "string") return [];
-  const kinds = listOf(include) ?? [];
-  return kinds.flatMap((kind) => Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] ?? [] : [])
+  return kindsOf(include).flatMap((kind) => Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] ?? [] : [])
     .flatMap((table) => [table, ...relatedTables(table)]);
 }
 

@@ -461,8 +461,10 @@ function asList(items: unknown, value: unknown): unknown {
 
 /** A text parsed as the form that the parameter declares, or as another case of one of its values. */
 function asText({ written, enum: values }: Members, sent: unknown): unknown {
-  const value = written === "lines" || written === "values" ? fieldsOf(sent, written) ?? sent : sent;
-  const mayBeList = /^(?:lines|values)$/.test(String(written)) && typeof value === "string" && listLike.test(value);
+  const only = written === "values" && Array.isArray(sent) && sent.length === 1 && isObject(sent[0]) ? sent[0] : sent;
+  const value = written === "lines" || written === "values" ? fieldsOf(sent, written) ?? only : sent;
+  const mayBeList = /^(?:lines|values|commas)$/.test(String(written)) && typeof value === "string" &&
+    listLike.test(value);
   const parsed = mayBeList ? parseJson(value) : undefined;
   if (Array.isArray(parsed) || (written === "lines" && isObject(parsed))) return asText({ written }, parsed);
   if (typeof value === "string") {

@@ -1,5 +1,5 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
-import { knownTable, namedLines, namesIn } from "./tables.ts";
+import { knownTable, listOf, namedLines, namesIn } from "./tables.ts";
 import { type DeskParts, noRows } from "./table_api.ts";
 import { attempt, excerpt, ifShown, invalidInput } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
@@ -277,9 +277,10 @@ export async function describeTable(
   const table = parts.access.readable(named);
   const columns = await columnsOf(parts, table);
   const choices = await choicesOf(parts, columns);
-  const names = field?.split(",").filter((each) => each.trim() !== "").slice(0, maxFields) ?? [];
+  const names = listOf(field)?.slice(0, maxFields) ?? [];
   const found = await findColumns(parts, table, names);
-  if (found.some(({ owner }) => owner.table !== table)) throw invalidInput(`field must be one of ${table}`);
+  const other = found.find(({ owner }) => owner.table !== table);
+  if (other !== undefined) throw invalidInput(`${other.path} is a field of ${other.owner.table}: describe that table`);
   const wanted = field === undefined
     ? columns.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
     : found.map(({ column }) => column);

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
-import { type DeskParts, isSecretField, mayShowField } from "./table_api.ts";
+import { type DeskParts, hasFixedFields, isSecretField, mayShowField } from "./table_api.ts";
 import { newestFirst, toQueryValue } from "./conditions.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
@@ -360,13 +360,17 @@ function unknownColumn({ table, columns, source }: TableColumns, given: string):
   const shown = excerpt(given);
   const names = columns.map(({ name }) => name);
   const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??
-    names.find((name) => name.includes(shown.toLowerCase().replaceAll(" ", "_")));
+    names.find((name) => shown.toLowerCase().split(/[\s.]+/).includes(name)) ??
+    names.find((name) => shown.length > 2 && name.includes(shown.toLowerCase().replaceAll(" ", "_")));
   const known = names.filter((name) => !name.startsWith("sys_"));
   const remedy = nearest !== undefined
     ? `did you mean ${nearest}?`
     : `${source === "dictionary" ? "it has" : "known are"} ${known.slice(0, maxNamesShown).join(", ")}${
       known.length > maxNamesShown ? ", …" : ""
     }`;
+  if (hasFixedFields(table) || isSecretField(shown.toLowerCase())) {
+    return `${shown} of ${table} is not shown here; ${remedy}`;
+  }
   return source === "dictionary"
     ? `${table} has no field ${shown}; ${remedy}`
     : `${shown} is not known here as a field of ${table}, whose dictionary ServiceNow keeps from this user: give the ` +

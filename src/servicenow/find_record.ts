@@ -128,17 +128,17 @@ export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference
 }
 
 async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Promise<Reference> {
-  const [value = ""] = toQueryValues([text], field);
   const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
   const isNumbered = (knownTable(table)?.numberPrefix ?? "") !== "";
   const nameField = isNumber || isNumbered ? "number" : namingFields(table)[0] ?? "name";
   const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
+  const texts = nameField === "number" ? numbersOf(text, table) : [text];
   const { summaryFields = ["short_description"] } = knownTable(table) ?? {};
   const shown = isNumber ? [nameField] : [...new Set([nameField, ...summaryFields, "active"])];
   const request = { fields: [...exact, ...shown], limit: maxCandidates };
-  const query = anyOf(exact.map((name) => `${name}=${value}`));
+  const query = anyOf(toQueryValues(texts, field).flatMap((value) => exact.map((name) => `${name}=${value}`)));
   const found = await parts.tableApi.rows(table, { ...request, query });
-  const named = found.rows.filter((row) => isNamed(row, exact, text));
+  const named = found.rows.filter((row) => texts.some((each) => isNamed(row, exact, each)));
   // Where one of several is active, the others have left.
   const active = named.filter((row) => storedValue(row, "active") === "true");
   const rows = active.length === 1 ? active : named;
@@ -154,6 +154,10 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Prom
     );
   }
   if (isKept(table)) throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
+  if (isNumbered && !/\d{3}/.test(text)) {
+    const remedy = "look for words of its title with servicenow_search";
+    throw invalidInput(`${field}: a ${labelOf(table)} is named by its number, not "${excerpt(text)}": ${remedy}`);
+  }
   // Each word is checked: a script may follow the first.
   const words = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok && !word.includes("^"))
     .slice(0, maxNearWords);
@@ -190,7 +194,7 @@ function listRows(rows: readonly RecordFields[], shown: readonly string[], toCho
 
 /** Its name and what tells it apart; with a sys_id where a caller has to choose and no user name does. */
 function describeRow(row: RecordFields, shown: readonly string[], toChoose: boolean): string {
-  const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) =>
+  const [name = "", ...others] = shown.filter((field) => !/^active$|^sys_/.test(field)).map((field) =>
     cutText(oneLine(displayValue(row, field)), maxDistinctionCharacters)
   ).filter((text) => text !== "");
   const state = storedValue(row, "active") === "false" ? ["inactive"] : [];
@@ -246,9 +250,12 @@ export async function findRecord(
 }
 
 /** A record's table, and the field that names it. */
-export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Locator {
+export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
+  const { access, instance, person } = parts;
   const plain = id.trim().replace(/^#\s*|[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
   const text = numberPattern.test(plain) ? plain : id.trim(); // as prose writes numbers
+  const [, kind, resource = ""] = /^servicenow:\/\/([a-z_]+)\/(\w+)$/.exec(text) ?? [];
+  if (kind !== undefined) return locate(parts, { id: resource, table: kind });
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
   if (isSysId(text)) {

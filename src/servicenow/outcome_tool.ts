@@ -18,7 +18,7 @@ export function indented(text: string): string {
 }
 
 /** What callers write for the parameters that name a record. */
-export const recordNames = { id: "number sys_id record_id record_number ticket", table: "table_name" };
+export const recordNames = { id: "number sys_id record_id record_number ticket ids numbers", table: "table_name" };
 
 /** Who reads an outcome: the caller, or a person who decides whether the call is made. */
 export type Reader = "caller" | "person";

@@ -19,7 +19,7 @@ import {
   tooManyRecords,
   toTextOutcome,
 } from "./outcome_tool.ts";
-import { given, listOf } from "./tables.ts";
+import { given, kindsOf, listOf } from "./tables.ts";
 import { clamped, defineTool, membersOf, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 
@@ -139,10 +139,10 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       ).meta({ written: "commas" }),
     }),
     async run({ id, table, fields, include }, context) {
-      const names = listOf(fields);
+      const names = listOf(fields)?.map((name) => name === "all" ? "*" : name);
       const ids = listedIds(id);
       if (ids.length > maxListedRecords) return tooManyRecords;
-      const request = { table: given(table), fields: names, include: listOf(include) ?? [] };
+      const request = { table: given(table), fields: names, include: kindsOf(include) };
       const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
       const max = isChosen ? maxChosenCharacters : undefined;
       const isOne = ids.length === 1;
@@ -181,7 +181,8 @@ function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   return ["attachments:", ...files.map(line)];
 }
 
-const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
+const whereText = z.string({ error: "where must be lines such as state=New|On Hold, assigned_to is empty" });
+const whereParameter: z.ZodOptional<z.ZodString> = whereText.optional().describe(
   "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
@@ -196,7 +197,7 @@ const foundNames = {
   ...membersOf(
     "where",
     "number state priority urgency impact category assigned_to assignment_group caller caller_id requested_for " +
-      "opened_by cmdb_ci active",
+      "opened_by cmdb_ci active sys_id",
   ),
   since: "where.sys_updated_on>",
   updated_after: "where.sys_updated_on>",
@@ -204,6 +205,8 @@ const foundNames = {
   created_after: "where.sys_created_on>",
   created_before: "where.sys_created_on<",
 };
+
+const descending = { instead: 'name the field to descend by as order_by="-number"' };
 
 function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -219,17 +222,18 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       ...foundNames,
       ...otherNames({
         fields: "columns field_names sysparm_fields",
-        order_by: "sort sort_by",
+        order_by: "sort sort_by sysparm_order_by",
         limit: "max_results max top page_size sysparm_limit",
         cursor: "offset sysparm_offset",
       }),
+      ...{ order: descending, sort_order: descending },
     },
     input: z.object({
       table: z.string(),
       words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
       where: whereParameter,
       fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
-      order_by: z.string().optional().describe('Field; "-field" descends'),
+      order_by: z.string().optional().describe('Field; "-field" descends').meta({ written: "commas" }),
       limit: z.int().min(1).max(maxSearchResults).default(10).meta(clamped),
       cursor: z.string().optional().describe("From the page before").meta({ written: "text" }),
     }),
@@ -278,7 +282,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     input: z.object({
       table: z.string(),
       words: z.string().optional().meta({ written: "text" }),
-      where: z.string().optional().meta({ written: "lines" }),
+      where: whereText.optional().meta({ written: "lines" }),
       group_by: z.string().optional().describe('Field; a date with "by day", "by week"')
         .meta({ written: "commas" }),
       mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
@@ -328,7 +332,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     description:
       "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
     ...reading,
-    aliases: otherNames({ table: "table_name", field: "column" }),
+    aliases: otherNames({ table: "table_name", field: "column columns fields", item: "item_name catalog_item" }),
     input: z.object({
       table: z.string().optional(),
       field: z.string().optional().describe("This field alone, with all choices").meta({ written: "commas" }),

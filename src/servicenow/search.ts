@@ -1,5 +1,5 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
-import { knownTable, namingFields } from "./tables.ts";
+import { knownTable, listOf, namingFields, numbersOf } from "./tables.ts";
 import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { displayValue, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
@@ -80,9 +80,13 @@ async function select(parts: DeskParts, { table: named, words: given, where = ""
   if (words === undefined) return selection([], []);
   const parsed = parseWords(words);
   const fields = await wordFields(parts, table);
-  const said = `with the words ${words.slice(0, 200)}`;
+  const said = `with the words ${oneLine(words).slice(0, 200)}`;
   // Each word has to be in one of the fields, in any order.
-  const termsIn = (names: readonly string[]) => parsed.map((word) => anyOf(names.map((name) => `${name}LIKE${word}`)));
+  const termsIn = (names: readonly string[]) =>
+    parsed.map((word) => {
+      const forms = wholeNumber.test(word) ? numbersOf(word, table) : [word];
+      return anyOf(names.flatMap((name) => forms.map((form) => `${name}LIKE${form}`)));
+    });
   const whole = selection(termsIn(fields), [said]);
   const own = fields.filter((field) => !field.includes("."));
   if (own.length === 0 || own.length === fields.length) return whole;
@@ -122,18 +126,22 @@ async function readSelection(
   );
 }
 
+const wholeNumber = /^[a-z]{2,10}\d{4,12}$/i;
+
 /** The words, each as a value of a query. */
 function parseWords(text: string): readonly string[] {
   const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => !/^(?:and|&*|)$/i.test(word))
     .map((word) => word.replace(/^[*%'‘(,;]+|[*%'’),;:.?!]+$/g, "")).filter((word) => word !== "");
-  const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
+  const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}|\|/u.test(word));
   if (operator !== undefined) {
     throw invalidInput(
       `words have all to occur: "${excerpt(operator)}" would be looked for itself. ` +
         "Use where: short_description contains a or b; short_description does not contain c",
     );
   }
-  if (words.length === 0) throw invalidInput("words must not be empty");
+  const numbers = words.filter((word) => wholeNumber.test(word));
+  if (numbers.length > 1) throw invalidInput(`words have all to occur: use where, number=${numbers.join("|")}`);
+  if (words.length === 0) throw invalidInput("words has no word in it: leave it out");
   if (words.length > maxWords) throw invalidInput(`words: at most ${maxWords}`);
   // A script may have blanks in it: the whole is looked at too.
   return toQueryValues([text, ...words], "words").slice(1);
@@ -297,7 +305,9 @@ export async function chosenFields(
     const wanted = known?.summaryFields ?? [...textColumns(columns), "state", "sys_updated_on"];
     return wanted.filter((name) => columns.columns.some((column) => column.name === name));
   }
-  if (given.length > maxFields) throw invalidInput(`fields: at most ${maxFields}`);
+  if (given.length > maxFields || given.some((name) => /^(\*|all)$/.test(name))) {
+    throw invalidInput(`fields: name them, at most ${maxFields}; servicenow_get_record shows all of a record`);
+  }
   const found = await findColumns(parts, table, given);
   const shown = found.filter(({ owner, column }) => mayShowField(owner.table, column.name));
   return shown.map(({ path }) => path);
@@ -305,9 +315,10 @@ export async function chosenFields(
 
 async function orderOf(parts: DeskParts, table: string, orderBy: string): Promise<readonly string[]> {
   if (orderBy === "") return [newestFirst, "ORDERBYDESCsys_id"];
-  const asked = orderBy.split(",").slice(0, maxOrders).map((part) => {
-    const [, minus, name = "", direction = ""] =
-      /^(-?)\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part.trim()) ?? [];
+  const names = listOf(orderBy.replace(/,\s*(?=(?:asc|desc)(?:ending)?\s*(?:,|$))/gi, " ")) ?? [];
+  if (names.length > maxOrders) throw invalidInput(`order_by takes at most ${maxOrders} fields`);
+  const asked = names.map((part) => {
+    const [, minus, name = "", direction = ""] = /^(-?)\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
     return { name, sign: minus === "-" || /^desc/i.test(direction) ? "ORDERBYDESC" : "ORDERBY" };
   });
   const found = await findColumns(parts, table, asked.map(({ name }) => name));
@@ -379,6 +390,9 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
 }
 
 async function groupField(parts: DeskParts, table: string, groupBy: string) {
+  if (/[,;|]/.test(groupBy)) {
+    throw invalidInput("group_by takes one field: count for each value of the other, in where");
+  }
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
   const { path, column: { type } } = await findColumn(parts, table, name);
   const isDate = /date/.test(type);

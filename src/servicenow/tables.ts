@@ -72,9 +72,9 @@ export function given(text: string | undefined): string | undefined {
   return text === undefined || text.trim() === "" ? undefined : text.trim();
 }
 
-/** A comma-separated parameter as a list, without empty entries; `undefined` when it is absent or empty. */
+/** A parameter with commas, semicolons or lines as a list, without empty entries; `undefined` when it is absent or empty. */
 export function listOf(text: string | undefined): readonly string[] | undefined {
-  return given(text)?.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  return given(text)?.split(/[,;\n]/).map((name) => name.trim()).filter((name) => name !== "");
 }
 
 /** Names with blanks between them. */
@@ -200,3 +200,15 @@ export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
   members: ["sys_user_grmember", "sys_user", "sys_user_group"],
   on_call: ["cmn_rota_member", "sys_user"],
 };
+
+/** The kinds of related records in a parameter, as callers call them: `comments` are of the journal, `sla` is slas. */
+export function kindsOf(text: string | undefined): readonly string[] {
+  const names = listOf(text?.toLowerCase()) ?? [];
+  return names.map((name) =>
+    /^(comments|work_?notes|notes)$/.test(name)
+      ? "journal"
+      : Object.hasOwn(tablesOfKind, `${name}s`)
+      ? `${name}s`
+      : name
+  );
+}

@@ -214,7 +214,7 @@ export async function updateRecord(
   parts: DeskParts,
   { id, table, values: text, ifVersion, dryRun }: UpdateRequest,
 ): Promise<ChangeReport> {
-  const given = parseValueLines(text, "values");
+  const given = parseValueLines(text, "values", true);
   if (given.length === 0) throw invalidInput("values must name at least one field");
   const found = await findRecord(parts, { id, table }, { writing: true });
   const { record: before } = found;
@@ -405,8 +405,8 @@ export function refuseLineAfter(name: string, next: string | undefined, paramete
 }
 
 /** A line that is not `name=value` is refused: pasted text must not set fields. */
-export function parseValueLines(text: string, parameter: string): readonly GivenValue[] {
-  const values = text.trim().startsWith("{") ? fromJson(text, parameter) : fromLines(text, parameter);
+export function parseValueLines(text: string, parameter: string, isChange = false): readonly GivenValue[] {
+  const values = text.trim().startsWith("{") ? fromJson(text, parameter, isChange) : fromLines(text, parameter);
   if (values.length > maxValues) throw invalidInput(`${parameter} takes at most ${maxValues} values`);
   const names = values.map(([name]) => name.trim().toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -416,21 +416,27 @@ export function parseValueLines(text: string, parameter: string): readonly Given
   return values;
 }
 
-function fromJson(text: string, parameter: string): readonly GivenValue[] {
+/** What is null was left out; in a change it might empty the field instead. */
+function fromJson(text: string, parameter: string, isChange: boolean): readonly GivenValue[] {
   const parsed = parseJson(text);
   if (!isObject(parsed)) throw invalidInput(`${parameter} begins like JSON and is none`);
   const values = Object.entries(parsed).map(([name, value]) => [name, plainOf(name, value)] as const);
-  const wrong = values.find(([, value]) => value !== null && !["string", "number", "boolean"].includes(typeof value));
+  const [empty] = isChange ? values.find(([, value]) => value === null) ?? [] : [];
+  if (empty !== undefined) throw invalidInput(`${excerpt(empty)} is null: leave it out, or give "" to empty it`);
+  const told = values.filter(([, value]) => value !== null);
+  const wrong = told.find(([, value]) => !["string", "number", "boolean"].includes(typeof value));
   if (wrong !== undefined) {
-    throw invalidInput(`${parameter}: ${excerpt(wrong[0])} must be a text, a number, true or false`);
+    throw invalidInput(`${parameter}: ${excerpt(wrong[0])} takes one value: a text, a number, true or false`);
   }
-  return values.map(([name, value]) => [name, String(value ?? "")] as const);
+  return told.map(([name, value]) => [name, String(value)] as const);
 }
 
 /** A value as the Table API gives it, with `sysparm_display_value`, and a list of people. */
 function plainOf(name: string, value: unknown): unknown {
-  if (Array.isArray(value)) return /_list$/.test(name) ? value.join(", ") : value;
-  return isObject(value) && "display_value" in value ? value["value"] ?? value["display_value"] : value;
+  if (Array.isArray(value)) return /_list$/.test(name) ? value.join(", ") : value.length === 1 ? value[0] : value;
+  return isObject(value) && ("display_value" in value || "value" in value)
+    ? value["value"] ?? value["display_value"]
+    : value;
 }
 
 function fromLines(text: string, parameter: string): readonly GivenValue[] {
@@ -514,8 +520,10 @@ async function resolveValue(
     return await listValue(parts, { table: reference, text: value, field: name }, record);
   }
   if (reference !== null) {
-    const one = await resolveReference(parts, { table: reference, text: value, field: name });
-    return { stored: one.sysId, shown: one.name };
+    const one = await attempt(resolveReference(parts, { table: reference, text: value, field: name }));
+    if (one.ok) return { stored: one.value.sysId, shown: one.value.name };
+    const isNone = one.error.reason === "invalid_input" && /^(none|null|no one|nobody|unassigned|empty)$/i.test(value);
+    throw isNone ? invalidInput(`${one.error.message}; give "" to empty it`) : new Refusal(one.error);
   }
   if (type === "boolean") {
     const isTrue = truthOf(value);

@@ -99,6 +99,10 @@ function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
 const valuesForm =
   'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last';
 
+const valuesText = z.string({
+  error: ({ input }) => input === undefined ? undefined : 'values must be a JSON object such as {"state": "Resolved"}',
+});
+
 /** Fields that callers give as parameters of their own. */
 const valueNames = membersOf(
   "values",
@@ -119,7 +123,7 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
-      values: z.string().optional().describe(valuesForm).meta({ written: "values" }),
+      values: valuesText.optional().describe(valuesForm).meta({ written: "values" }),
       from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
       dry_run: dryRun,
     }),
@@ -140,7 +144,7 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     aliases: { ...otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }), ...valueNames },
     input: z.object({
       ...recordParameters,
-      values: z.string().describe("As in servicenow_create").meta({ written: "values" }),
+      values: valuesText.describe("As in servicenow_create").meta({ written: "values" }),
       if_version: z.string().optional().describe("Version that you read: refuses if it has changed since")
         .meta({ written: "exact" }),
       dry_run: dryRun,
@@ -200,7 +204,10 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_order",
     title: "Order from the ServiceNow catalog",
     description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
-    aliases: otherNames({ item: "item_name catalog_item", answers: "variables values" }),
+    aliases: {
+      ...otherNames({ item: "item_name catalog_item", answers: "variables values" }),
+      ...membersOf("answers", "requested_for"),
+    },
     places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
       item: z.string().optional().describe("Name, sys_id or link"),
@@ -249,7 +256,7 @@ function headingOf(report: OrderReport): string {
   const { dryRun, item, made, quantity } = report;
   if (item === null) {
     if (made !== null) return `Ordered: ${made.number}`;
-    return dryRun ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
+    return report.action === "submit_cart" ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
   }
   const name = oneLine(item.name);
   if (made !== null) return `Ordered: ${made.number}, ${quantity === 1 ? name : `${quantity} × ${name}`}`;

@@ -115,3 +115,94 @@ Deno.test("a further condition in the value of another is never looked for as te
   assert.match(await count('short_description contains "VPN, state=In Progress"'), /^incident: 0 /);
   assert.match(await count("short_description contains a, b=c"), /^incident: /); // no field of the table
 });
+
+Deno.test("null in values is what was left out in a new record, and is asked about where it might empty a field", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const values = { short_description: "x", caller_id: null, assigned_to: null };
+  const made = await desk.text("servicenow_create", { table: "incident", values, dry_run: true });
+  assert.match(made, /short_description: x\ncaller_id: Ada Lovelace$/);
+  const change = (assigned_to: unknown) =>
+    desk.text("servicenow_update", { id: "INC0010017", values: { urgency: "3", assigned_to }, dry_run: true });
+  assert.match(await change(null), /^refused .*assigned_to is null: leave it out, or give "" to empty it/);
+  assert.match(await change(""), /assigned_to: Jonas Keller → \(empty\)/);
+  for (const none of ["none", "unassigned", "NULL", "empty"]) {
+    assert.match(await change(none), /^refused .*assigned_to: no person ".*give "" to empty it/, none);
+  }
+  const answers = { requested_for: null, acrobat: null };
+  const ordered = await desk.text("servicenow_order", { item: "Standard Laptop", answers, dry_run: true });
+  assert.match(ordered, /Would order Standard Laptop for Ada Lovelace, \$1,100\.00$/);
+  assert.match(await desk.text("servicenow_order", { action: "show_cart", dry_run: true }), /^The cart:/);
+});
+
+Deno.test("one value in place of a list, and a list in place of one, are the same value", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const plan = (values: unknown) => desk.text("servicenow_update", { id: "INC0010016", values, dry_run: true });
+  for (
+    const values of [{ state: ["In Progress"] }, [{ state: "In Progress" }], '[{"state":"In Progress"}]', {
+      state: { value: "2" },
+    }]
+  ) {
+    assert.match(await plan(values), /\nstate: New → In Progress$/, JSON.stringify(values));
+  }
+  assert.match(await plan({ assigned_to: ["ada", "ben"] }), /^refused .*assigned_to takes one value/);
+  const get = (more: object) => desk.text("servicenow_get_record", { id: "INC0010016", ...more });
+  const expected = await get({ fields: "number,state" });
+  for (
+    const fields of [["number", "state"], '["number","state"]', "number; state", "number\nstate", "Number, State,"]
+  ) {
+    assert.equal(await get({ fields }), expected, JSON.stringify(fields));
+  }
+  const two = await desk.text("servicenow_get_record", { id: "INC0010016,INC0010017" });
+  for (const more of [{ id: '["INC0010016","INC0010017"]' }, { ids: ["INC0010016", "INC0010017"] }]) {
+    assert.equal(await desk.text("servicenow_get_record", more), two, JSON.stringify(more));
+  }
+  const journal = await get({ fields: "number", include: "journal" });
+  for (const include of ["comments", '["work_notes"]', "Journal", ["journal", "comments"]]) {
+    assert.equal(await get({ fields: "number", include }), journal, JSON.stringify(include));
+  }
+  assert.equal(await get({ fields: "number", include: "sla" }), await get({ fields: "number", include: "slas" }));
+  assert.equal(await get({ fields: "all" }), await get({ fields: "*" }));
+  assert.match(await get({ id: "servicenow://incident/INC0010016" }), /^INC0010016 /);
+  const sorted = await desk.text("servicenow_search", { table: "incident", order_by: "-number", limit: 2 });
+  for (const order_by of [["-number"], "number,DESC", "number desc,", '["-number"]']) {
+    assert.equal(await desk.text("servicenow_search", { table: "incident", order_by, limit: 2 }), sorted);
+  }
+});
+
+Deno.test("a refusal says what is meant, and never that something is absent that was not looked for", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  for (
+    const [tool, input, expected] of [
+      ["search", { table: "incident", order_by: "state,priority,number,opened_at" }, /order_by takes at most 3 fields/],
+      ["search", { table: "incident", order: "desc", order_by: "number" }, /order: .*order_by="-number"/],
+      ["search", { table: "incident", fields: "*" }, /fields: name them.*servicenow_get_record/],
+      ["search", { table: "incident", words: "*" }, /words has no word in it: leave it out/],
+      ["search", { table: "incident", words: "VPN|laptop" }, /"VPN\|laptop" would be looked for itself/],
+      ["search", { table: "incident", words: "INC0010016 INC0010017" }, /number=INC0010016\|INC0010017/],
+      ["search", { table: "incident", where: { active: true, assigned_to: null } }, /where must be lines such as/],
+      ["update", { id: "INC0010016", values: [1] }, /values must be a JSON object/],
+      ["count", { table: "incident", group_by: ["state", "priority"] }, /group_by takes one field/],
+      ["count", { table: "incident", group_by: "opened_at by quarter" }, /did you mean opened_at\?/],
+      [
+        "get_record",
+        { id: "VPN drops", table: "incident" },
+        /by its number.*words of its title with servicenow_search/,
+      ],
+      ["update", { id: "INC0010016", values: { problem_id: "VPN outage" } }, /a problem is named by its number/],
+      ["describe", { table: "sys_user", field: "employee_number" }, /employee_number of sys_user is not shown here/],
+      [
+        "describe",
+        { table: "incident", field: "caller_id.email" },
+        /email is a field of sys_user: describe that table/,
+      ],
+    ] as const
+  ) {
+    assert.match(await desk.text(`servicenow_${tool}`, input), expected, JSON.stringify(input));
+  }
+  const found = await desk.text("servicenow_search", { table: "incident", words: "INC10016" });
+  assert.match(found, /^incident: 1, /);
+  const parent = { id: "INC0010016", values: { parent_incident: "INC10017" }, dry_run: true };
+  assert.match(await desk.text("servicenow_update", parent), /parent_incident: INC0010017$/);
+  const hidden = await desk.text("servicenow_search", { table: "incident", where: `sys_id=${"0".repeat(32)}` });
+  assert.match(hidden, /^incident: none that the user may see/);
+});
