@@ -1,13 +1,8 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
 import { html, pageResponse, redirectResponse } from "../lib/page.ts";
 import { isCodeChallenge } from "./token.ts";
-import {
-  type AuthorizationRequest,
-  authorizationRequestLifetimeSeconds,
-  authorizationRequests,
-  type Client,
-  clients,
-} from "./records.ts";
+import { authorizationRequestLifetimeSeconds, authorizationRequests, clients } from "./records.ts";
+import type { AuthorizationRequest, Client } from "./records.ts";
 import { classifyRedirectUri, locationOf, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
 import { hiddenText, logStep, maxQueryCharacters, type Parameters, toParameters } from "./exchange.ts";
 import { knownScopes, parseScope } from "./scope.ts";

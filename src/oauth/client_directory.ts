@@ -4,12 +4,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "../lib/network.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
-import {
-  authorizationCodeLifetimeSeconds,
-  authorizationRequestLifetimeSeconds,
-  type Client,
-  clients,
-} from "./records.ts";
+import { authorizationCodeLifetimeSeconds, authorizationRequestLifetimeSeconds, clients } from "./records.ts";
+import type { Client } from "./records.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import type { Timers } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";

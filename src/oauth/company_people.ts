@@ -15,24 +15,10 @@ import type { AuthorizationServerOptions } from "./context.ts";
 import { type CompanyPerson, readPerson, verifyIdToken } from "./company/identity.ts";
 import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { type CompanySettings, isAllowed, namedGroups } from "./company/settings.ts";
-import {
-  type Account,
-  companyUserId,
-  endAccessByProvider,
-  newUser,
-  shownName,
-  type UserDirectory,
-} from "./manage_users.ts";
-import {
-  companyPeople,
-  conflict,
-  defineRecordFamily,
-  ownerId,
-  retryOnConflict,
-  unchanged,
-  type User,
-  users,
-} from "./records.ts";
+import { companyUserId, endAccessByProvider, newUser, shownName } from "./manage_users.ts";
+import type { Account, UserDirectory } from "./manage_users.ts";
+import { companyPeople, conflict, defineRecordFamily, ownerId, retryOnConflict, unchanged, users } from "./records.ts";
+import type { User } from "./records.ts";
 
 /** `["provider_token", user id]`: the refresh token of a person's last sign-in at the company's provider, sealed. */
 const providerTokens = defineRecordFamily("provider_token", () => ({ sealed: z.string() }));

@@ -14,16 +14,8 @@ import { outages, type ProviderProblem, reasonOf, type TokenFault } from "./comp
 import { admitPerson, linkPerson, type RecheckOptions, rememberSignIn, unlinkOwner } from "./company_people.ts";
 import { createAssertionGrant, createBackchannelLogout } from "./company_tokens.ts";
 import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
-import {
-  accountPageIn,
-  findPending,
-  type InteractionOptions,
-  type LinkCompany,
-  pathOfPage,
-  pathOfRequest,
-  pathsOf,
-  showSignIn,
-} from "./interaction.ts";
+import { accountPageIn, findPending, pathOfPage, pathOfRequest, pathsOf, showSignIn } from "./interaction.ts";
+import type { InteractionOptions, LinkCompany } from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
 import { defineRecordFamily } from "./records.ts";
 import { logStep, maxQueryCharacters, toParameters } from "./exchange.ts";

@@ -9,15 +9,8 @@
 import * as z from "zod";
 import { groupsIn, readPerson } from "./company/identity.ts";
 import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
-import {
-  admitPerson,
-  endPerson,
-  idAtProvider,
-  isRecheckDue,
-  providerSessions,
-  type RecheckOptions,
-  userIdOf,
-} from "./company_people.ts";
+import { admitPerson, endPerson, idAtProvider, isRecheckDue, providerSessions, userIdOf } from "./company_people.ts";
+import type { RecheckOptions } from "./company_people.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { isObject } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";

@@ -1,17 +1,8 @@
 /** `/oauth/consent`: the page where a user decides, the decision, and the authorization code that it yields. */
 import { type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
-import {
-  factList,
-  findPending,
-  type InteractionOptions,
-  mono,
-  pathsOf,
-  type Pending,
-  postForm,
-  showSignIn,
-  type Waiting,
-} from "./interaction.ts";
+import { factList, findPending, mono, pathsOf, postForm, showSignIn } from "./interaction.ts";
+import type { InteractionOptions, Pending, Waiting } from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId } from "../lib/secrets.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {

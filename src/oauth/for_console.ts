@@ -13,15 +13,8 @@ import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
 import { invite, listInvitations, withdrawInvitation } from "./set_up.ts";
-import {
-  disableUser,
-  enableUser,
-  listUsers,
-  setAdministrator,
-  type UserDirectory,
-  type UserProblem,
-  type UserSummary,
-} from "./manage_users.ts";
+import { disableUser, enableUser, listUsers, setAdministrator } from "./manage_users.ts";
+import type { UserDirectory, UserProblem, UserSummary } from "./manage_users.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients } from "./records.ts";
 

@@ -5,13 +5,8 @@ import { holderOf } from "./manage_users.ts";
 import type { Client } from "./records.ts";
 import { jsonResponse, refuseStep } from "./exchange.ts";
 import { withinLimit } from "./scope.ts";
-import {
-  findRefreshToken,
-  judgeRefreshToken,
-  readTokenRequest,
-  refreshEndsAt,
-  type TokenEndpointOptions,
-} from "./token.ts";
+import { findRefreshToken, judgeRefreshToken, readTokenRequest, refreshEndsAt } from "./token.ts";
+import type { TokenEndpointOptions } from "./token.ts";
 
 type IntrospectionOptions = TokenEndpointOptions & { readonly verifier: Pick<Verifier, "holderNow"> };
 

@@ -3,16 +3,8 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
-import {
-  conflict,
-  type OperatorToken,
-  operatorTokens,
-  ownerId,
-  retryOnConflict,
-  type Stored,
-  type User,
-  users,
-} from "./records.ts";
+import { conflict, operatorTokens, ownerId, retryOnConflict, users } from "./records.ts";
+import type { OperatorToken, Stored, User } from "./records.ts";
 import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */

@@ -23,15 +23,8 @@ import { listAccess } from "./grants.ts";
 import { requestHost } from "../lib/request_text.ts";
 import { hashSecret, matchesHash, randomSecret } from "../lib/secrets.ts";
 import { defineRecordFamily, ownerId, type RecordOf, setUpCodes, type Stored, unchanged, users } from "./records.ts";
-import {
-  type Account,
-  addUser,
-  existingUserProblem,
-  newUser,
-  newUserProblem,
-  resetUser,
-  type UserProblem,
-} from "./manage_users.ts";
+import { addUser, existingUserProblem, newUser, newUserProblem, resetUser } from "./manage_users.ts";
+import type { Account, UserProblem } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 

@@ -1,12 +1,6 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. `/oauth/revoke` ends tokens. */
-import {
-  equalInConstantTime,
-  hashSecret,
-  matchesHash,
-  randomId,
-  randomSecret,
-  type SecretBox,
-} from "../lib/secrets.ts";
+import { equalInConstantTime, hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import { type AuthorizationServerOptions, type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import {
   type AuthorizationCode,
@@ -25,17 +19,8 @@ import {
   unchanged,
 } from "./records.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import {
-  hiddenText,
-  jsonResponse,
-  logStep,
-  noStore,
-  type Parameters,
-  readParameters,
-  type RefusalReason,
-  refuseStep,
-  wrongMethod,
-} from "./exchange.ts";
+import { hiddenText, jsonResponse, logStep, noStore, readParameters, refuseStep, wrongMethod } from "./exchange.ts";
+import type { Parameters, RefusalReason } from "./exchange.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";

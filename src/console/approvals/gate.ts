@@ -15,19 +15,8 @@ import {
   type StoredHeldCall,
   takeHeldCall,
 } from "./decisions.ts";
-import {
-  askingRules,
-  decidingRule,
-  type FindTrueNames,
-  judgeByNames,
-  type JudgedCall,
-  type PlaceReader,
-  placesOf,
-  placesThatDecide,
-  type Rule,
-  type RuleStore,
-  withTrueNames,
-} from "./rule.ts";
+import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
+import type { FindTrueNames, JudgedCall, PlaceReader, Rule, RuleStore } from "./rule.ts";
 import { type Clock, leastReadingMs, type Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/mod.ts";

@@ -1,30 +1,12 @@
 /** Connections: every client with its grant, tokens of the command line, accounts at ServiceNow; one click ends one. */
-import {
-  type AccessList,
-  accountName,
-  type Administration,
-  type LinkHealth,
-  linkProblem,
-  type ListedGrant,
-  type Vouching,
-} from "../../oauth/mod.ts";
+import { accountName, linkProblem } from "../../oauth/mod.ts";
+import type { AccessList, Administration, LinkHealth, ListedGrant, Vouching } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Usage } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
-import {
-  ago,
-  type ConsoleSources,
-  dataTable,
-  pageOf,
-  personColumn,
-  type Section,
-  type ServicenowAccounts,
-  textField,
-  timeCursor,
-  type Visit,
-  withCode,
-} from "./section.ts";
+import { ago, dataTable, pageOf, personColumn, textField, timeCursor, withCode } from "./section.ts";
+import type { ConsoleSources, Section, ServicenowAccounts, Visit } from "./section.ts";
 
 /** Rows of one page. */
 const rowsShown = 100;

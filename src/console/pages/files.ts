@@ -26,16 +26,8 @@ import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
 import { authorOf, bytesIn, type Changes, missingScope, personOf, textOf } from "./changes.ts";
 import { actButton } from "./frame.ts";
-import {
-  type ActVisit,
-  ago,
-  type ConsoleSources,
-  dataTable,
-  differenceBlock,
-  personColumn,
-  type Section,
-  type Visit,
-} from "./section.ts";
+import { ago, dataTable, differenceBlock, personColumn } from "./section.ts";
+import type { ActVisit, ConsoleSources, Section, Visit } from "./section.ts";
 
 const name = "files";
 const entriesOfPage = 200;

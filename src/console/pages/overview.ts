@@ -7,16 +7,8 @@ import { inTurns } from "../../lib/turns.ts";
 import type { Changes } from "./changes.ts";
 import type { createDayOfCalls } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
-import {
-  ago,
-  type ConsoleSources,
-  dataTable,
-  personColumn,
-  type Section,
-  timeOfDay,
-  type Visit,
-  withCode,
-} from "./section.ts";
+import { ago, dataTable, personColumn, timeOfDay, withCode } from "./section.ts";
+import type { ConsoleSources, Section, Visit } from "./section.ts";
 import type { Decisions } from "../approvals/decisions.ts";
 
 type DayOfCalls = ReturnType<typeof createDayOfCalls>;

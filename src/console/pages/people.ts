@@ -3,16 +3,8 @@ import { type Administration, ownerId, type UserChange } from "../../oauth/mod.t
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import { actButton, actFields } from "./frame.ts";
-import {
-  type Act,
-  ago,
-  type ConsoleSources,
-  dataTable,
-  pageOf,
-  type Section,
-  textField,
-  type Visit,
-} from "./section.ts";
+import { ago, dataTable, pageOf, textField } from "./section.ts";
+import type { Act, ConsoleSources, Section, Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
 

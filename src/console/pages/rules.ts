@@ -1,27 +1,12 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import {
-  decidingRule,
-  everyChange,
-  type JudgedCall,
-  maxRules,
-  maxRuleTextCharacters,
-  type Rule,
-  ruleWords,
-  type Verdict,
-} from "../approvals/rule.ts";
+import { decidingRule, everyChange, maxRules, maxRuleTextCharacters, ruleWords } from "../approvals/rule.ts";
+import type { JudgedCall, Rule, Verdict } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
 import { actButton, actFields } from "./frame.ts";
-import {
-  type Act,
-  choiceField,
-  type ConsoleSources,
-  type Section,
-  textField,
-  timeOfDay,
-  type Visit,
-} from "./section.ts";
+import { choiceField, textField, timeOfDay } from "./section.ts";
+import type { Act, ConsoleSources, Section, Visit } from "./section.ts";
 
 /** What clients with access are called, by id. */
 type NamesOfClients = ReadonlyMap<string, string>;

@@ -5,14 +5,8 @@
 import { isObject } from "../../lib/json.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { equalInConstantTime, toBase64Url } from "../../lib/secrets.ts";
-import {
-  clockToleranceSeconds,
-  google,
-  isOutage,
-  type Provider,
-  type ProviderFault,
-  type VerifiedToken,
-} from "./provider.ts";
+import { clockToleranceSeconds, google, isOutage } from "./provider.ts";
+import type { Provider, ProviderFault, VerifiedToken } from "./provider.ts";
 import { type Claims, type CompanySettings } from "./settings.ts";
 
 /** A person as the provider knows them. */
