@@ -32,7 +32,7 @@ import {
   type Rule,
   viewResource,
 } from "../console/mod.ts";
-import { kindsOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
+import { kindsOf, plainId, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
 import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
 import type { Parts } from "./installation.ts";
@@ -57,7 +57,7 @@ function tableNames(
   { table, id }: { readonly table?: unknown; readonly id?: unknown },
 ): readonly string[] | null {
   const named = typeof table === "string" && table.trim() !== "" ? table.trim() : null;
-  const record = typeof id === "string" ? id.trim() : "";
+  const record = typeof id === "string" ? plainId(id) : "";
   if (/^(https?|servicenow):/i.test(record)) return null;
   const ofNumbers = new Set(record.split(/[\s,;|]+/).filter((each) => recordNumber.test(each)).map(tableOfNumber));
   if (ofNumbers.size > 1) return null;

@@ -1,5 +1,5 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
-import { isKept, knownTable, namingFields, numbersOf, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namingFields, numbersOf, plainId, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
@@ -252,8 +252,7 @@ export async function findRecord(
 /** A record's table, and the field that names it. */
 export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   const { access, instance, person } = parts;
-  const plain = id.trim().replace(/^#\s*|[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
-  const text = numberPattern.test(plain) ? plain : id.trim(); // as prose writes numbers
+  const text = numberPattern.test(plainId(id)) ? plainId(id) : id.trim();
   const [, kind, resource = ""] = /^servicenow:\/\/([a-z_]+)\/(\w+)$/.exec(text) ?? [];
   if (kind !== undefined) return locate(parts, { id: resource, table: kind });
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);

@@ -10,7 +10,7 @@
  *
  * Everything but the names of tables is loaded only when an instance is configured.
  */
-export { kindsOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
+export { kindsOf, plainId, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
 export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
 
 /** Records, linked accounts and sign-in of one instance. */

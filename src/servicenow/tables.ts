@@ -108,6 +108,11 @@ export function tableNameOf(text: string): string {
   return byAlias.get(name) ?? (byName.has(name.replace(/s$/, "")) ? name.replace(/s$/, "") : name);
 }
 
+/** What names a record, without the signs and blanks with which prose writes numbers: `#INC 0010001.` */
+export function plainId(id: string): string {
+  return id.trim().replace(/^#\s*|[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
+}
+
 /** The table whose numbers start so; any other number is a task's. */
 export function tableOfNumber(number: string): string {
   const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];

@@ -161,6 +161,9 @@ Deno.test("a rule about a table stops its labels, its numbers, and its links", (
       ["servicenow_get_record", { id: "CHG0030001" }],
       ["servicenow_get_record", { id: "chg0030001", table: "incident" }],
       ["servicenow_get_record", { id: "INC0010001, chg0030001", table: "incident" }],
+      ["servicenow_get_record", { id: "#CHG 0030001.", table: "incident" }],
+      ["servicenow_update", { id: "chg-0030001", table: "incident", values: "{}" }],
+      ["servicenow_get_record", { id: "servicenow://change_request/CHG0030001", table: "incident" }],
       ["servicenow_update", { id: "INC0010001|CHG0030001", values: "{}" }],
       ["servicenow_update", { id: "CHG0030001;CHG0030002", values: "{}" }],
       ["servicenow_get_record", { id: "INC0010001 ABCDEFGHIJ0030001" }],
@@ -192,6 +195,8 @@ Deno.test("a rule about a table holds for records that a call asks to be shown w
       ["problem", "tasks"],
       ["sys_user", "members"],
       ["cmn_rota_member", "on_call"],
+      ["task_sla", "SLA"],
+      ["problem", "task;journal"],
     ] as const
   ) {
     assert.ok(fits({ place }, "servicenow_get_record", { ...read, include }), `${place}: ${include}`);
