@@ -194,7 +194,7 @@ function listRows(rows: readonly RecordFields[], shown: readonly string[], toCho
 
 /** Its name and what tells it apart; with a sys_id where a caller has to choose and no user name does. */
 function describeRow(row: RecordFields, shown: readonly string[], toChoose: boolean): string {
-  const [name = "", ...others] = shown.filter((field) => !/^active$|^sys_/.test(field)).map((field) =>
+  const [name = "", ...others] = shown.filter((field) => !/^active$|_on$/.test(field)).map((field) =>
     cutText(oneLine(displayValue(row, field)), maxDistinctionCharacters)
   ).filter((text) => text !== "");
   const state = storedValue(row, "active") === "false" ? ["inactive"] : [];

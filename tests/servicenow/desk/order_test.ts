@@ -25,7 +25,7 @@ Deno.test("servicenow_describe tells what an item asks, and servicenow_order wha
       ["software=visio\nlicence_for=me\nterms=no", /must have terms \(I accept the terms\) checkbox mandatory/],
       [`${whole}\nsoftwares=x`, /asks no softwares; did you mean software\?/],
       [`${whole}\nsoftware=visio`, /gives software twice/],
-      [`${whole}\nuntil=someday`, /until: write a date/],
+      [`${whole}\nuntil=someday`, /until: write one day/],
     ] as const
   ) assert.match(await order(answers), expected);
   assert.equal(desk.instance.requests.some(({ method, path }) => method === "POST" && path.includes("order")), false);

@@ -211,6 +211,8 @@ Deno.test("words in quotes are words; what would be looked for literally and fou
   const closed = await desk.text("servicenow_get_record", { id: "FAC0000001" });
   assert.match(closed, /there is no FAC0000001 that the user may see in the tables that are open here/);
   const bare = await desk.text("servicenow_get_record", { id: "10016", table: "incident" });
-  assert.match(bare, /no incident "10016" that the user may see; nearest: INC0010016/);
+  assert.match(bare, /^INC0010016 /);
+  const other = await desk.text("servicenow_get_record", { id: "0016 vpn 0099", table: "incident" });
+  assert.match(other, /no incident "0016 vpn 0099" that the user may see/);
   assert.doesNotMatch(await desk.text("servicenow_get_record", { id: "zzz", table: "incident" }), /nearest/);
 });
