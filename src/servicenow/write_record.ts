@@ -522,7 +522,7 @@ async function resolveValue(
   if (reference !== null) {
     const one = await attempt(resolveReference(parts, { table: reference, text: value, field: name }));
     if (one.ok) return { stored: one.value.sysId, shown: one.value.name };
-    const isNone = one.error.reason === "invalid_input" && /^(none|null|no one|nobody|unassigned|empty)$/i.test(value);
+    const isNone = one.error.reason === "invalid_input" && /^(none|null|no one|unassigned|empty)$/i.test(value);
     throw isNone ? invalidInput(`${one.error.message}; give "" to empty it`) : new Refusal(one.error);
   }
   if (type === "boolean") {
