@@ -1,4 +1,5 @@
 /** The composition root: builds the request handler from a configuration and an opened installation. */
+import { closeAll } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
@@ -179,7 +180,7 @@ export async function buildApp(config: Config, given: AppParts) {
     profiles,
   });
 
-  const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : null;
+  const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : undefined;
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     const now = steadyNow();
     if (now === null) return;
@@ -204,18 +205,11 @@ export async function buildApp(config: Config, given: AppParts) {
     /** Asks the calls that run to answer now with what they have. */
     hurry: mcp.hurry,
     /** Releases everything but the installation. */
-    async close() {
-      stopReturning?.();
-      stopSweeping();
-      wallClock.close();
-      consolePages.close();
-      approval.close();
-      notices?.close();
-      await mcp.close();
-      servicenow?.close();
-      await toolbox.close();
-      await records.close();
-    },
+    close: () =>
+      closeAll(
+        ...[stopReturning, stopSweeping, wallClock.close, consolePages.close, approval.close, notices?.close],
+        ...[mcp.close, servicenow?.close, toolbox.close, records.close],
+      ),
   };
 }
 

@@ -68,7 +68,7 @@ export async function openInstallation(
     await bindMasterKey(storage, masterKeyMark(secrets));
     return { storage, secrets };
   } catch (error) {
-    await storage.close();
+    await storage.close().catch(() => {}); // why it is closed says more
     throw error;
   }
 }

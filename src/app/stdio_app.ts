@@ -1,4 +1,5 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import { closeAll } from "../lib/result.ts";
 import { ownerId } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { type Installation, logConfinement, type Parts } from "./installation.ts";
@@ -73,10 +74,6 @@ export async function runStdio(
       finishTimeoutMs: config.server.shutdownTimeoutSeconds * 1_000,
     });
   } finally {
-    await mcp.close();
-    approval.close();
-    await records.close();
-    servicenow?.close();
-    await toolbox.close();
+    await closeAll(mcp.close, approval.close, records.close, servicenow?.close, toolbox.close);
   }
 }

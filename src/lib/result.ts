@@ -41,6 +41,19 @@ export async function orUnusable<T>(step: Promise<T>): Promise<T | UnusableError
   }
 }
 
+/** Closes parts in their order, each whatever became of those before it, and then throws the first failure. */
+export async function closeAll(...closings: readonly ((() => unknown) | undefined)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of closings) {
+    try {
+      await close?.();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
 /** `error:` then `hint:`. */
 export function problemText({ problem, remedy }: Problem): string {
   return `error: ${problem}\nhint: ${remedy}\n`;

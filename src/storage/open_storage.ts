@@ -1,7 +1,7 @@
 /** Opens the storage that the settings ask for. */
 import { atMost, type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
-import { type Problem, UnusableError } from "../lib/result.ts";
+import { closeAll, type Problem, UnusableError } from "../lib/result.ts";
 import { nodeFs } from "../lib/program.ts";
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { Log } from "../lib/log.ts";
@@ -74,11 +74,8 @@ async function openGuardedSqlite(
     return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
   };
   const guarded = guardStorage(storage, { describe, findLoss, log });
-  const close = async (): Promise<void> => {
-    await guarded.close();
-    for (const handle of handles) nodeFs().closeSync(handle);
-  };
-  return { ...guarded, close };
+  const closings = () => handles.splice(0).map((handle) => () => nodeFs().closeSync(handle));
+  return { ...guarded, close: () => closeAll(guarded.close, ...closings()) };
 }
 
 /** A handle that refers to a file without opening it: to close it drops no locks (open(2), O_PATH). */

@@ -47,7 +47,9 @@ export function listenToPostgres(options: PostgresListenerOptions): () => Promis
       await pause(beatMs, over);
       if (!over.aborted) await send("SELECT 1");
     }
-    await sql.end({ timeout: 0 });
+    await sql.end({ timeout: 0 }).catch((error) => {
+      if (stopped.signal.aborted) throw error; // else the next connection is made all the same
+    });
   };
   const run = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
@@ -167,7 +169,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
       // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
       if (postgresErrorCode(error) === noAnswer && pool === used) {
         pool = makePool(location, limits, rootCertificate);
-        await used.end({ timeout: 0 });
+        await used.end({ timeout: 0 }).catch(() => {}); // the connections are given up
       }
       throw error;
     }

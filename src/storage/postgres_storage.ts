@@ -3,7 +3,7 @@
  * statement, and so one transaction and one round trip; nothing is cached between requests.
  */
 import type { Sql, TransactionSql } from "postgres";
-import { UnusableError } from "../lib/result.ts";
+import { closeAll, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/turns.ts";
@@ -148,7 +148,7 @@ export async function openPostgresStorage(
       return null;
     }
   } catch (error) {
-    await connection.close();
+    await connection.close().catch(() => {}); // why it is closed says more
     throw toUnusable(error, location);
   }
   const live = (parameter: string): string => `(expires_at IS NULL OR expires_at > ${parameter})`;
@@ -235,11 +235,7 @@ export async function openPostgresStorage(
       }
     },
     watch: watches.watch,
-    async close() {
-      watches.close();
-      await stopListening?.();
-      await connection.close();
-    },
+    close: () => closeAll(watches.close, stopListening, connection.close),
   };
 }
 

@@ -2,6 +2,7 @@
  * The storage port on one SQLite file, by node:sqlite. Any number of processes may have the file open at once.
  * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
  */
+import { closeAll } from "../lib/result.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
@@ -181,11 +182,7 @@ function storageOn(
       }
     },
     watch: watches.watch,
-    async close() {
-      watches.close();
-      await Promise.all([reads.close(), writes.close()]);
-      database.close();
-    },
+    close: () => closeAll(watches.close, reads.close, writes.close, () => database.close()),
   };
 }
 
