@@ -47,14 +47,8 @@ export function collectBytes(maxBytes: number) {
 }
 
 /** Why a body was not read. */
-export type BodyRefusal =
-  | "too_large"
-  | "too_slow"
-  | "too_fragmented"
-  | "over_share"
-  | "unreadable"
-  | "not_utf8"
-  | "encoded";
+export type BodyRefusal = SizeRefusal | "too_slow" | "unreadable" | "not_utf8" | "encoded";
+type SizeRefusal = "too_large" | "too_fragmented" | "over_share";
 
 export interface BodyBounds {
   readonly maxBytes: number;
