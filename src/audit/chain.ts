@@ -6,9 +6,7 @@
 import * as z from "zod";
 import { type SecretBox, toBase64Url } from "../lib/secrets.ts";
 import { changeEntry, pagesBelow } from "../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
-import type { Clock } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { Foundation, Storage, StorageKey } from "../storage/mod.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 
 /** After each line of a batch. JSON escapes it as little as the mark of fields: a batch is parsed as fast as it is copied. */
@@ -187,11 +185,8 @@ export interface NewBatch {
 }
 
 /** What reading and writing the stored audit needs. */
-export interface AuditParts {
-  readonly storage: Storage;
+export interface AuditParts extends Foundation {
   readonly secrets: SecretBox;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** A chain that was not added to for so long belongs to a process that was killed. */

@@ -5,14 +5,13 @@
  */
 import type { KeyObject } from "node:crypto";
 import * as z from "zod";
-import type { Log } from "../lib/log.ts";
 import { nodeCrypto } from "../lib/program.ts";
 import { failure, type Result } from "../lib/result.ts";
 import { hashSecret, type SecretBox } from "../lib/secrets.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { faultWords, parseStored } from "../lib/system_fault.ts";
-import { type Clock, createPause, type Timers } from "../lib/time.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
+import { createPause, type Timers } from "../lib/time.ts";
+import type { Foundation, Storage, StorageKey } from "../storage/mod.ts";
 import { type AcmeProblem, attemptMs, generateP256, requestCertificate } from "./acme_client.ts";
 
 /** What TLS is served with, as PEM. */
@@ -21,15 +20,12 @@ export interface ServedCertificate {
   readonly privateKey: string;
 }
 
-interface CertificateKeeperOptions {
+interface CertificateKeeperOptions extends Foundation {
   readonly name: string;
   /** The URL of the authority's directory. */
   readonly directory: string;
-  readonly storage: Storage;
   readonly secrets: SecretBox;
-  readonly clock: Clock;
   readonly timers: Timers;
-  readonly log: Log;
   readonly fetch: typeof fetch;
   /** Called with the first certificate and with each one after it, whichever instance got it. */
   readonly onCertificate: (certificate: ServedCertificate) => Promise<void>;

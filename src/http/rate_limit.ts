@@ -3,8 +3,7 @@ import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/turns.ts";
 import { type AgreedClock, atMost, type Clock } from "../lib/time.ts";
 import { changeEntry } from "../lib/stored_entries.ts";
-import type { Log } from "../lib/log.ts";
-import type { Storage, StorageKey } from "../storage/mod.ts";
+import type { Foundation, StorageKey } from "../storage/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { addressKey } from "../lib/network.ts";
 import { declaredLength } from "../lib/request_text.ts";
@@ -103,16 +102,12 @@ export function createRateLimiter({ clock, ...rate }: Rate & {
   };
 }
 
-interface SharedRateLimitOptions extends Rate {
+interface SharedRateLimitOptions extends Rate, Foundation {
   /** Names the limit in the storage; the same in every instance. */
   readonly name: string;
-  readonly storage: Storage;
   /** Turns a key into the text under which it is stored: addresses are private. */
   readonly hideKey: (key: string) => string;
-  /** When entries expire. */
-  readonly clock: Clock;
   readonly agreedClock: AgreedClock;
-  readonly log: Log;
 }
 
 const shares = 16;

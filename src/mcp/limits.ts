@@ -1,16 +1,12 @@
 /** What the parts of the protocol layer depend on, and their bounds. */
-import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Clock, Timers } from "../lib/time.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Timers } from "../lib/time.ts";
+import type { Foundation } from "../storage/mod.ts";
 
 /** What sessions, streams, questions and tasks are made with. */
-export interface Services {
+export interface Services extends Foundation {
   readonly secretBox: SecretBox;
-  readonly storage: Storage;
-  readonly clock: Clock;
   readonly timers: Timers;
-  readonly log: Log;
   readonly limits: McpLimits;
 }
 

@@ -1,8 +1,7 @@
 /** The options of the authorization server. */
-import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { AgreedClock, Timers } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Foundation } from "../storage/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { InstanceSignIn } from "./servicenow_port.ts";
 import type { CompanySettings } from "./company/settings.ts";
@@ -37,7 +36,7 @@ export type Registration =
   | { readonly mode: "token"; readonly token: string }
   | { readonly mode: "off" };
 
-export interface AuthorizationServerOptions {
+export interface AuthorizationServerOptions extends Foundation {
   /** The issuer identifier, without a trailing slash; every URL in the metadata starts with it. */
   readonly issuer: string;
   /** The audience of access tokens: the canonical URL of the MCP endpoint. */
@@ -46,13 +45,10 @@ export interface AuthorizationServerOptions {
   readonly resourceAliases: readonly string[];
   /** The scopes that this installation offers; without ServiceNow's when absent. */
   readonly scopes?: readonly string[];
-  readonly storage: Storage;
   readonly secrets: SecretBox;
-  readonly clock: Clock;
   readonly timers?: Timers;
   /** For attempts to sign in, counted across instances; made here when absent. */
   readonly agreedClock?: AgreedClock;
-  readonly log: Log;
   readonly registration: Registration;
   /** Whether there are pages at /console, for these pages to lead there. */
   readonly hasConsole?: boolean;

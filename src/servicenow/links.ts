@@ -7,7 +7,7 @@ import { checkStatus, instanceUrl, parseJsonBytes, parseResult } from "./transpo
 import type { ServicenowInstance, Transport, UpstreamReply, UpstreamRequest } from "./transport.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import { type Clock, type Pause, pause } from "../lib/time.ts";
-import type { Batch, Storage, StorageKey } from "../storage/mod.ts";
+import type { Batch, Foundation, Storage, StorageKey } from "../storage/mod.ts";
 import { linkKey, noRefreshToken } from "./link_store.ts";
 import type { createLinkStore, InstanceAccount, LinkedAccess, LinkSecrets } from "./link_store.ts";
 import type { Log } from "../lib/log.ts";
@@ -159,13 +159,10 @@ async function takeRefreshLock(
 /** A lock that this caller holds. */
 type HeldLock = Extract<Awaited<ReturnType<typeof takeRefreshLock>>, { readonly release: unknown }>;
 
-interface RefreshOptions {
+interface RefreshOptions extends Foundation {
   readonly store: LinkStore;
-  readonly storage: Storage;
   readonly tokenEndpoint: TokenEndpoint;
-  readonly clock: Clock;
   readonly pause: Pause;
-  readonly log: Log;
   readonly lockMs?: number;
 }
 

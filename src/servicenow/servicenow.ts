@@ -1,10 +1,9 @@
 /** Wires everything that this server does with one ServiceNow instance. */
 import type { Admission } from "../lib/turns.ts";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { parseInstanceUrl } from "../lib/settings.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Foundation } from "../storage/mod.ts";
 import { createDeskParts, createTableAccess, type DeskParts } from "./table_api.ts";
 import { defaultTables } from "./tables.ts";
 import { type Answer, attempt, describeFailure, type ServicenowFailure, unavailableCauses } from "./failure.ts";
@@ -23,7 +22,7 @@ import { parseResourceId, readProfile, readResource } from "./resources.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 
 /** What an instance is used with. */
-export interface ServicenowOptions {
+export interface ServicenowOptions extends Foundation {
   /** The instance's address, as the setting takes it. */
   readonly instance: string;
   readonly client: InstanceClient;
@@ -31,15 +30,12 @@ export interface ServicenowOptions {
   readonly tables?: readonly string[];
   /** Where a user links an account: told to agents whose user has to go there. */
   readonly linkUrl: string;
-  readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly fetch: Fetch;
-  readonly clock: Clock;
   /** For how long a user's calls pause; the machine's own when absent. */
   readonly elapsed?: Clock;
   /** Between 0 and 1, as `Math.random`. */
   readonly random: () => number;
-  readonly log: Log;
   /** Other times than the usual ones, for tests. */
   readonly times?: Partial<
     Readonly<Record<"requestMs" | "callMs" | "retryDelayMs" | "lockMs" | "jobMs" | "linkMs", number>>

@@ -26,7 +26,7 @@ export {
   type StorageBounds,
   wrongMasterKey,
 } from "./open_storage.ts";
-export type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
+export type { Batch, Foundation, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
 /** Looks for damage in a database without creating or changing anything: for `doctor`. */
 export const loadExamineStorage = (): Promise<typeof import("./examine_storage.ts")> => import("./examine_storage.ts");
 /** Copies and restores a data directory. */

@@ -4,6 +4,8 @@
  */
 import { UnusableError } from "../lib/result.ts";
 import { isCallersMistake, parseStoredJson } from "../lib/system_fault.ts";
+import type { Log } from "../lib/log.ts";
+import type { Clock } from "../lib/time.ts";
 
 /**
  * A path of non-empty parts, for example `["grant", grantId]`. Keys sort part by part, each part by its Unicode code
@@ -89,6 +91,14 @@ export interface Storage {
   sweep(now: number): Promise<number>;
   /** Closes the connection and all watches. */
   close(): Promise<void>;
+}
+
+/** What `app` gives the parts that keep something. */
+export interface Foundation {
+  readonly storage: Storage;
+  /** Dates entries, and when they expire. */
+  readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**

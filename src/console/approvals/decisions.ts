@@ -3,9 +3,7 @@ import * as z from "zod";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import type { Doer } from "../../oauth/mod.ts";
-import type { Storage, StorageKey } from "../../storage/mod.ts";
-import type { Clock } from "../../lib/time.ts";
-import type { Log } from "../../lib/log.ts";
+import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
 import { type JudgedCall, maxRuleTextCharacters, type Rule, type RuleStore } from "./rule.ts";
 
 /** How long a call waits for a decision, and how long a decision waits for the call. */
@@ -149,10 +147,7 @@ export type Decisions = ReturnType<typeof createDecisions>;
  * meanwhile, its effect is another than was shown, or the person may not decide; a lasting one adds a rule.
  */
 export function createDecisions(
-  { storage, clock, log, rules }: {
-    readonly storage: Storage;
-    readonly clock: Clock;
-    readonly log: Log;
+  { storage, clock, log, rules }: Foundation & {
     readonly rules: RuleStore;
   },
 ) {

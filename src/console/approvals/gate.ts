@@ -17,9 +17,8 @@ import {
 } from "./decisions.ts";
 import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
 import type { FindTrueNames, JudgedCall, PlaceReader, Rule, RuleStore } from "./rule.ts";
-import { type Clock, leastReadingMs, type Timers } from "../../lib/time.ts";
-import type { Log } from "../../lib/log.ts";
-import type { Storage } from "../../storage/mod.ts";
+import { leastReadingMs, type Timers } from "../../lib/time.ts";
+import type { Foundation } from "../../storage/mod.ts";
 import { showExactly, showName } from "../../files/mod.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import { contextWith, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
@@ -34,12 +33,9 @@ export type FindStates = (
   places: { readonly paths: readonly string[]; readonly targets: ReadonlySet<string> },
 ) => Promise<readonly { readonly words: string; readonly version: string }[]>;
 
-export interface GateOptions {
+export interface GateOptions extends Foundation {
   readonly rules: RuleStore;
-  readonly storage: Storage;
-  readonly clock: Clock;
   readonly timers: Timers;
-  readonly log: Log;
   readonly placeReader: PlaceReader;
   readonly findTrueNames: FindTrueNames;
   readonly findStates: FindStates;

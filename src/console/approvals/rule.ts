@@ -4,11 +4,9 @@
  */
 import * as z from "zod";
 import { foldedForms } from "../../files/mod.ts";
-import type { Clock } from "../../lib/time.ts";
-import type { Log } from "../../lib/log.ts";
 import { joinNext } from "../../lib/turns.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../../storage/mod.ts";
+import type { Foundation, StorageKey } from "../../storage/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import type { Tool } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -181,10 +179,7 @@ export type RuleStore = ReturnType<typeof createRuleStore>;
 
 /** Keeps the stored rules in memory, and follows their changes. Empty until the first `load`. */
 export function createRuleStore(
-  { storage, clock, log, knowsTool = () => true }: {
-    readonly storage: Storage;
-    readonly clock: Clock;
-    readonly log: Log;
+  { storage, clock, log, knowsTool = () => true }: Foundation & {
     /** Whether some version or configuration of this server has the tool. */
     readonly knowsTool?: (name: string) => boolean;
   },

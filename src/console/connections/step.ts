@@ -3,9 +3,8 @@ import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { joinNext } from "../../lib/turns.ts";
-import type { Clock, Timers } from "../../lib/time.ts";
-import type { Log } from "../../lib/log.ts";
-import type { Storage, StorageKey } from "../../storage/mod.ts";
+import type { Timers } from "../../lib/time.ts";
+import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
 
 /** In the order of a connection that goes well. */
 export const stepKinds = [
@@ -147,11 +146,8 @@ export async function readStoredSteps(storage: Storage, now: number, except?: st
 
 /** Opens the log of this instance; what it has not stored is stored by `close()`. */
 export function openStepLog(
-  { storage, clock, timers, log, createId }: {
-    readonly storage: Storage;
-    readonly clock: Clock;
+  { storage, clock, timers, log, createId }: Foundation & {
     readonly timers: Timers;
-    readonly log: Log;
     readonly createId: () => string;
   },
 ) {

@@ -4,19 +4,15 @@ import { touchedBy } from "../../audit/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { CallWatch, WatchedCall } from "../../mcp/mod.ts";
-import type { Log } from "../../lib/log.ts";
 import { joinNext } from "../../lib/turns.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../../storage/mod.ts";
+import type { Foundation, StorageKey } from "../../storage/mod.ts";
 
 /** The calls that run on every instance, and what stops them. `by` is the person who does it, for the audit. */
 export type Live = Awaited<ReturnType<typeof openLive>>;
 
-interface LiveOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
+interface LiveOptions extends Foundation {
   readonly timers?: Timers | undefined;
-  readonly log: Log;
   readonly createId: () => string;
   /** Whether other instances may have to be asked. */
   readonly hasOthers: boolean;

@@ -10,16 +10,13 @@ import type { Log, LogFields, LogLevel } from "../../lib/log.ts";
 import type { Check } from "../../lib/result.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import { type Clock, createPause, durationWords, type Timers } from "../../lib/time.ts";
-import type { Storage, StorageKey } from "../../storage/mod.ts";
+import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
 import { type HeldCall, heldMs, readHeldCall } from "../approvals/decisions.ts";
 import { pageOf } from "../approvals/gate.ts";
 import { type Notice, type NoticeKind, type NoticeTarget, sendNotice, targetWords } from "./message.ts";
 
-interface NoticeParts {
-  readonly storage: Storage;
-  readonly clock: Clock;
+interface NoticeParts extends Foundation {
   readonly timers: Timers;
-  readonly log: Log;
   readonly fetch: typeof globalThis.fetch;
   /** SERVER_URL, and whether the console's pages are below it. */
   readonly serverUrl: string;

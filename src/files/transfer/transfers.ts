@@ -4,13 +4,12 @@
  */
 import type { Peer } from "../../lib/endpoint.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Log } from "../../lib/log.ts";
 import { dateAndTime, html, pageResponse, wantsPage } from "../../lib/page.ts";
 import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
-import { type Clock, pause, type Timers } from "../../lib/time.ts";
+import { pause, type Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
-import type { Storage } from "../../storage/mod.ts";
+import type { Foundation } from "../../storage/mod.ts";
 import { parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import {
@@ -47,14 +46,11 @@ import { declaredLength, isEncoded, isTooFragmented, piecesATurn } from "../../l
 import { maxArriving } from "../workspace/change.ts";
 
 /** What transfers need of the other parts. */
-interface TransfersOptions {
+interface TransfersOptions extends Foundation {
   readonly serverUrl: string;
   readonly source: WorkspaceSource;
-  readonly storage: Storage;
   readonly secrets: Pick<SecretBox, "authenticate">;
   readonly access: Access;
-  readonly log: Log;
-  readonly clock: Clock;
   readonly timers: Timers;
   /** A refusal of the workspace in words, without a full stop. */
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
