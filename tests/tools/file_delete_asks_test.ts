@@ -12,7 +12,7 @@ import { roomyTrash, tree } from "../workspace/contract.ts";
 import { trashOf, undo } from "../workspace/trash_contract.ts";
 import { withWorkspace } from "./with_workspace.ts";
 
-type Reply = "accept" | "decline" | "cancel" | "none" | "cannot ask";
+type Reply = "accept" | "decline" | "cancel" | "none" | "gone" | "cannot ask";
 
 let now = 0;
 const deletingTool = (workspace: Workspace, isKept = true): Tool =>
@@ -24,16 +24,20 @@ async function deleteWith(
   { tool = deletingTool(workspace), readingMs = 5_000 }: { readonly tool?: Tool; readonly readingMs?: number } = {},
 ): Promise<{ outcome: ToolOutcome; asked: string[] }> {
   const asked: string[] = [];
+  const leaving = new AbortController();
   const context: ToolContext = {
     ...quietCaller,
     principal: principalOf("owner"),
-    signal: new AbortController().signal,
+    signal: leaving.signal,
     progress: () => {},
     supports: (ability) => ability === "elicitation" && reply !== "cannot ask",
     ask(questions) {
       now += readingMs;
       for (const question of Object.values(questions)) asked.push(JSON.stringify(question));
-      if (reply === "none") return Promise.resolve(failure({ reason: "timeout", message: "no answer" }));
+      if (reply === "gone") leaving.abort();
+      if (reply === "none" || reply === "gone") {
+        return Promise.resolve(failure({ reason: "timeout", message: "no answer" }));
+      }
       const answers = Object.fromEntries(Object.keys(questions).map((key) => [key, { action: reply }]));
       return Promise.resolve(success(answers as never));
     },
@@ -62,6 +66,14 @@ for (const [reply, entries, isDeleted, questions] of cases) {
       assert.equal((await tree(workspace)).length, isDeleted ? 0 : entries + 1);
     }, { trash: roomyTrash }));
 }
+
+Deno.test("file_delete deletes nothing for a caller who leaves while it asks", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d`);
+    for (let n = 0; n < 101; n++) Deno.writeTextFileSync(`${root}/d/${n}`, "x");
+    await assert.rejects(deleteWith(workspace, "gone"), { name: "AbortError" });
+    assert.equal((await tree(workspace)).length, 102);
+  }, { trash: roomyTrash }));
 
 for (const reply of ["decline", "cancel"] as const) {
   Deno.test(`file_delete: "${reply}" sooner than a person reads goes to the trash, and refuses where nothing is kept`, () =>

@@ -174,6 +174,7 @@ async function askFirst(
   const asked = await context.ask({
     confirm: { method: "elicitation/create", params: { message, requestedSchema: { type: "object", properties: {} } } },
   });
+  context.signal.throwIfAborted(); // the caller is gone, and so is the question
   if (!asked.ok || asked.value.confirm.action === "accept") return null;
   // what is in the trash is not lost because an agent has no person to ask
   if (isKept && clock() - askedAt < leastReadingMs) return null;
