@@ -51,7 +51,7 @@ export type App = Awaited<ReturnType<typeof buildApp>>;
 
 /** Wires every part. Rejects when the workspace cannot be used. */
 export async function buildApp(config: Config, given: AppParts) {
-  const { clock, timers, bounds, serverUrl, storage, secrets, metrics, extraTools, kernel } = given;
+  const { clock, timers, bounds, serverUrl, storage, metrics, extraTools, kernel } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { steadyNow } = wallClock;
   const records = await openCallRecords(config, { ...given, steadyNow });
@@ -59,7 +59,7 @@ export async function buildApp(config: Config, given: AppParts) {
     ? null
     : await (await import("./notices.ts")).openNotices(config, { ...given, log: records.log });
   const log = notices?.hear(records.log) ?? records.log;
-  const parts = { ...given, log };
+  const { fetchDocument, ...parts } = { ...given, log };
   const agreedClock = createAgreedClock(clock, timers);
   const resource = `${serverUrl}/mcp`;
   const limits = createRateLimits(config, { ...parts, agreedClock });
@@ -68,28 +68,23 @@ export async function buildApp(config: Config, given: AppParts) {
   const bodyTimeoutMs = bounds.http?.bodyTimeoutMs;
   const { ownerPasswordHash, clientMetadataDocuments, company, ownerPassphrase } = config.authorizationServer;
   const authorizationServer = createAuthorizationServer({
+    ...parts,
     issuer: serverUrl,
     resource,
     resourceAliases: serverUrlSpellings(serverUrl).map((url) => `${url}/mcp`),
     scopes: scopesOf(config.servicenow),
-    storage,
-    secrets,
-    clock,
-    timers,
     agreedClock,
-    log,
     registration: registrationOf(config.authorizationServer),
     hasConsole: config.console.pages === "on",
     directories: config.workspace.directories.flatMap(({ name }) => name || []),
     workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
-    onNewSetUpLink: given.onNewSetUpLink,
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
     ...(servicenow === null ? {} : {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
     }),
-    ...(clientMetadataDocuments ? { fetchDocument: given.fetchDocument } : {}),
+    ...(clientMetadataDocuments ? { fetchDocument } : {}),
     ...(company === null ? {} : { company: { ...company, fetch: given.providerFetch ?? fetch }, ownerPassphrase }),
   });
   const { verifier } = authorizationServer;

@@ -1,15 +1,7 @@
 /** Wires the console's pages: its sections and what each shows. */
 import type { Check } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
-import {
-  type Decisions,
-  type Live,
-  loadAttemptReports,
-  loadConsolePages,
-  type RuleStore,
-  type StepLog,
-} from "../console/mod.ts";
-import type { Documents, WorkspaceSource } from "../files/mod.ts";
+import { type ConsoleSources, loadAttemptReports, loadConsolePages, type StepLog } from "../console/mod.ts";
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { LocalModel } from "../llm/mod.ts";
 import { offeredModels } from "./offered_models.ts";
@@ -18,7 +10,6 @@ import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
-import type { Approval } from "./approval.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { hasNames } from "./config/directories.ts";
@@ -80,18 +71,13 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
     : { name, state: "warning", text: `${dir}: ${confinementWords.checked}` };
 }
 
-export interface ConsoleParts extends Parts {
+export interface ConsoleParts
+  extends Parts, Pick<ConsoleSources, "decisions" | "documents" | "judge" | "live" | "rules" | "workspace"> {
   readonly authorizationServer: AuthorizationServer;
   /** Rejects when the storage takes no write. */
   readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
-  readonly documents: Documents;
-  readonly workspace: WorkspaceSource;
-  readonly live: Live;
   nameOfClient(clientId: string): string | undefined;
-  readonly rules: RuleStore;
-  readonly decisions: Decisions;
-  readonly judge: Approval["judge"];
   readonly servicenow: Pick<Servicenow, "signIn"> | null;
   readonly tools: readonly Tool[];
   readonly steps: StepLog;

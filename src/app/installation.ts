@@ -2,6 +2,7 @@
 import {
   bindMasterKey,
   boundMark,
+  type Foundation,
   loadExamineStorage,
   masterKeyMark,
   missingMasterKey,
@@ -32,11 +33,9 @@ export interface Installation {
 }
 
 /** What a server, over HTTP or stdio, gives its parts. */
-export interface Parts extends Installation {
+export interface Parts extends Installation, Foundation {
   /** The issuer: an origin without a trailing slash. */
   readonly serverUrl: string;
-  readonly log: Log;
-  readonly clock: Clock;
   readonly timers: Timers;
   readonly telemetry: Telemetry;
   readonly bounds: Bounds;

@@ -15,13 +15,14 @@ const minute = 60_000;
  */
 export async function openServicenow(
   { access, tables, missing }: Config["servicenow"],
-  { serverUrl, storage, secrets, log, clock, telemetry: { fetch } }: Parts,
+  parts: Parts,
   calls: RateLimiter = createRateLimiter({
     count: servicenowCallsPerMinute,
     windowMs: minute,
     clock: systemTimers.elapsed,
   }),
 ): Promise<Servicenow | null> {
+  const { serverUrl, log, telemetry: { fetch } } = parts;
   if (missing.length > 0) {
     log.write("warn", "servicenow_not_configured", {
       problem: `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
@@ -40,16 +41,13 @@ export async function openServicenow(
     });
   }
   return createServicenow({
+    ...parts,
     instance,
     tables,
     client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
     linkUrl: `${serverUrl}/servicenow/link`,
-    storage,
-    secrets,
     fetch,
-    clock,
     random: Math.random,
-    log,
     admit: (subject) => calls.take(subject),
   });
 }

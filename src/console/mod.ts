@@ -9,7 +9,7 @@
  * - view: what a client shows of a result in the chat (MCP Apps).
  * - pages: the sections of `/console`. Each shows visitors their own things, and administrators everyone's.
  */
-export { createDecisions, type Decisions } from "./approvals/decisions.ts";
+export { createDecisions } from "./approvals/decisions.ts";
 export { type FindStates, gateTool } from "./approvals/gate.ts";
 export { gateResources } from "./approvals/gate_resources.ts";
 export {
@@ -19,12 +19,12 @@ export {
   mapPaths,
   type PlaceReader,
   type Rule,
-  type RuleStore,
 } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, readStoredSteps, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
+export type { ConsoleSources } from "./pages/section.ts";
 export { viewResource } from "./view/view.ts";
 
 /**
