@@ -1,13 +1,7 @@
 /** Records of calls: the log with its stored audit, the running calls, and how clients connect. */
 import type { AuditSettings } from "../audit/mod_settings.ts";
-import {
-  type AuditParts,
-  createAuditRecorder,
-  limitStrangers,
-  lineOfLog,
-  lineOfRequest,
-  trimAudit,
-} from "../audit/mod.ts";
+import { createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, trimAudit } from "../audit/mod.ts";
+import type { AuditParts } from "../audit/mod.ts";
 import type { Timers } from "../lib/time.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";

@@ -1,13 +1,6 @@
 /** The HTTP side of a server: its endpoints, each with its limits, behind one router. */
-import {
-  type Access,
-  defaultWorkspaceLimits,
-  loadTransfers,
-  refusalWords,
-  type TransferLinks,
-  transferPath,
-  type WorkspaceSource,
-} from "../files/mod.ts";
+import { defaultWorkspaceLimits, loadTransfers, refusalWords, transferPath } from "../files/mod.ts";
+import type { Access, TransferLinks, WorkspaceSource } from "../files/mod.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";

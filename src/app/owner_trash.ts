@@ -3,17 +3,8 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ownerId } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
-import {
-  type Change,
-  type KeptItem,
-  parseDirectoryPath,
-  pathOf,
-  refusalWords,
-  toPathText,
-  type Trash,
-  userDirectoryName,
-  type Workspace,
-} from "../files/mod.ts";
+import { parseDirectoryPath, pathOf, refusalWords, toPathText, userDirectoryName } from "../files/mod.ts";
+import type { Change, KeptItem, Trash, Workspace } from "../files/mod.ts";
 import { loadKernel } from "../lib/kernel/kernel.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";

@@ -1,13 +1,7 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.ts";
-import {
-  createLocalModel,
-  createModelClient,
-  createModelQueue,
-  llmTools,
-  type LocalModel,
-  ollamaLimits,
-} from "../llm/mod.ts";
+import { createLocalModel, createModelClient, createModelQueue, llmTools, ollamaLimits } from "../llm/mod.ts";
+import type { LocalModel } from "../llm/mod.ts";
 import type { Config } from "./config/config.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Parts } from "./installation.ts";

@@ -2,15 +2,8 @@
  * Settings of the stored audit and of metrics, with their defaults and bounds. `app` reads them before the rest of
  * audit is loaded.
  */
-import {
-  mebibyte,
-  optional,
-  parseDuration,
-  parseInteger,
-  parseListenAddress,
-  required,
-  type ValuesOf,
-} from "../lib/settings.ts";
+import { mebibyte, optional, parseDuration, parseInteger, parseListenAddress, required } from "../lib/settings.ts";
+import type { ValuesOf } from "../lib/settings.ts";
 
 /** Settings under the heading Audit. */
 export const auditSettings = {

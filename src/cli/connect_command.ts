@@ -8,12 +8,8 @@ import { isLoopbackHost, parseServerUrl } from "../lib/settings.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import {
-  type ClientConfiguration,
-  type ClientFormat,
-  clientFormats,
-  type Connection,
-} from "../lib/client_configurations.ts";
+import { clientFormats } from "../lib/client_configurations.ts";
+import type { ClientConfiguration, ClientFormat, Connection } from "../lib/client_configurations.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 // The command line that starts this program again, for a client's configuration.

@@ -3,14 +3,8 @@ import * as z from "zod";
 import { type ContentBlock, contextWith, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { present } from "../lib/json.ts";
 import { failure, success } from "../lib/result.ts";
-import {
-  followAnswer,
-  type FollowOptions,
-  hurriedCodes,
-  type ModelAnswer,
-  parseAnswer,
-  type ToolFailure,
-} from "./answer.ts";
+import { followAnswer, hurriedCodes, parseAnswer } from "./answer.ts";
+import type { FollowOptions, ModelAnswer, ToolFailure } from "./answer.ts";
 import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./failure.ts";
 import { exampleThatFits, fileLoader, invalid, type LoadFiles, type NamedText, withoutScope } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";

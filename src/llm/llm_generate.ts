@@ -1,17 +1,7 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
 import * as z from "zod";
-import {
-  clamped,
-  defineTool,
-  emptyIsAbsent,
-  type Meaning,
-  otherNames,
-  readingHints,
-  saysNothing,
-  type Tool,
-  type ToolContext,
-  type ToolOutcome,
-} from "../mcp/mod.ts";
+import { clamped, defineTool, emptyIsAbsent, otherNames, readingHints, saysNothing } from "../mcp/mod.ts";
+import type { Meaning, Tool, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace } from "./answer.ts";
 import { answerEach, answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import type { LocalModel } from "./local_model.ts";

@@ -16,14 +16,8 @@ import {
   type OllamaFailure,
   ollamaFailure,
 } from "./failure.ts";
-import {
-  type ModelCall,
-  type ModelCompletion,
-  type ModelEvent,
-  modelFailed,
-  type OllamaLimits,
-  ollamaLimits,
-} from "./port.ts";
+import { modelFailed, ollamaLimits } from "./port.ts";
+import type { ModelCall, ModelCompletion, ModelEvent, OllamaLimits } from "./port.ts";
 
 /**
  * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too

@@ -8,16 +8,8 @@ import type { Pause } from "../lib/time.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { StorageUnavailableError } from "../lib/system_fault.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import {
-  type createTaskStore,
-  failedTask,
-  isTerminal,
-  presumedDeadMs,
-  signOfLifeMs,
-  taskInboxKey,
-  type TaskRecord,
-  toTaskView,
-} from "./task_store.ts";
+import { failedTask, isTerminal, presumedDeadMs, signOfLifeMs, taskInboxKey, toTaskView } from "./task_store.ts";
+import type { createTaskStore, TaskRecord } from "./task_store.ts";
 
 /** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 function createTaskQuestions() {

@@ -31,12 +31,8 @@ import { createParallelShare, nextTurn, type StandAside, whenReady } from "../li
 import type { Session } from "./session.ts";
 import { type Principal, shareKey } from "../lib/principal.ts";
 import { insufficientScope, missingScopes, refuseRate } from "./tool_call.ts";
-import {
-  createMessageHandler,
-  createRequestObserver,
-  type MessageHandler,
-  type ObserveRequest,
-} from "./message_handler.ts";
+import { createMessageHandler, createRequestObserver } from "./message_handler.ts";
+import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import { createSessionStreams, sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, createMethodTable, noteInitialized } from "./methods.ts";
 

@@ -3,33 +3,15 @@ import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { isObject, present } from "../lib/json.ts";
-import {
-  answerError,
-  answerInvalid,
-  answerResult,
-  type Call,
-  type JsonAnswer,
-  logCrash,
-  type McpAnswer,
-  objectOf,
-  paramsOf,
-  type PublicCall,
-  type PublicExchange,
-  requireTasks,
-} from "./call.ts";
+import { answerError, answerInvalid, answerResult, logCrash, objectOf, paramsOf, requireTasks } from "./call.ts";
+import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
-import {
-  canonicalUri,
-  familyOf,
-  type Prompt,
-  type PromptOutcome,
-  type ResourceOutcome,
-  type ResourceRegistry,
-} from "./resource.ts";
+import { canonicalUri, familyOf } from "./resource.ts";
+import type { Prompt, PromptOutcome, ResourceOutcome, ResourceRegistry } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { callTool, encodeBlock, refuseScopes, refuseStopped, runInContext } from "./tool_call.ts";
 import type { Session } from "./session.ts";

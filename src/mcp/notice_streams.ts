@@ -4,16 +4,8 @@
  */
 import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
-import {
-  answerError,
-  answerInvalid,
-  type Call,
-  type Exchange,
-  mark,
-  type McpAnswer,
-  paramsOf,
-  requireTasks,
-} from "./call.ts";
+import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
+import type { Call, Exchange, McpAnswer } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { listNames } from "./notices.ts";
 import { isObject } from "../lib/json.ts";

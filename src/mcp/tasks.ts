@@ -4,16 +4,8 @@
  */
 import { watchEntries } from "../lib/stored_entries.ts";
 import { atMost, type Clock, createPause } from "../lib/time.ts";
-import {
-  createTaskStore,
-  isTerminal,
-  presumedDeadMs,
-  taskExpiresAt,
-  taskKey,
-  type TaskRecord,
-  type TaskView,
-  toTaskView,
-} from "./task_store.ts";
+import { createTaskStore, isTerminal, presumedDeadMs, taskExpiresAt, taskKey, toTaskView } from "./task_store.ts";
+import type { TaskRecord, TaskView } from "./task_store.ts";
 import { hasDirectories, hasScopes, type Principal } from "../lib/principal.ts";
 import { randomText } from "../lib/secrets.ts";
 import type { Services } from "./limits.ts";

@@ -8,25 +8,11 @@ import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/turns.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
-import {
-  encodeKeyToRead,
-  entryOf,
-  type EntryRow,
-  listRange,
-  prepareBatch,
-  requireOwnFormat,
-  type Storage,
-  type StorageKey,
-  storedFormat,
-} from "./port.ts";
+import { encodeKeyToRead, entryOf, listRange, prepareBatch, requireOwnFormat, storedFormat } from "./port.ts";
+import type { EntryRow, Storage, StorageKey } from "./port.ts";
 import { createKeyedWatches, isWatchable } from "./watches.ts";
-import {
-  connectPostgres,
-  listenToPostgres,
-  postgresErrorCode,
-  type PostgresLimits,
-  postgresLimits,
-} from "./postgres_connection.ts";
+import { connectPostgres, listenToPostgres, postgresErrorCode, postgresLimits } from "./postgres_connection.ts";
+import type { PostgresLimits } from "./postgres_connection.ts";
 
 /** Several installations can share a database by different schemas. */
 const defaultSchema = "portcullis";

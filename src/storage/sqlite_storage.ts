@@ -6,17 +6,8 @@ import { closeAll } from "../lib/result.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
-import {
-  type Batch,
-  encodeKeyToRead,
-  entryOf,
-  type EntryRow,
-  listRange,
-  prepareBatch,
-  type Storage,
-  type StorageKey,
-  type StoredEntry,
-} from "./port.ts";
+import { encodeKeyToRead, entryOf, listRange, prepareBatch } from "./port.ts";
+import type { Batch, EntryRow, Storage, StorageKey, StoredEntry } from "./port.ts";
 import { busyCode, openSqliteDatabase, sqliteCodeOf } from "./sqlite_database.ts";
 
 /** How long an operation waits for a database file that another process writes. */

@@ -4,25 +4,15 @@ import type { ConfigProblem } from "./config_file.ts";
 import { settings, settingSections, settingTables, type SettingValues } from "./settings.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import {
-  isLoopbackHost,
-  parseCertificates,
-  parsePrivateKey,
-  type SettingParser,
-  type SettingTable,
-} from "../../lib/settings.ts";
+import { isLoopbackHost, parseCertificates, parsePrivateKey } from "../../lib/settings.ts";
+import type { SettingParser, SettingTable } from "../../lib/settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
 import { storageSettings } from "../../storage/mod_settings.ts";
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
-import {
-  formatDirectory,
-  type NamedDirectory,
-  parseNamedDirectories,
-  withAdded,
-  type WorkspaceDirectory,
-} from "./directories.ts";
+import { formatDirectory, parseNamedDirectories, withAdded } from "./directories.ts";
+import type { NamedDirectory, WorkspaceDirectory } from "./directories.ts";
 import { leadsInto, lookAtPath } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 

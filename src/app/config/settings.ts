@@ -2,15 +2,8 @@
  * Every setting there is: each part's own table, by the part's name in the configuration. The help text, the reference,
  * the parser and the type of the configuration all come from these tables.
  */
-import {
-  optional,
-  parseChoice,
-  parseSeconds,
-  required,
-  type Setting,
-  type SettingTable,
-  type ValuesOf,
-} from "../../lib/settings.ts";
+import { optional, parseChoice, parseSeconds, required } from "../../lib/settings.ts";
+import type { Setting, SettingTable, ValuesOf } from "../../lib/settings.ts";
 import { auditSettings, telemetrySettings } from "../../audit/mod_settings.ts";
 import { authorizationServerSettings } from "../../oauth/mod_settings.ts";
 import { consoleSettings, noticeSettings } from "../../console/mod_settings.ts";

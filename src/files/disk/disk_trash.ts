@@ -1,14 +1,6 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
-import {
-  type Change,
-  type ChangeAuthor,
-  type ChangeStep,
-  createChangeIds,
-  keptBytes,
-  maxChanges,
-  roomShare,
-  timeOfChange,
-} from "../workspace/change.ts";
+import { createChangeIds, keptBytes, maxChanges, roomShare, timeOfChange } from "../workspace/change.ts";
+import type { Change, ChangeAuthor, ChangeStep } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, identityOf, toRefusal } from "./directory.ts";
 import { type Result, success } from "../../lib/result.ts";
 import { itemName, placeOf, putBackMoved, readRecord, recordName, type Staging, toRecordLine } from "./staging.ts";

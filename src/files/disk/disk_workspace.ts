@@ -2,29 +2,15 @@
 import { isChangeId, type KeptItem } from "../workspace/change.ts";
 import { createKeyedMutex } from "../../lib/turns.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import {
-  defaultWorkspaceLimits,
-  denied,
-  type Outcome,
-  type Trash,
-  type TrashLimits,
-  type Workspace,
-  type WorkspaceLimits,
-  type WorkspaceRefusal,
-} from "../workspace/port.ts";
+import { defaultWorkspaceLimits, denied } from "../workspace/port.ts";
+import type { Outcome, Trash, TrashLimits, Workspace, WorkspaceLimits, WorkspaceRefusal } from "../workspace/port.ts";
 import { createDirectoryNames, createDirectoryScans, type Disk, resolveInside } from "./resolve.ts";
 import { fill, hasHiddenName, readingOf, useAndClose } from "./read.ts";
 import { cutDiskFile, keptOf, makePlace, putKeeping, putNew, putOf, writingOf } from "./write.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, checkNewNames, createAccessRules } from "../workspace/access_rules.ts";
-import {
-  changedMeanwhile,
-  createDiskAccess,
-  type DiskAccess,
-  type DiskInfo,
-  identityOf,
-  toRefusal,
-} from "./directory.ts";
+import { changedMeanwhile, createDiskAccess, identityOf, toRefusal } from "./directory.ts";
+import type { DiskAccess, DiskInfo } from "./directory.ts";
 import { expectationOf, judgeTree, rearrangingOf, type TreeSize } from "./rearrange.ts";
 import { createStaging, itemName, recordName, sweepStaging, toRecordLine, trashDirectoryName } from "./staging.ts";
 import { createDiskTrash, type DiskTrash, withRoom } from "./disk_trash.ts";

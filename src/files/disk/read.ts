@@ -2,16 +2,8 @@
 import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type Disk, findInside, resolveInside } from "./resolve.ts";
-import {
-  attempt,
-  changedMeanwhile,
-  type DiskFile,
-  type DiskInfo,
-  type DiskListing,
-  isForeign,
-  toRefusal,
-  versionOf,
-} from "./directory.ts";
+import { attempt, changedMeanwhile, isForeign, toRefusal, versionOf } from "./directory.ts";
+import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import type {
   DirectoryEntry,

@@ -7,15 +7,8 @@ import { numberedName, stagingDirectoryName, type WorkspacePath } from "../works
 import { denied, type Outcome, type PairOutcome, refusedAt, type Workspace } from "../workspace/port.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
-import {
-  changedMeanwhile,
-  type DiskDirectory,
-  type DiskInfo,
-  identityOf,
-  isSame,
-  toRefusal,
-  versionOf,
-} from "./directory.ts";
+import { changedMeanwhile, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
+import type { DiskDirectory, DiskInfo } from "./directory.ts";
 import { matchContent } from "./read.ts";
 import type { Kept, Left } from "../workspace/change.ts";
 import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./write.ts";

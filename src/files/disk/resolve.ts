@@ -4,14 +4,8 @@
  * link that leaves is refused whether its target exists or not. Beneath: what is kept in memory of directories' names.
  */
 import type { AccessRules } from "../workspace/access_rules.ts";
-import {
-  type DiskAccess,
-  type DiskDirectory,
-  type DiskInfo,
-  type DiskListing,
-  isForeign,
-  isSame,
-} from "./directory.ts";
+import { isForeign, isSame } from "./directory.ts";
+import type { DiskAccess, DiskDirectory, DiskInfo, DiskListing } from "./directory.ts";
 import type { createDiskQuota, createInnerLinks } from "./tree.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";

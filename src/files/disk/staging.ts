@@ -8,18 +8,8 @@ import * as z from "zod";
 import { parseJson } from "../../lib/json.ts";
 import { authorRecord, type Change, type NumberedStep, stepRecord } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
-import {
-  coded,
-  type DiskAccess,
-  type DiskDirectory,
-  type DiskFile,
-  type DiskInfo,
-  errorCode,
-  identityOf,
-  isForeign,
-  isSame,
-  toRefusal,
-} from "./directory.ts";
+import { coded, errorCode, identityOf, isForeign, isSame, toRefusal } from "./directory.ts";
+import type { DiskAccess, DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
 import { denied, type Outcome } from "../workspace/port.ts";

@@ -6,38 +6,15 @@
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type Disk, type Found, type Resolved, resolveInside } from "./resolve.ts";
-import {
-  changedMeanwhile,
-  coded,
-  type DiskDirectory,
-  type DiskFile,
-  type DiskInfo,
-  identityOf,
-  isSame,
-  toRefusal,
-  versionOf,
-} from "./directory.ts";
+import { changedMeanwhile, coded, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
+import type { DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
 import { itemName, type StagedFile, type Staging } from "./staging.ts";
-import {
-  beginningOf,
-  type ChangeStep,
-  type Kept,
-  type Left,
-  maxArriving,
-  type Passage,
-  type PutStep,
-} from "../workspace/change.ts";
+import { beginningOf, maxArriving } from "../workspace/change.ts";
+import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import {
-  denied,
-  type Outcome,
-  type PairRefusal,
-  refusedAt,
-  type Workspace,
-  type WriteOptions,
-  type WrittenFile,
-} from "../workspace/port.ts";
+import { denied, refusedAt } from "../workspace/port.ts";
+import type { Outcome, PairRefusal, Workspace, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { type DiskChange, isFull } from "./disk_trash.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 

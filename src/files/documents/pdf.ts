@@ -1,13 +1,7 @@
 /** PDF by pdf.js: the text of each page in the order in which it was written, with headings, simple tables and links. */
 import { getDocument } from "unpdf/pdfjs";
-import {
-  type DocumentBudget,
-  type DocumentPart,
-  DocumentRefusal,
-  type DocumentText,
-  maxDocumentCharacters,
-  titleOf,
-} from "./document.ts";
+import { DocumentRefusal, maxDocumentCharacters, titleOf } from "./document.ts";
+import type { DocumentBudget, DocumentPart, DocumentText } from "./document.ts";
 import { countOf, oneLine, toTable } from "./flow.ts";
 
 /** Further pages are read where one of them is asked for. */

@@ -3,13 +3,8 @@ import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../storage/mod.ts";
 import { type ChangeAuthor, mirrorTime } from "../workspace/change.ts";
-import {
-  defaultWorkspaceLimits,
-  denied,
-  type Outcome,
-  type TrashLimits,
-  type WorkspaceLimits,
-} from "../workspace/port.ts";
+import { defaultWorkspaceLimits, denied } from "../workspace/port.ts";
+import type { Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";

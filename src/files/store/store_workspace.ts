@@ -4,29 +4,10 @@ import { failure, success } from "../../lib/result.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { DirectoryEntry, Outcome, Trash, TrashLimits, Workspace } from "../workspace/port.ts";
 import { cutStoreFile, readRange, writingOf } from "./write.ts";
-import {
-  applyChange,
-  goneOf,
-  identityOf,
-  keptOf,
-  putBelow,
-  sizeOf,
-  type StoreChange,
-  sweepGone,
-  sweepStore,
-} from "./change.ts";
-import {
-  createStore,
-  entriesOf,
-  type EntryRecord,
-  entryRecord,
-  findInStore,
-  type RecordedChange,
-  resolveInStore,
-  type Store,
-  type StoreWorkspaceOptions,
-  walkStore,
-} from "./store.ts";
+import { applyChange, goneOf, identityOf, keptOf, putBelow, sizeOf, sweepGone, sweepStore } from "./change.ts";
+import type { StoreChange } from "./change.ts";
+import { createStore, entriesOf, entryRecord, findInStore, resolveInStore, walkStore } from "./store.ts";
+import type { EntryRecord, RecordedChange, Store, StoreWorkspaceOptions } from "./store.ts";
 import { isLeft, rearrangingOf } from "./rearrange.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { StorageKey } from "../../storage/mod.ts";

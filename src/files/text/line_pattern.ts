@@ -3,16 +3,8 @@
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
 import { Buffer } from "node:buffer";
-import {
-  type ByteText,
-  createTextFinder,
-  endOfLine,
-  escapeExpression,
-  type Match,
-  startOfLine,
-  unicodeForms,
-  wordClass,
-} from "./finder.ts";
+import { createTextFinder, endOfLine, escapeExpression, startOfLine, unicodeForms, wordClass } from "./finder.ts";
+import type { ByteText, Match } from "./finder.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 

@@ -3,14 +3,8 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
 import { type NextTurn, whenReady } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import {
-  decodeBytes,
-  decodeWide,
-  isShifted,
-  shortBytes,
-  shownEncoding,
-  type TextEncoding,
-} from "../workspace/encoding.ts";
+import { decodeBytes, decodeWide, isShifted, shortBytes, shownEncoding } from "../workspace/encoding.ts";
+import type { TextEncoding } from "../workspace/encoding.ts";
 import { markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";

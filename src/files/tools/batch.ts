@@ -3,15 +3,8 @@ import type { ToolContext } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
-import {
-  type FileContent,
-  type Outcome,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-  type WriteOptions,
-  type WrittenFile,
-} from "../workspace/port.ts";
+import { workspaceOf } from "../workspace/port.ts";
+import type { FileContent, Outcome, Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
 import { toVersion } from "./input.ts";

@@ -1,15 +1,8 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import {
-  childPath,
-  createTwinDisplay,
-  parseDirectoryPath,
-  rootPath,
-  showName,
-  toPathText,
-  type WorkspacePath,
-} from "../workspace/path.ts";
+import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";

@@ -4,14 +4,8 @@
  * for a notice.
  */
 import * as z from "zod";
-import {
-  type ContentBlock,
-  defineTool,
-  emptyIsAbsent,
-  type Tool,
-  type ToolContext,
-  type ToolOutcome,
-} from "../../mcp/mod.ts";
+import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
+import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { isUtf32, sniffMedia, textEncodings, toResourceContents, utf32Words } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
@@ -31,15 +25,8 @@ import {
   untrustedOutput,
   versionOutput,
 } from "./input.ts";
-import {
-  type NamedPart,
-  parseNamedParts,
-  readTextPart,
-  selectText,
-  type TextPart,
-  type TextProblem,
-  type TextRequest,
-} from "./read_text.ts";
+import { parseNamedParts, readTextPart, selectText } from "./read_text.ts";
+import type { NamedPart, TextPart, TextProblem, TextRequest } from "./read_text.ts";
 import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { refuse, toFailure } from "./refusal.ts";
 import { beginLook, findPath, inStoredForm, type Look, suggestNear, suggestRelative } from "./near_names.ts";
@@ -48,14 +35,8 @@ import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { toolFrames } from "./argument_names.ts";
-import {
-  type DocumentAccess,
-  type DocumentFacts,
-  documentParts,
-  isPage,
-  mayBeDocument,
-  openDocuments,
-} from "../documents/view.ts";
+import { documentParts, isPage, mayBeDocument, openDocuments } from "../documents/view.ts";
+import type { DocumentAccess, DocumentFacts } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, mayBePicture, measurePicture } from "../documents/picture_facts.ts";
 import { shareKey } from "../../lib/principal.ts";

@@ -1,12 +1,6 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
-import {
-  childPath,
-  parseDirectoryPath,
-  parseFilePath,
-  showName,
-  showText,
-  type WorkspacePath,
-} from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, parseFilePath, showName, showText } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import type { ToolContext } from "../../mcp/mod.ts";
 import { differenceOf } from "../text/diff.ts";

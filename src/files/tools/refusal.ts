@@ -1,12 +1,7 @@
 /** Refusals of the workspace in words: what is wrong and what to do, never a path outside or an error code. */
 import type { ToolOutcome } from "../../mcp/mod.ts";
-import {
-  type NewNameRule,
-  parseDirectoryPath,
-  type PathRule,
-  showName,
-  type WorkspacePath,
-} from "../workspace/path.ts";
+import { parseDirectoryPath, showName } from "../workspace/path.ts";
+import type { NewNameRule, PathRule, WorkspacePath } from "../workspace/path.ts";
 import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/port.ts";
 import { fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { isPackedDocument } from "../documents/view.ts";

@@ -15,13 +15,8 @@ import {
   toTemplateValue,
   type WorkspacePath,
 } from "../workspace/path.ts";
-import {
-  type EntryKind,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceRefusal,
-  type WorkspaceSource,
-} from "../workspace/port.ts";
+import { workspaceOf } from "../workspace/port.ts";
+import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { mediaTypeOf, toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";

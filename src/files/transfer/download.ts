@@ -1,13 +1,7 @@
 /** Sends a file by a link: the version that was linked, once. */
 import type { WorkspaceRefusal } from "../workspace/port.ts";
-import {
-  type DownloadRecord,
-  type LinkTarget,
-  pieceBytes,
-  type Running,
-  type TransferEnd,
-  type TransferParts,
-} from "./links.ts";
+import { pieceBytes } from "./links.ts";
+import type { DownloadRecord, LinkTarget, Running, TransferEnd, TransferParts } from "./links.ts";
 
 /** No page of ours shows it, runs it or frames it, and no cache or page learns the address, which is the credential. */
 const transferHeaders = {

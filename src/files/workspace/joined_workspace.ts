@@ -6,17 +6,8 @@ import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import { type ArrivingContent, type Change, type ChangeStep, createChangeIds, type KeptItem } from "./change.ts";
 import { childPath, compareNames, rootPath, type WorkspacePath } from "./path.ts";
-import {
-  denied,
-  type Eventually,
-  type Outcome,
-  type PairOutcome,
-  refusedAt,
-  type Trash,
-  type Workspace,
-  type WorkspaceRefusal,
-  type WrittenFile,
-} from "./port.ts";
+import { denied, refusedAt } from "./port.ts";
+import type { Eventually, Outcome, PairOutcome, Trash, Workspace, WorkspaceRefusal, WrittenFile } from "./port.ts";
 
 /** A directory of a joined workspace. */
 export interface JoinedDirectory {
