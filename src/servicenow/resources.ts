@@ -4,13 +4,13 @@
  */
 import * as z from "zod";
 import { escapeUnprintable } from "../lib/log.ts";
-import { allOf, newestFirst } from "./conditions.ts";
+import { allOf, anyOf, newestFirst } from "./conditions.ts";
 import { type Answer, type Outcome, Refusal, type ServicenowFailure } from "./failure.ts";
 import { isSysId, type RecordFields, storedValue } from "./field_values.ts";
 import { createTableApi, type DeskParts, personFields } from "./table_api.ts";
 import { askJson, type Caller, maxReplyBytes } from "./transport.ts";
 import { linkTo } from "./search.ts";
-import { knownTable } from "./tables.ts";
+import { knownTable, numbersOf, plainId } from "./tables.ts";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import { failure, success } from "../lib/result.ts";
 
@@ -98,7 +98,10 @@ export async function readResource(parts: DeskParts, { kind, value }: ResourceId
   const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
   if (!isSysId(value)) {
     // A number may stand for several versions of an article: the newest is meant.
-    const row = await tableApi.firstRow(table, { query: allOf(`number=${value}`, newestFirst) });
+    const numbers = numbersOf(value, table);
+    const isMeant = (row: RecordFields): boolean => numbers.includes(storedValue(row, "number"));
+    const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), newestFirst);
+    const row = await tableApi.firstRow(table, { query }, table === "kb_knowledge" ? undefined : isMeant);
     if (row === undefined) throw new Refusal({ reason: "not_found" });
     return { fields: row, selfLink: linkTo(instance.origin, table, storedValue(row, "sys_id")) };
   }
@@ -176,7 +179,7 @@ export function servicenowPrompts(read: ResourceFamily["read"]): readonly Prompt
     }],
     scopes: [scope],
     async render(values, context) {
-      const id = (values[table] ?? "").trim();
+      const id = plainId(values[table] ?? "");
       const found = await read(`${scheme}${table}/${encodeURIComponent(id)}`, context);
       if (found === null) return { ok: false, code: "not_found", message: "There is no such record." };
       if ("refusal" in found) return { ok: false, code: "denied_by_rule", message: found.refusal };

@@ -206,3 +206,18 @@ Deno.test("a refusal says what is meant, and never that something is absent that
   const hidden = await desk.text("servicenow_search", { table: "incident", where: `sys_id=${"0".repeat(32)}` });
   assert.match(hidden, /^incident: none that the user may see/);
 });
+
+Deno.test("a resource and a prompt find a number as the tools do, and refuse one of several records", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const { reader } = desk.place.servicenow;
+  const caller = { subject: "ada", signal: new AbortController().signal };
+  for (const id of ["INC0010016", "INC10016", "inc10016"]) {
+    const found = await reader.read("incident", id, caller);
+    assert.equal(found.ok && found.value.fields["number"], "INC0010016", id);
+  }
+  const incidents = desk.instance.tables.get("incident");
+  const [first] = [...incidents?.values() ?? []].filter((each) => each["number"] === "INC0010016");
+  incidents?.set("e".repeat(32), { ...first, sys_id: "e".repeat(32) });
+  const refused = await reader.read("incident", "INC0010016", caller);
+  assert.equal(!refused.ok && refused.error.reason, "invalid_input");
+});
