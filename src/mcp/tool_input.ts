@@ -461,7 +461,8 @@ function asList(items: unknown, value: unknown): unknown {
 
 /** A text parsed as the form that the parameter declares, or as another case of one of its values. */
 function asText({ written, enum: values }: Members, sent: unknown): unknown {
-  const only = written === "values" && Array.isArray(sent) && sent.length === 1 && isObject(sent[0]) ? sent[0] : sent;
+  const [first, second] = written === "values" && Array.isArray(sent) ? sent : [];
+  const only = isObject(first) && !("value" in first) && second === undefined ? first : sent;
   const value = written === "lines" || written === "values" ? fieldsOf(sent, written) ?? only : sent;
   const mayBeList = /^(?:lines|values|commas)$/.test(String(written)) && typeof value === "string" &&
     listLike.test(value);

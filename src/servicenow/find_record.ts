@@ -156,7 +156,7 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Prom
   if (isKept(table)) throw invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
   if (isNumbered && !/\d{3}/.test(text)) {
     const remedy = "look for words of its title with servicenow_search";
-    throw invalidInput(`${field}: a ${labelOf(table)} is named by its number, not "${excerpt(text)}": ${remedy}`);
+    throw invalidInput(`${field}: name the ${labelOf(table)} by its number, not "${excerpt(text)}": ${remedy}`);
   }
   // Each word is checked: a script may follow the first.
   const words = text.split(/[\s,]+/).filter((word) => word.length > 1 && toQueryValue(word).ok && !word.includes("^"))

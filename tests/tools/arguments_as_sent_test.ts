@@ -530,10 +530,16 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
       answers: '{"size":"L"}',
     }],
     ["servicenow_attach", { id: "a", file_path: "b" }, { id: "a", filename: "b" }],
+    ["servicenow_get_record", { ids: '["INC1","INC2"]', fields: '["number"]' }, { id: "INC1,INC2", fields: "number" }],
+    ["servicenow_update", { id: "a", values: '[{"state":"New"}]' }, { id: "a", values: '{"state":"New"}' }],
+    ["servicenow_order", { item: "a", requested_for: "b" }, { item: "a", answers: '{"requested_for":"b"}' }],
   ];
   for (const [name, sent, meant] of cases) assertSame(name, sent, meant);
   for (const where of [{ state: null }, { state: { is: "New" } }, [1]]) {
-    assert.equal(taken("servicenow_search", { table: "incident", where }), "where must be a string");
+    assert.equal(
+      taken("servicenow_search", { table: "incident", where }),
+      "where must be lines such as state=New|On Hold, assigned_to is empty",
+    );
   }
   assert.equal(taken("servicenow_search", { table: "incident", where: { "a\nb": "c\nd=e" } }) instanceof Object, true);
   for (
@@ -543,10 +549,15 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
       [{ field: "state", value: "New" }, { field: "state", value: "Closed" }],
     ]
   ) {
-    assert.equal(taken("servicenow_update", { id: "a", values }), "values must be a string", JSON.stringify(values));
+    assert.equal(
+      taken("servicenow_update", { id: "a", values }),
+      'values must be a JSON object such as {"state": "Resolved"}',
+      JSON.stringify(values),
+    );
   }
   const where = [{ field: "state", operator: { is: 1 }, value: "New" }];
-  assert.equal(taken("servicenow_search", { table: "incident", where }), "where must be a string");
+  const lines = "where must be lines such as state=New|On Hold, assigned_to is empty";
+  assert.equal(taken("servicenow_search", { table: "incident", where }), lines);
 });
 
 Deno.test("the listed schemas have no object without properties, no empty required, and are closed at their root", () => {

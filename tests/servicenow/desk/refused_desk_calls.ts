@@ -125,7 +125,44 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
     /cannot be asked at once(?: by "or")?: search for each/,
     set({ where: "state=New" }),
   ],
+  [
+    "servicenow_search",
+    { ...incident, words: "INC0010001 INC0010002" },
+    /use where, (number=\S+)$/,
+    ([, where]) => ({ ...incident, where }),
+  ],
+  ["servicenow_search", { ...incident, words: "*" }, /leave it out$/, without("words")],
+  ["servicenow_search", { ...incident, fields: "*" }, /fields: name them/, set({ fields: "number" })],
+  [
+    "servicenow_search",
+    { ...incident, order_by: "number", order: "desc" },
+    /as order_by="(-\w+)"/,
+    ([, order_by]) => ({ ...incident, order_by }),
+  ],
+  ["servicenow_count", { ...incident, group_by: "state,priority" }, /takes one field/, set({ group_by: "state" })],
+  [
+    "servicenow_describe",
+    { ...incident, field: "caller_id.email" },
+    /(\w+) is a field of (\w+): describe that table/,
+    ([, field, table]) => ({ table, field }),
+  ],
+  ["servicenow_get_record", { ...incident, id: "disk full" }, /words of its title with (\w+)$/, ([, tool = ""]) => [
+    tool,
+    { ...incident, words: "disk" },
+  ]],
   // changes
+  [
+    "servicenow_update",
+    { ...one, values: { assigned_to: null } },
+    /leave it out, or give ("") to empty it/,
+    set({ values: { assigned_to: "" } }),
+  ],
+  [
+    "servicenow_update",
+    { ...one, values: { due_date: "next week" } },
+    /such as 2026-03-01 or (.*) \(UTC\)/,
+    ([, due_date]) => ({ ...one, values: { due_date } }),
+  ],
   ["servicenow_update", { ...one, values: "just words" }, /is not name=value; give/, set({ values: "urgency=1" })],
   [
     "servicenow_update",

@@ -188,7 +188,7 @@ Deno.test("a refusal says what is meant, and never that something is absent that
         { id: "VPN drops", table: "incident" },
         /by its number.*words of its title with servicenow_search/,
       ],
-      ["update", { id: "INC0010016", values: { problem_id: "VPN outage" } }, /a problem is named by its number/],
+      ["update", { id: "INC0010016", values: { problem_id: "VPN outage" } }, /name the problem by its number/],
       ["describe", { table: "sys_user", field: "employee_number" }, /employee_number of sys_user is not shown here/],
       [
         "describe",
