@@ -71,19 +71,24 @@ export interface Revision {
 
 // The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25.
 
-const methods = new Set([
-  "initialize",
-  "ping",
+/** The requests of both eras. */
+const sharedMethods = [
   "tools/list",
   "tools/call",
   "resources/list",
   "resources/templates/list",
   "resources/read",
-  "resources/subscribe",
-  "resources/unsubscribe",
   "prompts/list",
   "prompts/get",
   "completion/complete",
+];
+
+const methods: ReadonlySet<string> = new Set([
+  ...sharedMethods,
+  "initialize",
+  "ping",
+  "resources/subscribe",
+  "resources/unsubscribe",
   "logging/setLevel",
 ]);
 
@@ -167,15 +172,8 @@ export const legacyRevisions: ReadonlyMap<string, Revision> = new Map(
 
 /** The requests that exist in it. */
 const modernMethods: ReadonlySet<string> = new Set([
+  ...sharedMethods,
   "server/discover",
-  "tools/list",
-  "tools/call",
-  "resources/list",
-  "resources/templates/list",
-  "resources/read",
-  "prompts/list",
-  "prompts/get",
-  "completion/complete",
   "subscriptions/listen",
   "tasks/get",
   "tasks/update",
