@@ -5,7 +5,7 @@
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, Workspace } from "../workspace/port.ts";
+import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 
 /** A position in a text: line numbers start at 1; the offset is where the line, or the rest of it, starts. */
 export interface TextPosition {
@@ -14,17 +14,10 @@ export interface TextPosition {
 }
 
 /** Some lines of a file. */
-interface TextLines {
-  readonly bytes: Uint8Array;
+interface TextLines extends FileContent {
   readonly from: TextPosition;
   /** Where the file goes on; `null` at its end. */
   readonly next: TextPosition | null;
-  /** Of the file that was read, see `FileContent`. */
-  readonly version: string;
-  readonly sizeBytes: number;
-  readonly modifiedAt: number;
-  /** Of the whole file, when it was read whole. */
-  readonly sha256: string | null;
 }
 
 interface LineSelection {
