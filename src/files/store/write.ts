@@ -226,10 +226,6 @@ function parseChunk(value: unknown): Uint8Array {
   return Buffer.from(parseStored(z.string(), value, "workspace chunk"), "base64");
 }
 
-function toChunk(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-}
-
 /** The file's bytes in pieces. Throws when the content is gone. */
 async function* readStorePieces(
   store: Store,
@@ -290,7 +286,7 @@ function createContentStaging(store: Store) {
   let isStaged = false;
 
   const putChunk = (): void => {
-    pending.push({ key: keys.chunk(generation, chunkCount), value: toChunk(chunk.subarray(0, filled)) });
+    pending.push({ key: keys.chunk(generation, chunkCount), value: chunk.subarray(0, filled).toBase64() });
     chunkCount += 1;
     chunk = new Uint8Array(chunkBytes);
     filled = 0;
