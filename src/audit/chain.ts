@@ -255,7 +255,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       lines: stored.lines + count,
       bytes: stored.bytes + bytes,
     });
-    const hour = hourOf(now);
+    const hour = now - now % hourMs;
     const counted = parseCounts((await storage.get(countsKey(name, hour)))?.value);
     chain.attempt = { hash, bytes };
     const done = await storage.commit({
@@ -315,10 +315,6 @@ const countsLifetimeMs = (hoursKept + 1) * hourMs;
 const maxEntries = maxChains * hoursKept;
 const counts = z.lazy(() => z.record(z.string(), z.number()));
 const prefix: StorageKey = ["audit_calls"];
-
-function hourOf(time: number): number {
-  return time - time % hourMs;
-}
 
 function countsKey(chain: string, hour: number): StorageKey {
   return ["audit_calls", String(hour).padStart(13, "0"), chain];

@@ -205,7 +205,7 @@ function fileClient(client: FileClient) {
     const isToml = places[0]?.endsWith(".toml");
     return {
       place: where ?? places[0] ?? "",
-      text: isToml ? tomlTable(file.keys, entry) : json(nested(file.keys, entry)),
+      text: isToml ? tomlTable(file.keys, entry) : JSON.stringify(nested(file.keys, entry), null, 2),
       notes: notesOf(client, connection),
     };
   };
@@ -340,8 +340,4 @@ function configureServiceNow(connection: Connection): ClientConfiguration | null
 
 function endpointOf({ serverUrl }: { readonly serverUrl: string }): string {
   return `${serverUrl}/mcp`;
-}
-
-function json(value: object): string {
-  return JSON.stringify(value, null, 2);
 }

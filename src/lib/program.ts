@@ -64,11 +64,6 @@ export function createAsyncContext<T>() {
   };
 }
 
-/** Runs this in the context of no call. */
-function outsideOfCalls<R>(work: () => R): R {
-  return outside === undefined ? work() : outside(work);
-}
-
 /** To be called outside of calls where others than {@link createAsyncContext} may make contexts. */
 export function loadAsyncContexts(): typeof AsyncLocalStorage {
   const hooks = nodeProcess().getBuiltinModule("node:async_hooks");
@@ -82,7 +77,7 @@ export function loadOnce<Loaded>(load: () => Promise<Loaded>) {
   // Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
   // that of whatever comes after.
   const get = (): Promise<Loaded> =>
-    loading ??= outsideOfCalls(load).catch((error) => {
+    loading ??= (outside === undefined ? load() : outside(load)).catch((error) => {
       loading = undefined;
       if (!(error instanceof TypeError)) throw error; // what a module did that was loaded
       throw new LoadFailure("a part of the program could not be loaded", { cause: error });

@@ -32,11 +32,6 @@ export function offeredScopes({ servicenow }: { readonly servicenow: "off" | "re
   return scopeCatalogue.map(({ name }) => name).filter((name) => !hidden[servicenow].includes(name));
 }
 
-/** Whether one of these scopes acts in ServiceNow, for which a person links an account. */
-export function usesServicenow(scopes: readonly string[]): boolean {
-  return scopes.some((name) => name.startsWith("servicenow:"));
-}
-
 /** The scopes of `granted` that this server knows, with everything they imply (MCP 2026-07-28: scope hierarchies). */
 export function effectiveScopes(granted: Iterable<string>): ReadonlySet<string> {
   const effective = new Set<string>();

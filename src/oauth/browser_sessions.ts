@@ -51,15 +51,11 @@ function createCookies(issuer: string) {
     /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
     setBrowser: (value: string): readonly string[] => [
       cookie(browserName, value, browserMaxAgeSeconds),
-      cookie(`${browserName}-${tabNameOf(value)}`, value, tabCookieSeconds),
+      // under a name that two tabs do not share; it is no part of the secret
+      cookie(`${browserName}-${hashSecret(value).slice(0, 8)}`, value, tabCookieSeconds),
     ],
     setSession: (value: string, maxAgeSeconds: number) => cookie(sessionName, value, maxAgeSeconds),
   };
-}
-
-/** A name that two tabs do not share; it is no part of the secret. */
-function tabNameOf(value: string): string {
-  return hashSecret(value).slice(0, 8);
 }
 
 /** The values of the cookies with such a name that have the shape of our secrets. */

@@ -28,7 +28,7 @@ import { logStep } from "./exchange.ts";
 import type { Account } from "./manage_users.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
-import { scopeCatalogue, usesServicenow } from "../lib/scopes.ts";
+import { scopeCatalogue } from "../lib/scopes.ts";
 import { durationWords } from "../lib/time.ts";
 
 export function createConsentEndpoint(options: InteractionOptions): Endpoint {
@@ -276,7 +276,7 @@ export async function showConsent(
   const scopes = grantableScopes(request.scopes, account);
   const paths = pathsOf(options.issuer);
   const workspace = asksForFiles(scopes) ? options.workspaceOf?.(account.id) : undefined;
-  const servicenowAccount = servicenow === undefined || !usesServicenow(scopes)
+  const servicenowAccount = servicenow === undefined || !scopes.some((name) => name.startsWith("servicenow:"))
     ? null
     : await servicenow.instance.status(account.id);
   const { name, caution } = destination(redirectUri, client);

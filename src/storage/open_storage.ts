@@ -233,18 +233,15 @@ function createCircuit({ probe, toFailure, timers, onOpen, onClose }: CircuitOpt
       try {
         return await step();
       } catch (error) {
-        if (isCallersMistake(error) || isUnreadable(error)) throw error;
-        const found = error instanceof StorageUnavailableError ? error : toFailure(error);
+        const isKnown = error instanceof StorageUnavailableError;
+        // one unreadable record does not mean that the others are
+        if (isCallersMistake(error) || (error instanceof StorageFault && !isKnown)) throw error;
+        const found = isKnown ? error : toFailure(error);
         note(found);
         throw found;
       }
     },
   };
-}
-
-/** One unreadable record does not mean that the others are. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
 
 // Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored

@@ -68,14 +68,15 @@ export function openDocuments(workspace: Workspace, { documents, caller, work }:
       return failure({ reason: "document", words: `${parts.error}${rest}` });
     }
     const { bytes, places } = part === undefined ? writtenWhole(document, parts.value) : writtenParts(parts.value);
+    const kind = document.kind.toUpperCase();
     last = {
       path: path.text,
       content: { bytes, sizeBytes: bytes.byteLength, sha256, version, modifiedAt },
       facts: {
         sizeBytes,
-        kind: document.kind.toUpperCase(),
+        kind,
         words: wordsOf(document, path),
-        size: sizeOf(document),
+        size: `${kind}, ${document.summary.replace(/:[^]*/, "")}`, // the names of sheets follow a colon
         places,
         isCut: document.isCut === true,
       },
@@ -175,11 +176,6 @@ function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: Work
   const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]];
   const source = isTextDocument(text) ? [":source at the end of the name gives the file as it is edited"] : [];
   return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
-}
-
-/** The kind, and how many parts there are: the names of sheets follow a colon. */
-function sizeOf({ kind, summary }: DocumentText): string {
-  return `${kind.toUpperCase()}, ${summary.replace(/:[^]*/, "")}`;
 }
 
 const maxWords = 1_000;

@@ -72,14 +72,10 @@ async function readSide(
   if (!read.ok) return failure(toFailure(action, path, read.error));
   const { bytes, sha256 } = read.value;
   const facts = factsOf(path);
-  const side = sideOf(showName(path.text), bytes);
+  const side = { name: showName(path.text), version: toVersion(digestOf(bytes)), bytes };
   return success(
     facts !== null && sha256 !== null ? { ...side, version: toVersion(sha256), kind: facts.kind } : side,
   );
-}
-
-function sideOf(name: string, bytes: Uint8Array): Side {
-  return { name, version: toVersion(digestOf(bytes)), bytes };
 }
 
 /** The content that one of the caller's changes replaced: the change `against` names, or one of this version. */

@@ -92,7 +92,7 @@ export function createTransfers(
     const verdict = await access.judge({ principal, direction, path });
     return {
       direction,
-      principal: storedPrincipal(principal),
+      principal: { ...principal, scopes: [...principal.scopes] },
       path,
       expiresAt: clock() + limits.linkLifetimeMs,
       isUsed: false,
@@ -205,10 +205,6 @@ export function createTransfers(
 function refuseBusy(): Response {
   const words = "Too many files are on their way; try again in a moment.";
   return refuseTransfer(503, words, { "retry-after": String(busySeconds) });
-}
-
-function storedPrincipal(principal: Principal): TransferRecord["principal"] {
-  return { ...principal, scopes: [...principal.scopes] };
 }
 
 // * Receives a file by a link, as the body of a PUT. An upload that breaks changes nothing and leaves the link good: it
