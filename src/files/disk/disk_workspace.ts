@@ -34,8 +34,6 @@ export interface DiskWorkspaceOptions {
   readonly isReadOnly?: boolean;
   /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
   readonly trash?: TrashLimits;
-  /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
-  readonly randomId?: () => string;
   readonly clock?: Clock;
 }
 
@@ -44,7 +42,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   const rules = createAccessRules(options.access);
   const { path, access } = openRoot(options, rules);
   const limits = { ...defaultWorkspaceLimits, ...options.limits };
-  const randomId = options.randomId ?? (() => crypto.randomUUID());
+  const randomId = (): string => crypto.randomUUID();
   const staging = createStaging(access, randomId);
   try {
     if (options.isReadOnly !== true) sweepStaging(access);

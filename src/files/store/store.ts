@@ -73,16 +73,12 @@ export interface StoreWorkspaceOptions {
   /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
   readonly trash?: TrashLimits;
   readonly clock?: Clock;
-  /** Ids that never repeat. Default `crypto.randomUUID`. */
-  readonly randomId?: () => string;
 }
 
 export type Store = ReturnType<typeof createStore>;
 
 /** What every operation of the workspace works with. */
-export function createStore(
-  { clock = systemClock, randomId = () => crypto.randomUUID(), trash, ...options }: StoreWorkspaceOptions,
-) {
+export function createStore({ clock = systemClock, trash, ...options }: StoreWorkspaceOptions) {
   return {
     storage: options.storage,
     name: options.name,
@@ -90,7 +86,8 @@ export function createStore(
     rules: createAccessRules(options.access),
     limits: { ...defaultWorkspaceLimits, ...options.limits },
     clock,
-    randomId,
+    /** Ids that never repeat. */
+    randomId: (): string => crypto.randomUUID(),
     /** What keeps what is replaced; `null`: nothing does. */
     trash: trash ?? null,
     /** The change that is being made; `null`: none is recorded. */
