@@ -47,8 +47,14 @@ export function collectBytes(maxBytes: number) {
 }
 
 /** Why a body was not read. */
-export type BodyRefusal = SizeRefusal | "too_slow" | "unreadable" | "not_utf8" | "encoded";
-type SizeRefusal = "too_large" | "too_fragmented" | "over_share";
+export type BodyRefusal =
+  | "too_large"
+  | "too_slow"
+  | "too_fragmented"
+  | "over_share"
+  | "unreadable"
+  | "not_utf8"
+  | "encoded";
 
 export interface BodyBounds {
   readonly maxBytes: number;

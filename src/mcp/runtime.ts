@@ -28,9 +28,17 @@ import { createTasks } from "./tasks.ts";
 // The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
 
 /** How a call ended. */
-type AuditOutcome = "ok" | Refused | "tool_error" | "cancelled" | "unavailable" | "internal_error";
-/** `stopped`: an administrator has stopped calls, or this one. */
-type Refused = "protocol_error" | "insufficient_scope" | "rate_limited" | "stopped";
+type AuditOutcome =
+  | "ok"
+  | "tool_error"
+  | "protocol_error"
+  | "insufficient_scope"
+  | "rate_limited"
+  /** An administrator has stopped calls, or this one. */
+  | "stopped"
+  | "cancelled"
+  | "unavailable"
+  | "internal_error";
 
 /** One record per JSON-RPC request. */
 export interface AuditEntry {

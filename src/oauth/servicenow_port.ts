@@ -22,8 +22,14 @@ export interface FinishedVisit {
 }
 
 /** Why a return from the instance is refused. */
-export type VisitRefusal = OtherVisit | "malformed" | "denied" | "code_refused" | "unavailable";
-type OtherVisit = "unknown_state" | "other_browser" | "other_person";
+export type VisitRefusal =
+  | "malformed"
+  | "unknown_state"
+  | "other_browser"
+  | "other_person"
+  | "denied"
+  | "code_refused"
+  | "unavailable";
 
 /** How a person's account is linked. */
 export type ServicenowStatus =

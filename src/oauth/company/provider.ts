@@ -82,21 +82,34 @@ const tokenAnswerSchema = z.lazy(() =>
 );
 
 /** Why a token of the provider is refused, or what comes with it. */
-export type TokenFault = FormFault | ClaimFault | SignInFault | LogoutFault | AccessFault;
-type FormFault = "malformed_token" | "symmetric_or_unsigned" | "wrong_type" | "bad_signature" | "no_id_token";
-/**
- * `not_yet_valid`: from the future: a clock is wrong, here or there. `other_subject`: UserInfo of another person (OpenID
- * Connect Core §5.3.2).
- */
-type ClaimFault = "missing_claim" | "wrong_issuer" | "wrong_audience" | "expired" | "not_yet_valid" | "other_subject";
-/**
- * `no_auth_time`: asked for a new sign-in, the provider did not say when it was. `groups_left_out`: there are more than
- * it puts into a token.
- */
-type SignInFault = "wrong_nonce" | "wrong_at_hash" | "no_auth_time" | "not_signed_in_anew" | "groups_left_out";
-type LogoutFault = "no_logout_event" | "nonce_in_logout_token";
-/** `unsupported_limit`: bound to a key that this server cannot ask for, or limited in a way that it cannot keep. */
-type AccessFault = "other_client" | "other_resource" | "lives_too_long" | "unsupported_limit";
+export type TokenFault =
+  | "malformed_token"
+  | "symmetric_or_unsigned"
+  | "wrong_type"
+  | "bad_signature"
+  | "wrong_issuer"
+  | "expired"
+  /** From the future: a clock is wrong, here or there. */
+  | "not_yet_valid"
+  | "no_id_token"
+  | "missing_claim"
+  | "wrong_audience"
+  | "wrong_nonce"
+  | "wrong_at_hash"
+  /** UserInfo of another person (OpenID Connect Core §5.3.2). */
+  | "other_subject"
+  /** Asked for a new sign-in, the provider did not say when it was. */
+  | "no_auth_time"
+  | "not_signed_in_anew"
+  /** It has more groups than it puts into a token. */
+  | "groups_left_out"
+  | "other_client"
+  | "other_resource"
+  | "lives_too_long"
+  /** It is bound to a key that this server cannot ask for, or limited in a way that it cannot keep. */
+  | "unsupported_limit"
+  | "no_logout_event"
+  | "nonce_in_logout_token";
 
 /** A fault of a token, or of the provider itself. */
 export type ProviderFault = TokenFault | ProviderProblem;
