@@ -13,12 +13,20 @@ import { isClientDocumentUrl, isPublicAddress } from "./network.ts";
 import { collectBytes } from "./request_text.ts";
 
 /** Why there is no document. */
-export type DocumentProblem = ReachProblem | SizeProblem | AnswerProblem;
-type ReachProblem = "forbidden_url" | "unresolvable_host" | "forbidden_address" | "connection_failed" | "timed_out";
-type SizeProblem = "response_too_large" | "too_many_fetches";
-/** `host_unavailable`, 5xx and 429: the host is there, and cannot answer now. */
-type AnswerProblem = "malformed_response" | "host_unavailable" | UnexpectedAnswer;
-type UnexpectedAnswer = "unexpected_status" | "unexpected_content_type" | "not_json";
+export type DocumentProblem =
+  | "malformed_response"
+  | "response_too_large"
+  | "too_many_fetches"
+  | "forbidden_url"
+  | "unresolvable_host"
+  | "forbidden_address"
+  | "connection_failed"
+  | "timed_out"
+  /** 5xx and 429: the host is there, and cannot answer now. */
+  | "host_unavailable"
+  | "unexpected_status"
+  | "unexpected_content_type"
+  | "not_json";
 
 /** The network as the fetcher uses it; tests bring their own resolver and listeners. */
 export interface Network {

@@ -3,10 +3,23 @@ import { isObject, parseJson, present } from "../lib/json.ts";
 import type { OllamaHost } from "./host.ts";
 
 /** A stable reason; the audit log keeps it, the text beside it is for people. */
-export type OllamaFailureCode = ReachCode | EndCode | AnswerCode;
-type ReachCode = "ollama_unreachable" | "host_not_found" | "model_not_installed" | "not_ollama" | "forbidden_host";
-type EndCode = "busy" | "auth_required" | "timeout_first_byte" | "timeout_idle" | "timeout_total" | "cancelled";
-type AnswerCode = "model_failed" | "bad_upstream" | "truncated" | "output_too_large" | "invalid_request";
+export type OllamaFailureCode =
+  | "ollama_unreachable"
+  | "host_not_found"
+  | "model_not_installed"
+  | "not_ollama"
+  | "forbidden_host"
+  | "busy"
+  | "auth_required"
+  | "model_failed"
+  | "timeout_first_byte"
+  | "timeout_idle"
+  | "timeout_total"
+  | "bad_upstream"
+  | "truncated"
+  | "output_too_large"
+  | "invalid_request"
+  | "cancelled";
 
 /** Lengths in tokens; absent where an engine does not say them. */
 interface PromptLength {

@@ -61,8 +61,15 @@ function toClaims(
 
 type AccessTokenClaims = ReturnType<typeof toClaims>;
 
-type AccessTokenProblem = FormProblem | "wrong_claims" | "wrong_issuer" | "wrong_audience" | "expired_token";
-type FormProblem = "malformed_token" | "foreign_token_header" | "unknown_signing_key" | "bad_signature";
+type AccessTokenProblem =
+  | "malformed_token"
+  | "foreign_token_header"
+  | "unknown_signing_key"
+  | "bad_signature"
+  | "wrong_claims"
+  | "wrong_issuer"
+  | "wrong_audience"
+  | "expired_token";
 
 const compactPattern = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})$/;
 

@@ -123,8 +123,18 @@ export function createTransferStore(
 }
 
 /** How a request ended. */
-export type TransferEnd = "whole" | BrokenOff | "used_up" | "access_ended" | "not_allowed" | "changed" | "refused";
-type BrokenOff = "hung_up" | "stalled" | "too_long" | "too_fragmented" | "stopped";
+export type TransferEnd =
+  | "whole"
+  | "hung_up"
+  | "stalled"
+  | "too_long"
+  | "too_fragmented"
+  | "used_up"
+  | "access_ended"
+  | "not_allowed"
+  | "changed"
+  | "refused"
+  | "stopped";
 
 /** What a link is judged by, when it is made and before each piece. */
 export interface Access {

@@ -15,12 +15,25 @@ export interface WorkspacePath {
 }
 
 /** Which rule of the grammar a path breaks. */
-export type PathRule = FormRule | "leaves_workspace" | "trailing_slash" | "reserved";
-type FormRule = "empty" | "name_too_long" | "path_too_long" | "not_unicode" | "control_character";
+export type PathRule =
+  | "empty"
+  | "leaves_workspace"
+  | "not_unicode"
+  | "control_character"
+  | "name_too_long"
+  | "path_too_long"
+  | "trailing_slash"
+  | "reserved";
 
 /** Which rule a name breaks that may be read when it is there, but is not created. */
-export type NewNameRule = CharacterRule | "trailing_dot_or_blank" | "device_name";
-type CharacterRule = "control_character" | "backslash" | "not_unicode" | "invisible_character" | "colon";
+export type NewNameRule =
+  | "control_character"
+  | "backslash"
+  | "not_unicode"
+  | "invisible_character"
+  | "colon"
+  | "trailing_dot_or_blank"
+  | "device_name";
 
 /** Longest name, in bytes of UTF-8 (NAME_MAX of Linux, macOS and NTFS). */
 export const maxNameBytes = 255;

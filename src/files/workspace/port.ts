@@ -77,10 +77,22 @@ interface Listing {
 }
 
 /** Why access was denied. Stable names, for the audit log and the tests. */
-export type DenialCause = LinkDenial | NameDenial | StateDenial;
-type LinkDenial = "outside_link" | "link_loop" | "unreadable_link" | "other_file_system" | "hard_link";
-type NameDenial = "reserved" | "other_name" | "name_not_unicode" | "denied_name" | "protected_name" | "top_level";
-type StateDenial = "permission" | "read_only" | "changed_while_opening" | "workspace_replaced";
+export type DenialCause =
+  | "outside_link"
+  | "link_loop"
+  | "unreadable_link"
+  | "other_file_system"
+  | "hard_link"
+  | "reserved"
+  | "other_name"
+  | "name_not_unicode"
+  | "denied_name"
+  | "protected_name"
+  | "top_level"
+  | "permission"
+  | "read_only"
+  | "changed_while_opening"
+  | "workspace_replaced";
 
 /** An expected refusal. None of them depends on anything outside the workspace. */
 export type WorkspaceRefusal =
