@@ -24,9 +24,12 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/to open|sign in|sign-in|Ask the user|connect again/, "the person signs in"],
   [/others wait for the model|was busy with other calls|calls run and|Too many large results|too many/i, "other calls"],
   [/server stops|did not answer within|stopped in the middle of its answer for/, "time"],
-  [/in the time that this client waits|when the model is loaded/, "time"],
+  [/in the time that this client waits|^Try again in|when the model is loaded/, "time"],
   [/sent an empty answer/, "fetch gives each answer a body"],
-  [/The model (wrote nothing|only thought)|engine cut the rest/, "a success, with what the model did wrong"],
+  [
+    /The model (wrote nothing|only thought|called a tool)|ended the answer early|engine cut the rest/,
+    "a success, with what the model did wrong",
+  ],
   [
     /where the context of .* was full|raise max_tokens|may have \d+: ask for less/,
     "a success that was cut, or its size",
@@ -47,6 +50,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/^The instance|^The connection broke/, "the same call, once the instance answers"],
   [/read each item by its number/, "a success"],
   [/server that ran this task stopped/, "tests/mcp/task_faults_test.ts"],
+  [/and did not say why: leave out|as too large/, "tests/llm/odd_answers_test.ts"],
   [/give order, asc or desc/, "tests/tools/refused_and_repeated_test.ts"],
   [/recommendation with reasons|instead of guessing/, "a prompt's text"],
 ];
@@ -62,11 +66,14 @@ function textsOf(source: string): readonly string[] {
     /\/\S.*\/[a-z]*[,;.)]/g,
     "",
   );
-  const joined = bare.replaceAll(/["`] \+\s+["`]/g, ""); // texts over several lines
-  return Array.from(
-    joined.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g),
-    ([, plain, template]) => plain ?? template ?? "",
-  );
+  const texts: string[] = [];
+  let end = 0;
+  for (const found of bare.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g)) {
+    const goesOn = /^ \+\s+$/.test(bare.slice(end, found.index)); // a text over several lines
+    texts.push((goesOn ? texts.pop() ?? "" : "") + (found[1] ?? found[2] ?? ""));
+    end = found.index + found[0].length;
+  }
+  return texts;
 }
 
 Deno.test("each remedy that a refusal names is repeated in a test, or says why not", () => {

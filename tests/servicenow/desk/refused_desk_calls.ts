@@ -108,7 +108,12 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
     /give each condition a line of its own/,
     set({ where: "short_description contains disk\nstate=New" }),
   ],
-  ["servicenow_count", { ...incident, where: "opened_at>last 7 days" }, /use (opened_at=.*)$/, named("where")],
+  [
+    "servicenow_count",
+    { ...incident, where: "opened_at>last 7 days" },
+    /would leave out all of .*: use (\S+=.*)$/,
+    named("where"),
+  ],
   ["servicenow_search", { ...incident, where: "work_notes is empty" }, /read a record's with (\w+=journal)/, () => [
     "servicenow_get_record",
     { id: "INC0010001", include: "journal" },
@@ -124,6 +129,12 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
     { ...incident, where: "opened_at between 2026-01-01 and 2026-02-01 or state=New" },
     /cannot be asked at once(?: by "or")?: search for each/,
     set({ where: "state=New" }),
+  ],
+  [
+    "servicenow_count",
+    { ...incident, where: "active=true^NQpriority=1" },
+    /\^NQ joins two queries: search for each/,
+    set({ where: "priority=1" }),
   ],
   [
     "servicenow_search",
@@ -153,8 +164,20 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
   // changes
   [
     "servicenow_update",
+    { ...one, values: { problem_id: "disk full" } },
+    /name the \S+ by its number, not/,
+    call("servicenow_search", { table: "problem", words: "disk" }),
+  ],
+  [
+    "servicenow_update",
     { ...one, values: { assigned_to: null } },
     /leave it out, or give ("") to empty it/,
+    set({ values: { assigned_to: "" } }),
+  ],
+  [
+    "servicenow_update",
+    { ...one, values: { assigned_to: "none" } },
+    /; give "" to empty it$/,
     set({ values: { assigned_to: "" } }),
   ],
   [
@@ -192,7 +215,7 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
   [
     "servicenow_create",
     { table: "problem", from: "CHG0030001", values: "short_description=a", dry_run: true },
-    /which makes no problem.*; leave out from$/,
+    /which makes no \S+.*; leave out from$/,
     without("from"),
   ],
   // what belongs to a record
