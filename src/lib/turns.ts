@@ -19,9 +19,9 @@ const shortMilliseconds = 1;
 const restShare = 1 / 4;
 /**
  * How many passes show whether others have anything to do: Deno looks for what has arrived in one of 61
- * (tokio's `event_interval`).
+ * (tokio's `event_interval`), and tells it some passes later.
  */
-const quietPasses = 64;
+const quietPasses = 70;
 /** Idle passes take less. */
 const quietMilliseconds = 1;
 
