@@ -39,8 +39,8 @@ Deno.test("pages, streams and downloads of a person have their own things, whate
   const all = await until("both calls wait and all is stored", async () => {
     const page = await desk.page("decisions");
     const audit = await desk.page("activity");
-    const isThere = (html: string, words: string) => html.includes(`owned${words}`) && html.includes(`adas${words}`);
-    return isThere(page.html, ".txt") && isThere(audit.html, "-missing.txt") ? { page, audit } : null;
+    const isAudited = ["owned", "adas"].every((whose) => audit.html.includes(`${whose}-missing.txt`));
+    return page.html.split('<article class="held"').length === 3 && isAudited ? { page, audit } : null;
   });
   const held = /name="call" value="([0-9a-f]{64})"[\s\S]*?owned|owned[\s\S]*?name="call" value="([0-9a-f]{64})"/
     .exec(all.page.html);

@@ -97,9 +97,8 @@ async function install(attempt: Attempt = {}): Promise<Installed> {
   }
 }
 
-const machine = needsPrograms(["sh", "tar", "curl", "sha256sum"], "");
 const test = (name: string, fn: () => Promise<void>): void =>
-  Deno.test({ ...machine, name: `${name}${machine.name}`, fn });
+  Deno.test({ ...needsPrograms(["sh", "tar", "curl", "sha256sum"], name), fn });
 
 test("install.sh installs the program for this machine into the user's directory, and says how to start it", async () => {
   const { code, stdout, stderr, files } = await install();
