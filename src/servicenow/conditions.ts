@@ -218,16 +218,21 @@ function isEncodedQuery(line: string): boolean {
 }
 
 /** `opened_atBETWEEN2026-03-01@2026-03-07`, which no alternative can be part of. */
-const encodedRange = /(\^OR)?([a-z][\w.]*)BETWEEN([^@^]+)@([^@^]+)(\^OR(?!DER))?/g;
+const encodedRange = /^(OR)?([a-z][\w.]*?)BETWEEN([^@]+)@([^@]+)$/;
 
 function parseEncodedQuery(given: string) {
   const conditions: Condition[] = [];
   const order: string[] = [];
-  const line = given.replace(encodedRange, (range, before, field, from, until, after) => {
-    if (before ?? after) throw invalidInput(`"${excerpt(range)}" cannot be asked at once by "or": search for each`);
-    return `${field}>=${from}^${field}<=${until}`;
+  const terms = given.replaceAll("^^", "\0").split("^").map((each) => each.trim());
+  const parts = terms.flatMap((term, at) => {
+    const [, or, field, from, until] = encodedRange.exec(term) ?? [];
+    if (field === undefined) return [term];
+    if (or !== undefined || /^OR[a-z]/.test(terms[at + 1] ?? "")) {
+      throw invalidInput(`"${excerpt(term)}" cannot be asked at once by "or": search for each`);
+    }
+    return [`${field}>=${from}`, `${field}<=${until}`];
   });
-  for (const part of line.replaceAll("^^", "\0").split("^").map((each) => each.trim())) {
+  for (const part of parts) {
     if (part === "" || part === "EQ") continue;
     const [, descending, ordered] = /^ORDERBY(DESC)?([a-z][\w.]*)$/.exec(part) ?? [];
     if (ordered !== undefined) {
