@@ -293,6 +293,24 @@ function locateLink(text: string, origin: string): Locator {
   return { table, by: "sys_id", value: sysId };
 }
 
+/**
+ * The record with a number, also where it was written without zeros; `undefined` where the person sees none. Of the
+ * versions of an article it is the newest; other records that share a number are refused.
+ */
+export async function rowByNumber(
+  tableApi: DeskParts["tableApi"],
+  table: string,
+  number: string,
+  { among = "", fields }: { readonly among?: string; readonly fields?: readonly string[] | undefined } = {},
+): Promise<RecordFields | undefined> {
+  const numbers = numbersOf(number, table);
+  const isMeant = (row: RecordFields): boolean => numbers.includes(storedValue(row, "number").toUpperCase());
+  const query = allOf(anyOf(numbers.map((each) => `number=${each}`)), among, newestFirst);
+  const row = await tableApi.firstRow(table, { query, fields }, table === "kb_knowledge" ? undefined : isMeant);
+  // An instance ignores a condition on a column that the table does not have, and then answers with any record.
+  return row !== undefined && isMeant(row) ? row : undefined;
+}
+
 async function read(
   parts: DeskParts,
   { table, by, value }: Locator,
@@ -301,14 +319,8 @@ async function read(
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   const { tableApi, access } = parts;
   if (by === "number") {
-    const numbers = numbersOf(value, table);
-    // A number may stand for several versions of an article: the newest is meant.
-    const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), access.openRows(table), newestFirst);
-    // An instance ignores a condition on a column that the table does not have, and then answers with any record.
-    const isMeant = (row: RecordFields): boolean => numbers.includes(storedValue(row, "number").toUpperCase());
-    const meant = table === "kb_knowledge" ? undefined : isMeant;
-    const record = await tableApi.firstRow(table, { query, fields: wanted }, meant);
-    if (record !== undefined && isMeant(record)) {
+    const record = await rowByNumber(tableApi, table, value, { among: access.openRows(table), fields: wanted });
+    if (record !== undefined) {
       return { table, sysId: storedValue(record, "sys_id"), record };
     }
     if (access.classesOf(table) === null) throw new Refusal({ reason: "not_found" });

@@ -4,13 +4,13 @@
  */
 import * as z from "zod";
 import { escapeUnprintable } from "../lib/log.ts";
-import { allOf, anyOf, newestFirst } from "./conditions.ts";
 import { type Answer, type Outcome, Refusal, type ServicenowFailure } from "./failure.ts";
 import { isSysId, type RecordFields, storedValue } from "./field_values.ts";
 import { createTableApi, type DeskParts, personFields } from "./table_api.ts";
 import { askJson, type Caller, maxReplyBytes } from "./transport.ts";
 import { linkTo } from "./search.ts";
-import { knownTable, numbersOf, plainId } from "./tables.ts";
+import { rowByNumber } from "./find_record.ts";
+import { knownTable, plainId } from "./tables.ts";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import { failure, success } from "../lib/result.ts";
 
@@ -97,11 +97,7 @@ export async function readResource(parts: DeskParts, { kind, value }: ResourceId
   const table = tableOf(kind);
   const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
   if (!isSysId(value)) {
-    // A number may stand for several versions of an article: the newest is meant.
-    const numbers = numbersOf(value, table);
-    const isMeant = (row: RecordFields): boolean => numbers.includes(storedValue(row, "number"));
-    const query = allOf(anyOf(numbers.map((number) => `number=${number}`)), newestFirst);
-    const row = await tableApi.firstRow(table, { query }, table === "kb_knowledge" ? undefined : isMeant);
+    const row = await rowByNumber(tableApi, table, value);
     if (row === undefined) throw new Refusal({ reason: "not_found" });
     return { fields: row, selfLink: linkTo(instance.origin, table, storedValue(row, "sys_id")) };
   }
