@@ -59,7 +59,7 @@ export async function buildApp(config: Config, given: AppParts) {
     ? null
     : await (await import("./notices.ts")).openNotices(config, { ...given, log: records.log });
   const log = notices?.hear(records.log) ?? records.log;
-  const { fetchDocument, ...parts } = { ...given, log };
+  const { fetchDocument, ...parts } = { ...given, log }; // below, it is given on where clients' documents may be fetched
   const agreedClock = createAgreedClock(clock, timers);
   const resource = `${serverUrl}/mcp`;
   const limits = createRateLimits(config, { ...parts, agreedClock });
