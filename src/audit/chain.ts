@@ -375,21 +375,21 @@ export async function trimAudit(
 /** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest: it is trimmed first. */
 async function readChains({ storage, secrets }: AuditParts) {
   const chains = [];
-  for (const { key, value, version } of await storage.list(chainsKey, { limit: maxChains })) {
+  for (const { key, value } of await storage.list(chainsKey, { limit: maxChains })) {
     const chain = parseChain(value);
     const name = key.at(-1) ?? "";
     const removed = chain?.removed?.seq ?? 0;
     if (chain === null || chain.seq <= removed || !isGenuine(secrets, name, chain)) continue;
     const oldest = parseBatch((await storage.get(batchKey(name, removed + 1)))?.value);
-    chains.push({ name, key, version, chain, from: oldest?.from ?? 0 });
+    chains.push({ name, key, chain, from: oldest?.from ?? 0 });
   }
   return chains;
 }
 
-/** The count of lines removed. `null`: nothing to remove here. 0: the chain changed meanwhile, look again. */
+/** The count of lines removed. `null`: nothing to remove here. 0: another instance removed lines meanwhile, look again. */
 async function trimChain(
   { storage, secrets, clock, log }: AuditParts,
-  { name, key, version, chain }: Awaited<ReturnType<typeof readChains>>[number],
+  { name, key, chain }: Awaited<ReturnType<typeof readChains>>[number],
   { overBytes, before }: { readonly overBytes: number; readonly before: number },
 ): Promise<number | null> {
   const start: Omit<Checkpoint, "mac" | "at"> = chain.removed ?? { seq: 0, hash: "", lines: 0, damaged: false };
@@ -419,12 +419,20 @@ async function trimChain(
   const unsigned = { seq: last, hash, lines, damaged, at: clock() };
   const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
   const count = lines - start.lines;
-  const left = { lines: chain.lines - count, bytes: last === chain.seq ? 0 : Math.max(0, chain.bytes - bytes) };
-  const value = sealHead(secrets, name, { ...chain, removed, ...left });
-  if (!await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes })) return 0;
-  // Of a chain that changed meanwhile, what was read may not fit together, and says nothing.
-  if (damaged && !start.damaged) {
-    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
+  // What was read stays what it is while lines are added: only the head is read again.
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const entry = await storage.get(key);
+    const stored = parseChain(entry?.value);
+    if (entry === null || stored === null || !isGenuine(secrets, name, stored)) return 0;
+    if (stored.removed?.mac !== chain.removed?.mac) return 0;
+    const left = { lines: stored.lines - count, bytes: last === stored.seq ? 0 : Math.max(0, stored.bytes - bytes) };
+    const value = sealHead(secrets, name, { ...stored, removed, ...left });
+    const checks = [{ key, version: entry.version }];
+    if (!await storage.commit({ checks, puts: [{ key, value }], deletes })) continue;
+    if (damaged && !start.damaged) {
+      log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
+    }
+    return count;
   }
-  return count;
+  return 0;
 }

@@ -173,6 +173,40 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
     assert.deepEqual(await verified(storage), sound);
   });
 
+  test(
+    "retention beside a writer that never stops removes, and reads nothing twice",
+    async (place, storage) => {
+      const recorder = place.recorder();
+      for (const at of numbers(50)) {
+        await place.write(recorder, [{ target: `${at}` }]);
+      }
+      const limits = {
+        keepMs: 1e12,
+        maxBytes: 8_000,
+        now: place.parts.clock(),
+      };
+      const read: string[] = [];
+      const get: Storage["get"] = async (key) => {
+        if (key[0] === batchesKey("1")[0]) {
+          read.push(key.join());
+          if (read.length % 3 === 0) {
+            await place.write(recorder, [{ target: "meanwhile" }]);
+          }
+        }
+        return await storage.get(key);
+      };
+      const removed = await trimAudit({
+        ...place.parts,
+        storage: { ...storage, get },
+      }, limits);
+      assert.ok(removed > 40, `${removed} lines were removed`);
+      assert.ok(read.length <= 3 * removed, `${read.length} batches were read`);
+      await recorder.close();
+      assert.deepEqual(place.logged, []);
+      assert.deepEqual(await verified(storage), sound);
+    },
+  );
+
   test("calls are counted by hour and outcome", async (place, storage) => {
     const recorder = place.recorder();
     await place.write(recorder, [{ tool: "a" }, { outcome: "tool_error" }, { event: "sign_in" }, {}]);
