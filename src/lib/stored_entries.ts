@@ -2,6 +2,7 @@
 import type { Log } from "./log.ts";
 import { systemTimers, type Timers } from "./time.ts";
 import { crashText } from "./system_fault.ts";
+import { createKeyedMutex, type KeyedMutex } from "./turns.ts";
 
 interface EntryStorage<Key> {
   get(key: Key): Promise<{ readonly value: unknown; readonly version: string } | null>;
@@ -12,10 +13,12 @@ interface EntryStorage<Key> {
 }
 
 const maxAttempts = 20;
+/** Only processes contend for an entry: a caller's hundred changes at once would overtake each other. */
+const turns = new WeakMap<object, KeyedMutex>();
 
 /**
  * Stores what `change` makes of the value (`undefined` where there is none), and gives it. Where `change` gives `null`,
- * the entry stays as it is. Rejects when other processes were quicker each time.
+ * the entry stays as it is. Rejects when other processes were quicker each time. Changes of this process take turns.
  */
 export async function changeEntry<Key, Value>(
   storage: EntryStorage<Key>,
@@ -23,15 +26,17 @@ export async function changeEntry<Key, Value>(
   change: (value: unknown) => Value | null,
   { expiresAt: end }: { readonly expiresAt?: number | ((value: Value) => number) } = {},
 ): Promise<Value | null> {
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const entry = await storage.get(key);
-    const value = change(entry?.value);
-    if (value === null) return null;
-    const expiresAt = typeof end === "function" ? end(value) : end;
-    const put = expiresAt === undefined ? { key, value } : { key, value, expiresAt };
-    if (await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [put] })) return value;
-  }
-  throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+  return await turns.getOrInsertComputed(storage, createKeyedMutex).run(JSON.stringify(key), async () => {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const entry = await storage.get(key);
+      const value = change(entry?.value);
+      if (value === null) return null;
+      const expiresAt = typeof end === "function" ? end(value) : end;
+      const put = expiresAt === undefined ? { key, value } : { key, value, expiresAt };
+      if (await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [put] })) return value;
+    }
+    throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+  });
 }
 
 /** The entries below `prefix` in key order, those `after` a key; what was yielded may be deleted meanwhile. */

@@ -6,10 +6,16 @@ import { createMemoryStorage } from "../mcp/memory_storage.ts";
 const key: StorageKey = ["approval_rules", "current"];
 const increment = (value: unknown): number => (typeof value === "number" ? value : 0) + 1;
 
-Deno.test("changeEntry() loses no change of several that are made at once", async () => {
+Deno.test("changeEntry() loses no change of many that are made at once, and repeats none", async () => {
   const storage = createMemoryStorage();
-  await Promise.all([1, 2, 3, 4, 5].map(() => changeEntry(storage, key, increment)));
-  assert.equal((await storage.get(key))?.value, 5);
+  let commits = 0;
+  const commit: typeof storage.commit = (batch) => {
+    commits++;
+    return storage.commit(batch);
+  };
+  const counting = { ...storage, commit };
+  await Promise.all(Array.from({ length: 100 }, () => changeEntry(counting, key, increment)));
+  assert.deepEqual([(await storage.get(key))?.value, commits], [100, 100]);
 });
 
 Deno.test("changeEntry() leaves the entry where the change gives null", async () => {
