@@ -36,6 +36,6 @@ Deno.test("the longest cursors that a listing and a search give are taken", () =
   const segments = Array.from({ length: 64 }, () => "\u0001".repeat(255));
   const walk = { segments, isDirectory: true };
   assert.deepEqual(toWalkCursor("t", toWalkCursorText("t", walk)), walk);
-  const search = { finished: walk, partial: { segments, line: 7 } };
+  const search = { finished: walk, partial: { segments, line: 7, version: "v" } };
   assert.deepEqual(toSearchCursor("t", toSearchCursorText("t", search)), search);
 });

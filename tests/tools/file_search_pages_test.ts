@@ -89,6 +89,27 @@ Deno.test("the pages of a search join to what a look at each line finds, with it
   );
 });
 
+Deno.test("a page after a file was changed loses none of its lines, and says that it begins anew", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    const write = (from: number): void =>
+      Deno.writeTextFileSync(`${root}/a`, Array.from({ length: 40 - from }, (_, n) => `hit ${n + from}\n`).join(""));
+    Deno.writeTextFileSync(`${root}/b`, "hit b\n");
+    for (const [before, after] of [[0, 0], [0, 15], [10, 0], [0, 39]] as const) {
+      write(before);
+      const first = await answerOf(search, { query: "hit", limit: 20 });
+      if (after !== before) write(after);
+      const { text, structured } = await answerOf(search, {
+        ...{ query: "hit", limit: 100, cursor: first.structured["next_cursor"] },
+      });
+      const found = [first.structured, structured].flatMap(({ matches }) => matches as Found[]).map(({ text }) => text);
+      const rest = await answerOf(search, { query: "hit", limit: 100 });
+      for (const { text: line } of rest.structured["matches"] as Found[]) assert.ok(found.includes(line), line);
+      assert.equal(/\(a has changed since the page before/.test(text), after !== before, text);
+      if (after === before) assert.equal(new Set(found).size, found.length);
+    }
+  }));
+
 function placeOf({ filename, line }: Found): string {
   return `${filename}:${line}`;
 }

@@ -206,7 +206,11 @@ const walk = z.lazy(() =>
   z.tuple([z.boolean(), name], name).transform(([isDirectory, ...segments]) => ({ segments, isDirectory }))
 );
 const partial = z.lazy(() =>
-  z.tuple([z.int().min(1), name], name).transform(([line, ...segments]) => ({ segments, line }))
+  z.tuple([z.int().min(1), z.string(), name], name).transform(([line, version, ...segments]) => ({
+    segments,
+    line,
+    version,
+  }))
 );
 const search = z.lazy(() =>
   z.tuple([walk.nullable(), partial.nullable()]).transform(([finished, partial]): SearchCursor => ({
@@ -263,15 +267,15 @@ export function toWalkCursor(tag: string, text: string): WalkPosition | CursorPr
 export interface SearchCursor {
   /** The last entry that was searched to its end; `undefined` when the first was not. */
   readonly finished: WalkPosition | undefined;
-  /** The file in which the search stopped, and the last line that it gave. */
-  readonly partial?: { readonly segments: readonly string[]; readonly line: number };
+  /** The file in which the search stopped, its version then, and the last line that it gave. */
+  readonly partial?: { readonly segments: readonly string[]; readonly line: number; readonly version: string };
 }
 
 /** Encodes where a search goes on. */
 export function toSearchCursorText(tag: string, { finished, partial }: SearchCursor): string {
   return encode([tag, [
     finished === undefined ? null : [finished.isDirectory, ...finished.segments],
-    partial === undefined ? null : [partial.line, ...partial.segments],
+    partial === undefined ? null : [partial.line, partial.version, ...partial.segments],
   ]]);
 }
 

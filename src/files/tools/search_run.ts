@@ -204,6 +204,7 @@ async function search(run: SearchRun) {
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
   let isPast = false; // a match beyond the last line
+  const notices: Notice[] = [];
   for await (const step of candidates(run, nextTurn)) {
     if (!step.ok) return { outcome: toFailure(action, path, step.error), state, isWhole: false };
     const entry = step.value;
@@ -223,7 +224,14 @@ async function search(run: SearchRun) {
       if (pause !== undefined) await pause;
       if (state.searched % filesPerProgress === 0) run.progress(state.searched);
       collector.begin(file.text);
-      const resumed = cursor?.partial !== undefined && cursor.partial.segments.join("/") === entry.segments.join("/");
+      const partial = cursor?.partial?.segments.join("/") === entry.segments.join("/") ? cursor?.partial : undefined;
+      const isChanged = partial !== undefined && partial.version !== await versionOf(workspace, file);
+      if (isChanged) {
+        const words = `${
+          showName(file.text)
+        } has changed since the page before: it is searched again from its beginning`;
+        notices.push({ words, isRemedy: false });
+      }
       const isDocument = mayBeDocument(file.text);
       if (isDocument && countOpened() >= run.newDocuments) {
         collector.end(failure("document"));
@@ -235,7 +243,7 @@ async function search(run: SearchRun) {
         pattern,
         counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
         contextLines: show === "lines" ? request.context : 0,
-        afterLine: resumed ? cursor?.partial?.line ?? 0 : lines.first - 1,
+        afterLine: isChanged ? lines.first - 1 : partial?.line ?? lines.first - 1,
         onMatch: (match) => (isPast = match.line > lines.last) || collector.addMatch(inPart?.(match) ?? match),
         onUnsure: collector.addUnsure,
         nextTurn,
@@ -248,7 +256,8 @@ async function search(run: SearchRun) {
       if (isDocument && facts?.isCut) collector.addUnsure(facts.places.at(-1)?.line ?? 1);
       const line = collector.end(searched);
       if (line !== null && !isPast) {
-        next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
+        const stopped = { segments: entry.segments, line, version: await versionOf(workspace, file) };
+        next = { finished, ...line === 0 ? {} : { partial: stopped } };
         break;
       }
     }
@@ -257,7 +266,7 @@ async function search(run: SearchRun) {
   // the last ones have no place to go on from
   const canGoOn = show !== "texts" && !request.last &&
     !(next?.finished === undefined && next?.partial === undefined);
-  const outcome = toAnswer(state, {
+  const answer = toAnswer(state, {
     next: canGoOn ? next : null,
     isCut: next !== null,
     ignored: run.ignored,
@@ -265,7 +274,14 @@ async function search(run: SearchRun) {
     hint: run.hint,
     limit: request.limit,
   });
+  const outcome = withNotices(answer, notices);
   return { outcome, state, isWhole: !(canGoOn && next !== null) && cursor === undefined };
+}
+
+/** What differs once the file was changed; empty where it cannot be read. */
+async function versionOf(workspace: Workspace, path: WorkspacePath): Promise<string> {
+  const read = await workspace.read(path, { offsetBytes: 0, lengthBytes: 1 });
+  return read.ok ? read.value.version : "";
 }
 
 /** Puts the page, slide or sheet before each match of a document; they come in the order of its lines. */
