@@ -24,7 +24,7 @@ export { fileSearchTool } from "./tools/file_search.ts";
 export { fileUndoTool, toUndoFailure } from "./tools/file_undo.ts";
 export { fileWriteTool } from "./tools/file_write.ts";
 export { directoryOfPattern, isPattern, matchingFiles, toSize } from "./tools/list_walk.ts";
-export { inStoredForm, suggestNear } from "./tools/near_names.ts";
+export { findPath, inStoredForm, suggestNear } from "./tools/near_names.ts";
 export { type LineRequest, parseNamedParts, readTextPart, selectText } from "./tools/read_text.ts";
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";
 export { researchTools } from "./tools/research_tools.ts";

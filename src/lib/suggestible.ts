@@ -8,6 +8,8 @@ interface Suggestible {
   place(name: string): boolean;
   /** Whether the call may read on in another table, on which the rules that decided about it say nothing. */
   table(name: string): boolean;
+  /** The same of a file that it chooses itself. */
+  file(path: string): Promise<boolean>;
 }
 
 /** Of the call that runs; without one, everything may be named. */
@@ -23,4 +25,8 @@ export function maySuggestPlace(name: string): boolean {
 
 export function mayReadOnIn(table: string): boolean {
   return suggestible.current()?.table(table) ?? true;
+}
+
+export async function mayGoOnAt(path: string): Promise<boolean> {
+  return await suggestible.current()?.file(path) ?? true;
 }

@@ -5,36 +5,39 @@ import { createParallelShare } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { failure, success } from "../lib/result.ts";
+import { mayGoOnAt } from "../lib/suggestible.ts";
 import {
   type ArrivingContent,
   beginChange,
   entryPath,
+  findPath,
   mediaTypeOf,
   newNameProblem,
   numberedName,
   type Outcome,
-  parseFilePath,
+  readName,
   rootPath,
   showName,
+  suggestNear,
   toFailure,
-  toPathFailure,
   type Workspace,
   workspaceOf,
   type WorkspacePath,
   type WorkspaceSource,
 } from "../files/mod.ts";
 import { invalidInput, Refusal } from "./failure.ts";
-import { type DeskParts, hasFixedFields } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { findRecord, type RecordName } from "./find_record.ts";
 import { displayValue, oneLine } from "./field_values.ts";
 import { nameOf } from "./search.ts";
 import { askJson } from "./transport.ts";
-import { type Attachment, attachment, filesNotRead, listFiles } from "./get_record.ts";
+import { type Attachment, attachment, listFiles } from "./get_record.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import {
   answerWith,
   defineWritingTool,
   dryRun,
+  invalidArguments,
   recordNames,
   recordParameters,
   toFailureOutcome,
@@ -55,20 +58,32 @@ const savingTool = "servicenow_fetch_attachment";
 const maxNamesTried = 100;
 const maxSuggestionBytes = 120;
 
+/** A file as it was when the call began. */
+interface SeenFile {
+  readonly path: WorkspacePath;
+  readonly sizeBytes: number;
+  readonly version: string;
+}
+
 /** Files of the workspace that the caller uses. */
 export function workspaceFiles(source: WorkspaceSource) {
-  const reading =
-    <T>(take: (workspace: Workspace, path: WorkspacePath) => Promise<Outcome<T>>) =>
-    async (filename: string, principal: Principal): Done<T> => {
-      const path = parseFilePath(filename);
-      if (!path.ok) return toPathFailure("filename", path.error);
-      const taken = await take(workspaceOf(source, principal), path.value);
-      return taken.ok ? taken : toFailure("read file", path.value, taken.error);
-    };
+  /** Names in the root that files on their way have. */
+  const arriving = new WeakMap<Workspace, Set<string>>();
   return {
-    /** How many bytes the file has: {@link maxSentBytes} at most. */
-    size: reading(sizeOf),
-    read: reading(readWhole),
+    /** The file that the caller names: {@link maxSentBytes} at most. */
+    async look(filename: string, principal: Principal): Done<SeenFile> {
+      const workspace = workspaceOf(source, principal);
+      const path = await findPath(workspace, "filename", filename);
+      if (!path.ok) return path.error;
+      const seen = await lookAt(workspace, path.value);
+      if (seen.ok) return success({ path: path.value, ...seen.value });
+      return await suggestNear(workspace, path.value, toFailure("read file", path.value, seen.error), { isFile: true });
+    },
+    /** Its content, unless it has changed since. */
+    async read(seen: SeenFile, principal: Principal): Done<Uint8Array<ArrayBuffer>> {
+      const bytes = await readWhole(workspaceOf(source, principal), seen);
+      return bytes.ok ? bytes : toFailure("read file", seen.path, bytes.error);
+    },
     /**
      * Creates or replaces the file that the caller names. Without one, creates a file in the root by the suggested
      * name, or one like it, and replaces nothing. Throws what `pieces` throws, and has written nothing then.
@@ -78,54 +93,69 @@ export function workspaceFiles(source: WorkspaceSource) {
       pieces: ArrivingContent,
       caller: Pick<ToolContext, "principal" | "noteChange">,
     ): Done<{ readonly name: string; readonly sizeBytes: number }> {
-      const chosen = filename === undefined ? null : parseFilePath(filename);
-      if (chosen?.ok === false) return toPathFailure("filename", chosen.error);
       const { workspace } = beginChange(source, caller, savingTool);
-      const path = chosen?.value ?? await freePath(workspace, plainName(suggestion));
-      const written = await workspace.receive(path, pieces, chosen === null ? { mode: "create" } : {});
-      return written.ok
-        ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
-        : toFailure("write file", path, written.error);
+      const taken = arriving.getOrInsertComputed(workspaceOf(source, caller.principal), () => new Set());
+      const chosen = filename === undefined
+        ? success(await freePath(workspace, plainName(suggestion), taken))
+        : await findPath(workspace, "filename", filename);
+      if (!chosen.ok) return chosen.error;
+      const path = chosen.value;
+      if (path === null) return nameIt;
+      try {
+        const written = await workspace.receive(path, pieces, filename === undefined ? { mode: "create" } : {});
+        return written.ok
+          ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
+          : toFailure("save file", path, written.error);
+      } finally {
+        if (filename === undefined) taken.delete(path.text);
+      }
     },
   };
 }
 
+const nameIt = invalidArguments("no free name like the attachment's own: give filename. Nothing was saved");
+
 /**
- * A path in the root by this name, or one like it: the first at which nothing is, or the last one, which is then refused
- * for what is wrong. The content arrives once: the name is chosen before.
+ * A path in the root by this name, or one like it: the first at which nothing is, that no other file is on its way to,
+ * and that no rule keeps from the call. It is among `taken` then. The content arrives once: the name is chosen before.
  */
-async function freePath(workspace: Workspace, name: string): Promise<WorkspacePath> {
-  for (let number = 1;; number++) {
+async function freePath(workspace: Workspace, name: string, taken: Set<string>): Promise<WorkspacePath | null> {
+  for (let number = 1; number <= maxNamesTried; number++) {
     const path = entryPath(rootPath, numberedName(name, number));
     const present = await workspace.stat(path);
-    if (number >= maxNamesTried || (!present.ok && present.error.reason === "not_found")) return path;
+    if (present.ok || present.error.reason !== "not_found" || !await mayGoOnAt(path.text)) continue;
+    if (taken.has(path.text)) continue;
+    taken.add(path.text);
+    return path;
   }
+  return null;
 }
 
-async function sizeOf(workspace: Workspace, path: WorkspacePath): Promise<Outcome<number>> {
-  const info = await workspace.stat(path);
-  if (!info.ok) return info;
-  const { sizeBytes, kind } = info.value;
-  if (kind === "directory") return failure({ reason: "is_directory" });
+async function lookAt(workspace: Workspace, path: WorkspacePath): Promise<Outcome<Omit<SeenFile, "path">>> {
+  const seen = await workspace.read(path, { offsetBytes: 0, lengthBytes: 0 });
+  if (!seen.ok) return seen;
+  const { sizeBytes, version } = seen.value;
   return sizeBytes > maxSentBytes
     ? failure({ reason: "too_large", sizeBytes, limitBytes: maxSentBytes })
-    : success(sizeBytes);
+    : success({ sizeBytes, version });
 }
 
 /** The file in parts that the workspace reads at once. */
-async function readWhole(workspace: Workspace, path: WorkspacePath): Promise<Outcome<Uint8Array<ArrayBuffer>>> {
-  const size = await sizeOf(workspace, path);
-  if (!size.ok) return size;
-  const sizeBytes = size.value;
+async function readWhole(
+  workspace: Workspace,
+  { path, sizeBytes, version }: SeenFile,
+): Promise<Outcome<Uint8Array<ArrayBuffer>>> {
   const bytes = new Uint8Array(sizeBytes);
   let read = 0;
   while (read < sizeBytes) {
     const part = await workspace.readInto(path, bytes.subarray(read), read);
     if (!part.ok) return part;
-    if (part.value.lengthBytes === 0 || part.value.sizeBytes !== sizeBytes) return failure({ reason: "conflict" });
+    if (part.value.lengthBytes === 0) return failure({ reason: "conflict" });
     read += part.value.lengthBytes;
   }
-  return success(bytes);
+  const now = await lookAt(workspace, path);
+  if (!now.ok) return now;
+  return now.value.version === version ? success(bytes) : failure({ reason: "conflict" });
 }
 
 /** The name of one file, out of text that a stranger wrote: without what could make it a path, or mislead. */
@@ -143,35 +173,65 @@ const maxFetchedBytes = 67_108_864;
 const maxSentBytes = 16_777_216;
 
 /** A file on its way: it has to be read to its end, or cancelled. `pieces` throws a {@link Refusal} where it is cut. */
-async function fetchFile({ callAs, access, person }: DeskParts, { sysId, table, fileName, sizeBytes }: Attachment) {
-  if (hasFixedFields(table)) throw invalidInput(filesNotRead);
-  if (!access.mayRead(table)) throw new Refusal({ reason: "not_found" });
+async function fetchFile({ callAs, person }: DeskParts, { sysId, fileName, sizeBytes }: Attachment) {
   if (sizeBytes > maxFetchedBytes) throw new Refusal({ reason: "too_large", limitBytes: maxFetchedBytes });
   const path = `/api/now/attachment/${sysId}/file`;
   const answer = await callAs(person, { method: "GET", path, accept: "stream", maxBytes: maxFetchedBytes });
+  if (!answer.ok && answer.error.reason === "not_found") throw invalidInput(`${showName(fileName)} ${goneMeanwhile}`);
   if (!answer.ok) throw new Refusal(answer.error);
   const { file } = answer.value;
-  if (file === undefined) throw new Refusal({ reason: "unavailable", because: "bad_reply" });
-  return { fileName, ...file };
+  if (file === undefined) throw notTheFile();
+  async function* whole({ pieces }: { readonly pieces: ArrivingContent }): AsyncGenerator<Uint8Array> {
+    let size = 0;
+    for await (const piece of pieces) {
+      size += piece.byteLength;
+      yield piece;
+    }
+    // an error or a page of a gateway comes as a success, too
+    if (size !== sizeBytes) throw notTheFile();
+  }
+  return { fileName, cancel: file.cancel, pieces: whole(file) };
 }
 
-/** The file of a record that `name` means; without a name, its only file. */
-async function fetchNamedFile(
-  parts: DeskParts,
-  { name, ...record }: RecordName & { readonly name: string | undefined },
-) {
-  const found = await findRecord(parts, record, { fields: [] });
+const goneMeanwhile = "cannot be read: it was deleted meanwhile, or the user's own rights do not show it";
+
+const notTheFile = (): Refusal => new Refusal({ reason: "unavailable", because: "bad_reply" });
+
+/** A file of a record. Without a name, its only one. */
+interface FileRequest extends RecordName {
+  readonly name: string | undefined;
+}
+
+/** The file of a record that `name` means, as it is or as answers show it, and the record's title. */
+async function findNamedFile(parts: DeskParts, { name, ...record }: FileRequest) {
+  const found = await findRecord(parts, record, { fields: ["short_description"] });
   const listed = await listFiles(parts, found);
-  const fitting = listed.filter(({ fileName, sysId }) =>
-    name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
-  );
+  const written = name?.trim() ?? "";
+  const meant = readName(written) ?? written;
+  const fittingOf = (files: readonly Attachment[]): readonly Attachment[] => {
+    if (name === undefined) return files;
+    const exact = files.filter(({ fileName, sysId }) => sysId === meant.toLowerCase() || fileName === meant);
+    return exact.length > 0 ? exact : files.filter(({ fileName }) => plainForm(fileName) === plainForm(meant));
+  };
+  let fitting = fittingOf(listed);
+  // the list may be cut, or hold less than it would for what the person may not see
+  if (fitting.length === 0 && name !== undefined) fitting = fittingOf(await listFiles(parts, found, meant));
   const [file, second] = fitting;
-  if (file !== undefined && second === undefined) return await fetchFile(parts, file);
+  if (file !== undefined && second === undefined) return { ...found, file };
   const among = (fitting.length > 0 ? fitting : listed).map(({ fileName, sizeBytes, sysId }) =>
-    `${oneLine(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
+    `${showName(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
   );
   const all = `name one of its attachments: ${among.join("; ")}`;
   throw invalidInput(among.length === 0 ? "the record has no attachment that the user may see" : all);
+}
+
+/** A name without what a caller would not copy. */
+function plainForm(name: string): string {
+  return oneLine(name).normalize("NFC").toLowerCase();
+}
+
+async function fetchNamedFile(parts: DeskParts, request: FileRequest) {
+  return await fetchFile(parts, (await findNamedFile(parts, request)).file);
 }
 
 /** A file to attach to a record. */
@@ -197,6 +257,9 @@ async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest) 
     query: { table_name: found.table, table_sys_id: found.sysId, file_name: fileName },
     body: { type: contentType, content: bytes },
   }, attachment);
+  if (added.recordId !== found.sysId) {
+    throw new Refusal({ reason: "unavailable", because: "bad_reply", uncertain: true });
+  }
   return { record, title, file: added };
 }
 
@@ -238,31 +301,38 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     input: z.object({ ...recordParameters, filename: z.string().describe("Path in the workspace"), dry_run: dryRun }),
   }, async ({ id, table, filename, dry_run: dryRun }, context, reader) => {
     const { principal } = context;
-    const size = await files.size(filename, principal);
-    if (!size.ok) return size;
-    const fileName = filename.slice(filename.lastIndexOf("/") + 1);
+    const seen = await files.look(filename, principal);
+    if (!seen.ok) return seen;
+    const { path, sizeBytes } = seen.value;
+    const fileName = path.segments.at(-1) ?? "";
     const request = { id, table: given(table) };
     if (dryRun) {
-      const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+      const what = `${showName(fileName)} (${counted(sizeBytes, "byte")})`;
       return await answerWith({ servicenow, context }, attachFile, { ...request, file: null }, ({ record, title }) => {
-        const about = title === "" || title === record ? record : `${record} (${title})`;
+        const about = withTitle(record, title);
         return [
           reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
         ];
       });
     }
     return await inTurn(principal.subject, context.signal, async () => {
-      const bytes = await files.read(filename, principal);
+      const bytes = await files.read(seen.value, principal);
       if (!bytes.ok) return bytes;
       const promised = mediaTypeOf(fileName);
       const contentType = plainTypes.test(promised) ? promised : "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
       return await answerWith({ servicenow, context }, attachFile, { ...request, file }, ({ record, file: added }) => {
-        const [name, sizeBytes] = [added?.fileName ?? fileName, added?.sizeBytes ?? size.value];
-        return [`Attached ${showName(name)} (${counted(sizeBytes, "byte")}) to ${record}`];
+        const what = `${showName(added?.fileName ?? fileName)} (${counted(sizeBytes, "byte")}) to ${record}`;
+        if (added?.sizeBytes === sizeBytes) return [`Attached ${what}`];
+        const message = `Sent ${what}, but ServiceNow has ${counted(added?.sizeBytes ?? 0, "byte")} of it`;
+        return { ok: false, code: "servicenow_not_taken", message };
       });
     });
   });
+}
+
+function withTitle(record: string, title: string): string {
+  return title === "" || title === record ? record : `${record} (${title})`;
 }
 
 /** `servicenow_fetch_attachment`: a record's file into the workspace. */
@@ -297,6 +367,20 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
       } finally {
         await cancel();
       }
+    },
+    async preview({ id, table, name, filename }, context) {
+      const request = { id, table: given(table), name: given(name) };
+      return await answerWith({ servicenow, context }, findNamedFile, request, ({ table, record, file }) => {
+        const { fileName, sizeBytes, sysId } = file;
+        const title = oneLine(displayValue(record, "short_description"));
+        const where = given(filename) === undefined
+          ? "as a new file in the workspace"
+          : `as ${showName(filename ?? "")}`;
+        const what = `${showName(fileName)} (${counted(sizeBytes, "byte")}) of ${
+          withTitle(nameOf(table, record), title)
+        }`;
+        return toTextOutcome([`Save ${what} ${where}`], sysId);
+      });
     },
   });
 }

@@ -8,7 +8,7 @@ import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts"
 import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
 import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
-import { allOf, anyOf } from "./conditions.ts";
+import { allOf, anyOf, toQueryValue } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { askJson } from "./transport.ts";
@@ -51,18 +51,16 @@ async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord) {
 
 // Files on a record.
 
-const maxListedFiles = 100;
-export const filesNotRead = "files of people and groups are not read here";
+export const maxListedFiles = 100;
 export const attachment = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
-  table_name: z.string(),
+  table_sys_id: z.string(),
   file_name: z.string(),
   content_type: z.string(),
   size_bytes: z.coerce.number().int().nonnegative(),
-}).transform(({ sys_id, table_name, file_name, content_type, size_bytes }) => ({
+}).transform(({ sys_id, table_sys_id, file_name, content_type, size_bytes }) => ({
   sysId: sys_id,
-  /** Files hang on records of every table; pictures of people have special names. */
-  table: table_name.replace(/^ZZ_YY/, ""),
+  recordId: table_sys_id,
   fileName: file_name,
   contentType: content_type,
   sizeBytes: size_bytes,
@@ -71,18 +69,26 @@ export const attachment = z.object({
 /** What is known of a file on a record. */
 export type Attachment = z.output<typeof attachment>;
 
+/** The first files on a record, of this name or sys_id where one is given. */
 export async function listFiles(
   { callAs, person }: DeskParts,
   { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
+  name?: string,
 ): Promise<readonly Attachment[]> {
-  if (hasFixedFields(table)) throw invalidInput(filesNotRead);
-  return await askJson(callAs, person, {
+  if (hasFixedFields(table)) throw invalidInput("files of people and groups are not read here");
+  const value = name === undefined ? null : toQueryValue(name);
+  if (value?.ok === false) return [];
+  const named = value === null ? "" : `${isSysId(value.value) ? "sys_id" : "file_name"}=${value.value}`;
+  const query = allOf(`table_name=${table}`, `table_sys_id=${sysId}`, named, "ORDERBYsys_created_on");
+  const files = await askJson(callAs, person, {
     path: "/api/now/attachment",
-    query: {
-      sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
-      sysparm_limit: String(maxListedFiles),
-    },
+    query: { sysparm_query: query, sysparm_limit: String(maxListedFiles) },
   }, z.array(attachment));
+  // an instance that passes over conditions shows other records' files, and maybe none of this one
+  if (files.some(({ recordId }) => recordId !== sysId)) {
+    throw new Refusal({ reason: "unavailable", because: "bad_reply" });
+  }
+  return files;
 }
 
 // Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs.

@@ -5,7 +5,7 @@ import { type CatalogItem, describeQuestion, readItem } from "./catalog_item.ts"
 import { describeTable } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { searchWithOrders } from "./order.ts";
-import { getRecord, type JournalEntry, type RecordView, type RelatedRecords } from "./get_record.ts";
+import { getRecord, type JournalEntry, maxListedFiles, type RecordView, type RelatedRecords } from "./get_record.ts";
 import { countRecords, maxSearchResults, type MeanTime, type RecordPage, type ShownRecord } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
@@ -178,7 +178,8 @@ function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   if (files.length === 0) return ["attachments: none"];
   const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
     `- ${showName(fileName)} (${counted(sizeBytes, "byte")}, ${contentType.slice(0, 60)})`;
-  return ["attachments:", ...files.map(line)];
+  const more = files.length < maxListedFiles ? "" : " (the first; fetch further ones by name)";
+  return [`attachments${more}:`, ...files.map(line)];
 }
 
 const whereText = z.string({ error: "where must be lines such as state=New|On Hold, assigned_to is empty" });

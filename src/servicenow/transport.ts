@@ -93,7 +93,7 @@ export function createTransport(
         await response.body?.cancel();
         return unavailable(response.status >= 500 ? "server_error" : "not_an_api", request);
       }
-      if (request.accept === "stream" && response.ok) {
+      if (request.accept === "stream" && response.status === 200) {
         const file = arrivingFile(response, request.maxBytes);
         return success({ status: response.status, headers: response.headers, bytes: new Uint8Array(0), file });
       }

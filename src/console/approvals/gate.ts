@@ -90,14 +90,14 @@ function suggestibleTo(
 ) {
   const isOpen = (rule: Rule | null): boolean => rule === null || rule.verdict === "allow";
   const about = (place: string, paths: readonly string[]): JudgedCall => ({ ...call, places: [place], paths });
+  const isOpenPath = async (path: string, rules: readonly Rule[]): Promise<boolean> =>
+    isOpen(await judgeByNames(about(path, [path]), { principal, rules, now: clock(), find }));
+  const silent = () => rules.current.filter((rule) => decidingRule([rule], call, clock()) === null);
   return {
-    path: async (path: string) =>
-      isOpen(await judgeByNames(about(path, [path]), { principal, rules: rules.current, now: clock(), find })),
+    path: (path: string) => isOpenPath(path, rules.current),
     place: (name: string) => isOpen(decidingRule(rules.current, about(name, []), clock())),
-    table: (name: string) => {
-      const others = rules.current.filter((rule) => decidingRule([rule], call, clock()) === null);
-      return isOpen(decidingRule(others, about(name, []), clock()));
-    },
+    table: (name: string) => isOpen(decidingRule(silent(), about(name, []), clock())),
+    file: (path: string) => isOpenPath(path, silent()),
   };
 }
 

@@ -21,10 +21,10 @@ Deno.test("files on their way to ServiceNow are in memory two at once, and one o
   };
   const tool = servicenowAttachTool({ ...servicenow, run }, {
     ...files,
-    read(filename, principal) {
+    read(file, principal) {
       held.push(principal.subject);
       seen.push([...held]);
-      return files.read(filename, principal);
+      return files.read(file, principal);
     },
   });
   const attach = async (userName: string, input: object = {}, signal = new AbortController().signal) => {

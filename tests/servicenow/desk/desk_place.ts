@@ -28,18 +28,21 @@ export interface Desk extends AsyncDisposable {
   tokens(): number;
 }
 
-interface DeskOptions extends Pick<ServicenowOptions, "tables"> {
+interface DeskOptions extends Partial<Pick<ServicenowOptions, "tables" | "fetch">> {
   readonly writing?: boolean;
   readonly people?: readonly string[];
   readonly instance?: Pick<StandInOptions, "data" | "habits">;
 }
 
 export async function openDesk(
-  { writing = true, people = ["ada", "ben"], tables, instance = {} }: DeskOptions = {},
+  { writing = true, people = ["ada", "ben"], tables, fetch, instance = {} }: DeskOptions = {},
 ): Promise<Desk> {
   const place = await openPlace(instance);
   for (const userName of people) await place.link(userName, userName);
-  const servicenow = tables === undefined ? place.servicenow : place.another({ storage: place.storage, tables });
+  const own = { ...tables === undefined ? {} : { tables }, ...fetch === undefined ? {} : { fetch } };
+  const servicenow = Object.keys(own).length === 0
+    ? place.servicenow
+    : place.another({ storage: place.storage, ...own });
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-desk-" });
   const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits });
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
