@@ -61,7 +61,21 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
         ["*.java,*.ts", "{*.java,*.ts}"],
         ["*.java, *.ts", "{*.java,*.ts}"],
         ["src\\*.ts", "src/*.ts"],
-        ["SRC/*.TS", "src/a.ts"],
+        ["SRC/*.TS", "src/*.ts"],
+        ["*.JAVA", "*.java"],
+        ["SRC/A.TS", "src/a.ts"],
+        ["/.*\\.java$/", "*.java"],
+        ["/\\.(ts|tsx)$/i", "*.{ts,tsx}"],
+        ["^src/.*\\.ts$", "src/*.ts"],
+        ["\\*.java", "*.java"],
+        ["src\\/a.ts", "src/a.ts"],
+        ["  *.java ", "*.java"],
+        ["`src/*.java`", "src/*.java"],
+        ["~/src/*.java", "src/*.java"],
+        ["file:///src/*.java", "src/*.java"],
+        ["@(a|b).*", "{a,b}.*"],
+        ["*.@(java|pem)", "*.{java,pem}"],
+        ["'*.java','*.ts'", "{*.java,*.ts}"],
         ["main.java", "src/Main.java"],
         ["*.(java|ts)", "*.{java,ts}"],
         ["@(a|b)*", "{a,b}*"],
@@ -89,7 +103,15 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
         assert.doesNotMatch(again.text, /nothing|no entries/, working);
       }
     }
-    for (const [pattern, exclude] of [["!**/*.tsx", "**/*.tsx"], ["!(*.tsx)", "*.tsx"], ["!(a|b)*", "{a,b}*"]]) {
+    for (
+      const [pattern, exclude] of [
+        ["!**/*.tsx", "**/*.tsx"],
+        ["!(*.tsx)", "*.tsx"],
+        ["!(a|b)*", "{a,b}*"],
+        ["**/!(*.tsx)", "**/*.tsx"],
+        ["src/*.!(tsx|ts)", "src/*.{tsx,ts}"],
+      ]
+    ) {
       const { text } = await answerOf(search, { query: "needle", pattern });
       assert.ok(text.endsWith(`did you mean exclude ${exclude}?)`), text);
       const again = await answerOf(search, { query: "needle", exclude: [exclude] });
@@ -99,7 +121,18 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
       const { text } = await answerOf(search, { query: "needle", pattern });
       assert.match(text, /\(! is no sign in a pattern: give exclude\)/, pattern);
     }
-    assert.match((await answerOf(search, { pattern: "**/none.rb" })).text, /\(pattern \*\*\/none.rb fits nothing\)$/);
+    for (
+      const [pattern, said] of [
+        ["**/none.rb", ""],
+        ["none", ""],
+        ["*.rb,*.py", ", nor does {*.rb,*.py}"],
+        [".*\\.rb$", ", nor does *.rb"],
+        ["*.TS$", "; did you mean *.ts?"],
+      ]
+    ) {
+      const { text } = await answerOf(search, { pattern });
+      assert.ok(text.endsWith(`(pattern ${pattern} fits nothing${said})`), text);
+    }
   }));
 
 Deno.test("a pattern that ends with a slash is about directories alone", () =>

@@ -154,7 +154,7 @@ export function fileListTool(
         depth,
         limit: Math.min(request.limit, workspace.limits.maxListEntries),
         matches: isFile ? ([name]: readonly string[]) => name === given.segments.at(-1) : patterns.matches,
-        hasDirectoriesOnly: !isFile && pattern?.endsWith("/") === true,
+        hasDirectoriesOnly: !isFile && /[^$]\/$/.test(pattern ?? ""), // else it is an expression
         isFlat: pattern !== undefined && !/^[*/]+$/.test(pattern),
         isExact: show === "bytes",
         modifiedAfter,

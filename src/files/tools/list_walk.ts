@@ -192,14 +192,13 @@ const maxMeantCharacters = 80;
 
 type Fits = (matches: GlobMatcher | null, segments: readonly string[]) => boolean;
 
+/** Forms of one pattern, those of its forms included. */
+const maxForms = 24;
+
 /** A pattern that remembers whether it fitted something, and until then which form of it would have. */
 function createTracked(text: string, fits: Fits) {
   const matches = parseGlob(text);
-  const signs = text.length > maxMeantCharacters ? [] : otherForms.filter(([sign]) => sign.test(text));
-  const forms = signs.map(([, toForm, isSure = false]) => {
-    const form = toForm(text);
-    return { form, isSure, matches: parseGlob(form.replace(/^exclude /, "")), isUsed: false };
-  });
+  const forms = formsOf(text).map((each) => ({ ...each, matches: parseGlob(plainOf(each.form)), isUsed: false }));
   const tracked = {
     text,
     isUsed: false,
@@ -211,13 +210,29 @@ function createTracked(text: string, fits: Fits) {
       }
       return false;
     },
-    /** What may have been meant, and fits something if it has to. */
-    meant(mustFit: boolean): string | undefined {
-      return (forms.find(({ isUsed }) => isUsed) ?? forms.find(({ isSure }) => isSure && !mustFit))?.form;
-    },
+    /** What may have been meant, and fits something. */
+    meant: (): string | undefined => forms.find(({ isUsed }) => isUsed)?.form,
+    /** What was meant, and fits nothing either. */
+    neither: (): string | undefined => forms.find(({ isSure }) => isSure)?.form,
   };
   return tracked;
 }
+
+/** The other forms of a pattern, and theirs, the likeliest first. */
+function formsOf(text: string): readonly { readonly form: string; readonly isSure: boolean }[] {
+  const forms = new Map([[text, true]]);
+  for (const [each, isEachSure] of text.length > maxMeantCharacters ? [] : forms) {
+    for (const [sign, toForm, isSure = false] of otherForms) {
+      if (!sign.test(each) || each.startsWith("exclude ") || forms.size > maxForms) continue;
+      const form = toForm(each);
+      if (!forms.has(form) && plainOf(form) !== "") forms.set(form, isEachSure && isSure);
+    }
+  }
+  forms.delete(text);
+  return Array.from(forms, ([form, isSure]) => ({ form, isSure }));
+}
+
+const plainOf = (form: string): string => form.replace(/^exclude /, "");
 
 /** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
 export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
@@ -234,7 +249,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
     const unused = excludes.filter((each) => !each.isUsed);
     if (/[{,]!/.test(pattern ?? "")) return [{ words: "! is no sign in a pattern: give exclude", isRemedy: true }];
     if (unused.length === 0) return [];
-    const meant = unused.flatMap((each) => each.meant(true) ?? []).slice(0, maxNoticedNames).map(showWritten);
+    const meant = unused.flatMap((each) => each.meant() ?? []).slice(0, maxNoticedNames).map(showWritten);
     const words = unused.slice(0, maxNoticedNames).map(({ text }) => showWritten(text)).join(", ");
     return [{ words: `exclude fits nothing: ${words}${question(meant.join(", "))}`, isRemedy: false }];
   };
@@ -268,8 +283,13 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
     notices(): Notice[] {
       const notices = excludeNotices();
       if (wanted !== null && !wanted.isUsed) {
-        const meant = inOtherCase ?? showWritten(wanted.meant(false) ?? "");
-        const words = `pattern ${showWritten(wanted.text)} fits nothing${question(meant)}`;
+        const form = wanted.meant();
+        const isPath = form === undefined || !/[*?{]/.test(wanted.text);
+        const meant = isPath && inOtherCase !== undefined ? inOtherCase : showWritten(form ?? "");
+        const neither = showWritten(meant === "" ? wanted.neither() ?? "" : "");
+        const words = `pattern ${showWritten(wanted.text)} fits nothing${
+          neither === "" ? question(meant) : `, nor does ${neither}`
+        }`;
         notices.unshift({ words, isRemedy: meant !== "" });
       }
       if (namesakes.length > 0) {
@@ -288,16 +308,23 @@ const braced = (pattern: string): string => `{${pattern.trim().replace(/[,|;\s]+
 
 /**
  * What shows that a pattern is written as elsewhere, and the form that works, the likeliest first. `isSure`: it can mean
- * nothing else; others are named only where they fit something.
+ * nothing else, which is worth saying where that fits nothing either.
  */
 const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) => string, isSure?: true])[] = [
+  [/^\s|\s$/, (pattern) => pattern.trim(), true],
+  [/^(["'`]).+\1$/, (pattern) => pattern.replaceAll(pattern.charAt(0), ""), true],
+  [/^\{[^{},]+\}$/, (pattern) => pattern.slice(1, -1), true],
+  [/^\/.+\/[a-z]*$/, (pattern) => pattern.replace(/^\/(.+)\/[a-z]*$/, "$1")],
+  [/^(?:~\/|file:\/\/)/, (pattern) => pattern.replace(/^(?:~|file:)\/+/, ""), true],
   [/^!/, (pattern) => `exclude ${withBraces(pattern.slice(1).replace(/^\(([^()|]*)\)$/, "$1"))}`, true],
+  [/!\([^()]+\)/, (pattern) => `exclude ${withBraces(pattern.replace("!(", "("))}`, true],
+  [/[@+?*]\([^()]*\)/, withBraces, true],
   [/\.[*+]|\\\.|^\^|\$$/, (pattern) => {
     const plain = pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1");
     return `${/^\^|\//.test(pattern) || plain.startsWith("*") ? "" : "*"}${withBraces(plain)}`;
   }, true],
+  [/\\\W/, (pattern) => pattern.replace(/\\(\W)/g, "$1")],
   [/\\/, (pattern) => pattern.replaceAll("\\", "/"), true],
-  [/^(["'`]).+\1$|^\{[^{},]+\}$/, (pattern) => pattern.slice(1, -1), true],
   [/^\.\.\//, (pattern) => pattern.replace(/^(?:\.\.\/)+/, ""), true],
   [/\{[^}]*$/, (pattern) => `${pattern}}`, true],
   [/\/$/, (pattern) => `${pattern}**`, true],
@@ -305,10 +332,11 @@ const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) =>
   [/^[^{]*[,|]/, braced, true],
   [/^[^{]*[;\s]/, braced],
   [/%/, (pattern) => pattern.replaceAll("%", "*")],
-  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`, true],
+  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`],
   [/^[^*?[\]{}]+$/, (pattern) => `**/${pattern}/**`],
   [/\//, (pattern) => `**/${pattern}`],
   [/[^*]\/\*\./, (pattern) => pattern.replace("/*.", "/**/*.")],
+  [/[A-Z]/, (pattern) => pattern.toLowerCase()],
   [/^[^*?[\]{}/]+$/, (pattern) => `*${pattern}*`],
 ];
 
