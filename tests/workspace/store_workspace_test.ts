@@ -3,6 +3,7 @@ import type { Storage, StoredEntry } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
+import { pause } from "../../src/lib/time.ts";
 import { at, tree } from "./contract.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -74,6 +75,66 @@ Deno.test("writers in two processes exclude each other: one conditional winner, 
     const log = await two[1].read(at("log"));
     assert.equal(log.ok && new TextDecoder().decode(log.value.bytes).length, 10);
     await assertNothingLost(storage, "shared");
+  }));
+
+Deno.test("a change whose plan takes long is made beside another process whose changes never stop, and neither fails", () =>
+  withStorage(async (storage, clock) => {
+    let written = 0;
+    /** Until the other process has changed everything again, or waits. */
+    const overtaken = async (): Promise<void> => {
+      const before = written;
+      for (let look = 0; look < 20 && written < before + 2; look++) await pause(5);
+    };
+    const slow: Storage = {
+      ...storage,
+      async get(key) {
+        if (key[2] === "chunk") await overtaken();
+        return await storage.get(key);
+      },
+      async list(...range) {
+        await overtaken();
+        return await storage.list(...range);
+      },
+    };
+    const options = { name: "shared", clock: () => clock.now };
+    const near = openStoreWorkspace({ ...options, storage });
+    const far = openStoreWorkspace({ ...options, storage: slow });
+    for (let number = 0; number < 20; number++) assert.ok((await far.write(at(`d/${number}`), encode("x"))).ok);
+    await far.write(at("log"), new Uint8Array(40_000));
+    const append = { mode: "append" } as const;
+    let isOver = false;
+    const writing = (async () => {
+      for (; !isOver; written++) {
+        const change = written % 2 === 0
+          ? near.write(at("other"), encode("."))
+          : near.write(at("log"), encode("."), append);
+        assert.ok((await change).ok);
+        await pause(0);
+      }
+    })();
+    assert.deepEqual(await far.move(at("d"), at("e")), { ok: true, value: null });
+    assert.deepEqual(await far.remove(at("e"), { recursive: true }), { ok: true, value: { entries: 21 } });
+    assert.ok((await far.write(at("log"), encode("."), append)).ok);
+    isOver = true;
+    await writing;
+    await assertNothingLost(storage, "shared");
+  }));
+
+Deno.test("of many appends at once to a large file none is refused, and each reads it once", () =>
+  withStorage(async (storage, clock) => {
+    let read = 0;
+    const get: Storage["get"] = (key) => {
+      if (key[2] === "chunk") read++;
+      return storage.get(key);
+    };
+    const workspace = openStoreWorkspace({ storage: { ...storage, get }, name: "w", clock: () => clock.now });
+    const chunks = 3;
+    await workspace.write(at("log"), new Uint8Array(chunks * 45_000 - 60));
+    const appended = await Promise.all(
+      Array.from({ length: 60 }, () => workspace.write(at("log"), encode("."), { mode: "append" })),
+    );
+    assert.ok(appended.every(({ ok }) => ok));
+    assert.equal(read, 60 * chunks);
   }));
 
 Deno.test("contents that are being written take no more beside the quota than one file, however many are written", () =>

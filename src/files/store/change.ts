@@ -8,6 +8,7 @@ import { failure, success } from "../../lib/result.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { nextTurn } from "../../lib/turns.ts";
+import { pause } from "../../lib/time.ts";
 import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
@@ -28,6 +29,51 @@ export interface StoreChange<T> {
 }
 
 const maxAttempts = 50;
+/** A change that was overtaken so often keeps those of other processes waiting: a dear one would lose to cheap ones. */
+const patientAttempts = 3;
+/** Longer than a tree is judged. A turn that a crash has left is over then. */
+const turnMs = 30_000;
+const turnPollMs = 10;
+
+/** Repeats `attempt` until another process no longer overtakes it, which it says by `null`. */
+export async function untilMade<T>(
+  store: Store,
+  attempt: (store: Store) => Promise<Outcome<T> | null>,
+): Promise<Outcome<T>> {
+  let own = store;
+  try {
+    for (let count = 0; count < maxAttempts; count++) {
+      if (count > 0) own = { ...store, turn: await turnOf(own, count >= patientAttempts) };
+      const outcome = await attempt(own);
+      if (outcome !== null) return outcome;
+    }
+    return failure({ reason: "conflict" });
+  } finally {
+    const { storage, keys: { turn: key } } = store;
+    if (own.turn !== store.turn) {
+      await storage.commit({ checks: [{ key, version: own.turn }], deletes: [key] }).catch(() => {}); // it is over soon
+    }
+  }
+}
+
+/** Waits while another change has its turn, and takes one where it is `due`: its version, or `null`. */
+async function turnOf({ storage, keys: { turn: key }, turn, clock, randomId }: Store, due: boolean) {
+  const id = randomId();
+  for (let seen: string | null = null, since = 0;;) {
+    const held = await storage.get(key);
+    if (held !== null && (held.version === turn || held.value === id)) return held.version;
+    if (held === null) {
+      if (!due) return null;
+      const put = { key, value: id, expiresAt: clock() + turnMs };
+      await storage.commit({ checks: [{ key, version: null }], puts: [put] });
+      continue;
+    }
+    // by our own timer: clocks differ
+    if (held.version !== seen) [seen, since] = [held.version, performance.now()];
+    if (performance.now() - since < turnMs) await pause(turnPollMs);
+    else await storage.commit({ checks: [{ key, version: seen }], deletes: [key] });
+  }
+}
 
 /** Plans and applies a change; plans again when anything has changed meanwhile. */
 export async function applyChange<T>(
@@ -36,35 +82,34 @@ export async function applyChange<T>(
 ): Promise<Outcome<T>> {
   const { change: recorded } = store;
   const number = recorded === null ? 0 : ++recorded.plannedSteps;
-  return await store.changes.run("", async () => {
-    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const usage = await store.storage.get(store.keys.usage);
-      const planned = await plan();
-      if (!planned.ok) return planned;
-      const { value, step, gone = null } = planned.value;
-      if (step === undefined) return success(value);
-      const isKept = recorded !== null && "kept" in step && step.kept !== null;
-      const swept = gone === null || isKept ? null : goneOf(gone);
-      const batch = toBatch(store, planned.value, usage);
-      if (!batch.ok) return batch;
-      const { puts } = batch.value;
-      if (swept !== null) puts.push({ key: store.keys.gone(swept[0]), value: swept[1] });
-      if (recorded !== null) {
-        puts.push(...recordOf(store, recorded, { number, step, entry: isKept ? gone : null }));
-        if (!recorded.hasBegun) recorded.onBegin?.(recorded.id);
-        recorded.hasBegun = true;
-      }
-      if (await store.storage.commit(batch.value)) {
-        if (recorded !== null) {
-          recorded.isStored = true;
-          recorded.keep(keptBytes([{ step }]));
-        }
-        if (swept !== null) await sweepGone(store, ...swept);
-        return success(value);
-      }
+  const attempt = async (own: Store): Promise<Outcome<T> | null> => {
+    const usage = await store.storage.get(store.keys.usage);
+    const planned = await plan();
+    if (!planned.ok) return planned;
+    const { value, step, gone = null } = planned.value;
+    if (step === undefined) return success(value);
+    const isKept = recorded !== null && "kept" in step && step.kept !== null;
+    const swept = gone === null || isKept ? null : goneOf(gone);
+    const batch = toBatch(own, planned.value, usage);
+    if (!batch.ok) return batch;
+    const { puts } = batch.value;
+    if (swept !== null) puts.push({ key: store.keys.gone(swept[0]), value: swept[1] });
+    if (recorded !== null) {
+      puts.push(...recordOf(store, recorded, { number, step, entry: isKept ? gone : null }));
+      if (!recorded.hasBegun) recorded.onBegin?.(recorded.id);
+      recorded.hasBegun = true;
     }
-    return failure({ reason: "conflict" });
-  });
+    if (await store.storage.commit(batch.value)) {
+      if (recorded !== null) {
+        recorded.isStored = true;
+        recorded.keep(keptBytes([{ step }]));
+      }
+      if (swept !== null) await sweepGone(store, ...swept);
+      return success(value);
+    }
+    return null;
+  };
+  return await store.changes.run("", () => untilMade(store, attempt));
 }
 
 /** The step in the change's record, with the entry that it keeps. */
@@ -87,7 +132,11 @@ function toBatch<T>(
   const fits = requireBytes(store, bytes, addedBytes);
   if (!fits.ok) return fits;
   return success({
-    checks: [...checks, { key: keys.usage, version: usage?.version ?? null }],
+    checks: [
+      ...checks,
+      { key: keys.usage, version: usage?.version ?? null },
+      { key: keys.turn, version: store.turn },
+    ],
     puts: [...puts, { key: keys.usage, value: { bytes } }],
     deletes,
   });

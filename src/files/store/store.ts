@@ -46,6 +46,8 @@ export function createStoreKeys(name: string) {
     gone: (id: string) => at("gone", id),
     allGone: at("gone"),
     usage: at("usage"),
+    /** There while a change of one process keeps those of others waiting. */
+    turn: at("turn"),
     /** A change whose steps are below it; the newest sort first. */
     change: (id: string) => at("change", mirrorTime(id)),
     step: (id: string, number: number) => at("change", mirrorTime(id), String(number).padStart(6, "0")),
@@ -94,6 +96,8 @@ export function createStore({ clock = systemClock, trash, ...options }: StoreWor
     change: null as RecordedChange | null,
     /** Changes of this process go one after the other; other processes are met by version checks. */
     changes: createKeyedMutex(),
+    /** The version of `keys.turn` where the change that is being made keeps others waiting. */
+    turn: null as string | null,
     /** What contents on their way to this process will add, outside the quota until they are there. */
     arriving: { bytes: 0 },
   };

@@ -5,7 +5,8 @@ import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, refusedAt, type Workspace, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
 import { beginningOf, type Left, maxArriving, type Passage } from "../workspace/change.ts";
-import { applyChange, dropGeneration, keptOf, putBelow, requireRoom, sizeOf, type StoreChange } from "./change.ts";
+import { applyChange, dropGeneration, keptOf, putBelow, requireRoom, sizeOf, untilMade } from "./change.ts";
+import type { StoreChange } from "./change.ts";
 import { type FileRecord, findInStore, resolveInStore, type Store, type StorePlace } from "./store.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
@@ -13,8 +14,6 @@ import type { Put } from "../../storage/mod.ts";
 
 /** A content that is written, or ready to be written with its entry. */
 type StagedContent = ReturnType<ReturnType<typeof createContentStaging>["finish"]>;
-
-const maxAppendAttempts = 50;
 
 /** The operations of the port that make a content a file's. */
 export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "copy"> {
@@ -24,8 +23,8 @@ export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "
       if (bytes.byteLength > maxWriteBytes) {
         return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
       }
-      for (let attempt = 1;; attempt++) {
-        const place = await findWritable(store, path);
+      const put = async (own: Store): Promise<Outcome<WrittenFile> | null> => {
+        const place = await findWritable(own, path);
         if (!place.ok) return place;
         const before = mode === "append" ? place.value.entry : null;
         const sizeBytes = sizeOf(before) + bytes.byteLength;
@@ -37,14 +36,17 @@ export function writingOf(store: Store): Pick<Workspace, "write" | "receive" | "
         const checked = check(place.value.entry);
         if (!checked.ok) return checked;
         const pieces = async function* (): AsyncGenerator<Uint8Array> {
-          if (before !== null) yield* readStorePieces(store, before);
+          if (before !== null) yield* readStorePieces(own, before);
           yield bytes;
         };
         const content = { pieces: pieces(), check, isExtended: before !== null, passages };
-        const written = await putContent(store, path, sizeBytes, content);
+        const written = await putContent(own, path, sizeBytes, content);
         const isLost = !written.ok && written.error.reason === "conflict" && mode === "append" && ifMatch === undefined;
-        if (!isLost || attempt === maxAppendAttempts) return written;
-      }
+        return isLost ? null : written;
+      };
+      return mode === "append"
+        ? await store.changes.run(`append ${path.text}`, () => untilMade(store, put)) // each reads what the others left
+        : await untilMade(store, put);
     },
     async receive(path, content, { mode, ifMatch } = {}) {
       const check: Check = (current) => checkCurrent(current, mode, ifMatch);
