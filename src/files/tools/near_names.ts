@@ -37,7 +37,10 @@ const namesPerTurn = 16;
 const maxVisits = 5_000;
 const maxNamesakes = 20;
 const maxDepth = 32;
-const maxMilliseconds = 300;
+/** Names that are listed, compared and met for one call: some 0.3 s on the thread. */
+const maxSteps = 100_000;
+/** For a slow disk, or a thread that many share. */
+const maxMilliseconds = 3_000;
 /** Stands for whatever is in a directory. */
 const anyName = "?";
 /** Deeper paths are no slip of the pen. */
@@ -52,7 +55,7 @@ export function parseEntryPath(text: string): Result<WorkspacePath, PathRule> {
 
 /**
  * What one call looks at to find what its names may mean: directories that it lists once for all names in them, and a
- * tree that it goes through once, in 0.3 s for all names together. A call on many paths begins one look.
+ * tree that it goes through once, in so many steps for all names together. A call on many paths begins one look.
  */
 export interface Look {
   /** Directories whose names were asked for one after another. */
@@ -61,6 +64,7 @@ export interface Look {
   readonly met: (readonly string[])[];
   walking: AsyncGenerator<readonly string[]> | null;
   readonly clock: Clock;
+  leftSteps: number;
   leftMs: number;
 }
 
@@ -79,7 +83,7 @@ interface KnownName {
 }
 
 export function beginLook(clock: Clock = systemClock): Look {
-  return { listed: null, met: [], walking: null, clock, leftMs: maxMilliseconds };
+  return { listed: null, met: [], walking: null, clock, leftSteps: maxSteps, leftMs: maxMilliseconds };
 }
 
 /** A caller's path in its stored form, or the refusal; with a `look`: with the path that works, where one is there. */
@@ -144,7 +148,7 @@ async function composedNames(entries: readonly DirectoryEntry[]): Promise<Readon
 /**
  * The outcome of a call on `path`; if nothing is there, its message names the nearest paths that are, of those that the
  * caller may learn: no directory where the tool takes files alone (`isFile`). Every tool that takes a path ends with
- * this; it takes 0.3 s at most.
+ * this; what it looks at is bounded, and takes turns.
  */
 export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
   workspace: Workspace,
@@ -154,15 +158,19 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
 ): Promise<Outcome> {
   if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
   const began = look.clock();
-  const words = await nearWords(workspace, path, { look, isFile, isOver: () => look.clock() - began > look.leftMs });
+  const isOver = (steps = 0): boolean => (look.leftSteps -= steps) < 0 || look.clock() - began > look.leftMs;
+  const words = await nearWords(workspace, path, { look, isFile, isOver });
   look.leftMs -= look.clock() - began;
   return words === null ? outcome : { ...outcome, message: `${outcome.message}; ${words}` };
 }
 
 interface Looking {
   readonly look: Look;
-  isOver(): boolean;
+  readonly isOver: IsOver;
 }
+
+/** Whether the look ends before so many further steps. */
+type IsOver = (steps?: number) => boolean;
 
 /** What may have been meant; `null` where nothing is known. */
 async function nearWords(
@@ -307,17 +315,17 @@ async function listNames(
   workspace: Workspace,
   path: WorkspacePath,
   look: Look,
-  isOver = (): boolean => false,
+  isOver: IsOver = () => false,
 ): Promise<Listed> {
   if (look.listed?.workspace === workspace && look.listed.text === path.text) return look.listed;
   const entries: DirectoryEntry[] = [];
-  let hasMore = true;
-  while (hasMore && entries.length < maxNames && !isOver()) {
+  let hasMore = !isOver();
+  while (hasMore && entries.length < maxNames) {
     const after = entries.at(-1)?.name;
     const listing = await workspace.list(path, after === undefined ? {} : { after });
     if (!listing.ok || listing.value.entries.length === 0) break;
     for (const entry of listing.value.entries) entries.push(entry);
-    hasMore = listing.value.hasMore;
+    hasMore = listing.value.hasMore && !isOver(listing.value.entries.length);
   }
   const listed = { workspace, text: path.text, entries };
   if (!isOver()) look.listed = listed;
@@ -325,9 +333,9 @@ async function listNames(
 }
 
 /** The closest of the words, which are as many as a directory has names. */
-async function closestInTurns(word: string, known: readonly string[], isOver: () => boolean): Promise<string | null> {
+async function closestInTurns(word: string, known: readonly string[], isOver: IsOver): Promise<string | null> {
   const closest: string[] = [];
-  for (let from = 0; from < known.length && !isOver(); from += namesPerTurn) {
+  for (let from = 0; from < known.length && !isOver(namesPerTurn); from += namesPerTurn) {
     const found = closestWord(word, known.slice(from, from + namesPerTurn));
     if (found !== null) closest.push(found);
     await nextTurn();
@@ -360,11 +368,11 @@ async function nearNames(
   return [];
 }
 
-async function knownNames(directory: WorkspacePath, entries: readonly DirectoryEntry[], isOver: () => boolean) {
+async function knownNames(directory: WorkspacePath, entries: readonly DirectoryEntry[], isOver: IsOver) {
   const known: KnownName[] = [];
   for (const [at, { name }] of entries.entries()) {
     if (at % namesPerTurn === 0) await nextTurn();
-    if (isOver()) break;
+    if (isOver(1)) break;
     if (await maySuggestPath(entryPath(directory, name).text)) known.push({ name, folded: fold(name) });
   }
   return known;
@@ -380,7 +388,7 @@ async function namesakes(
   const found: { readonly text: string; readonly shared: number }[] = [];
   const { met } = look;
   look.walking ??= namesOfTree(workspace);
-  for (let at = 0; found.length < maxNamesakes && !isOver(); at++) {
+  for (let at = 0; found.length < maxNamesakes && !isOver(1); at++) {
     if (at === met.length) {
       const next = await look.walking.next();
       if (next.done) break;
