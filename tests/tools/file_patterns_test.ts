@@ -124,7 +124,7 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
     for (
       const [pattern, said] of [
         ["**/none.rb", ""],
-        ["none", ""],
+        ["none", ", nor does *.none"],
         ["*.rb,*.py", ", nor does {*.rb,*.py}"],
         [".*\\.rb$", ", nor does *.rb"],
         ["*.TS$", "; did you mean *.ts?"],
@@ -211,8 +211,14 @@ Deno.test("a search that finds nothing says where it almost is, and that a file 
         JSON.stringify(input),
       );
     }
-    for (const query of ["fooxbar", "FOO.+BAR"]) {
-      assert.doesNotMatch((await answerOf(search, { query, regex: query.includes("+") })).text, /but for/);
+    for (const input of [{ query: "fooxbar" }, { query: "FOO.+Bat", regex: true }]) {
+      assert.doesNotMatch((await answerOf(search, input)).text, /but for/);
+    }
+    for (const input of [{ query: "FOO.+BAR" }, { query: "oo", whole_word: true }]) {
+      assert.match(
+        (await answerOf(search, { ...input, regex: true })).text,
+        /\(but for case, .* it is at d\/a\.md:2\)$/,
+      );
     }
     const { text } = await answerOf(search, { query: "notes.txt" });
     assert.match(text, /\n\(files of that name: d\/notes\.txt, e\/notes\.txt\)$/);
@@ -261,6 +267,35 @@ Deno.test("lines must hold all of some texts and none of others, with a query or
     });
     assert.match(counted.text, /^2: timeout\n/);
     assert.match((await failureOf(search, { all: [] })).message, /give query, pattern or both/);
+  }));
+
+Deno.test("a search for several texts that finds nothing says which of them is not there", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { "a.txt": "red fox\nblue hen and red cow\n", "b.txt": "Green\n" });
+    const search = fileSearchTool(workspace);
+    for (
+      const [input, said] of [
+        [{ query: "red", all: ["zebra"] }, "found nowhere: zebra"],
+        [{ query: "red", all: ["zebra", "green"] }, "found nowhere: zebra, green"],
+        [{ query: "red", all: ["zebra", "green"], ignore_case: true }, "found nowhere: zebra"],
+        [{ all: ["red", "yak"] }, "found nowhere: yak"],
+        [{ query: "r.d", regex: true, all: ["yak"] }, "found nowhere: yak"],
+        [{ all: ["fox", "hen"] }, "each of these texts is there, but no line has them all"],
+        [{ query: "red", without: ["fox", "hen"] }, "but for without it is at a.txt:1"],
+        [{ query: "^red", regex: true, without: ["fox"] }, "but for without it is at a.txt:1"],
+        [{ all: ["red", "cow"], without: ["hen"] }, "but for without it is at a.txt:2"],
+        [{ query: "red hen" }, "its words are apart at a.txt:2: give them in all, as a list"],
+        [{ query: "fox Green" }, "each of its words is there, but no line has them all"],
+        [{ query: "red elk" }, "found nowhere: elk"],
+      ] as const
+    ) {
+      const { text } = await answerOf(search, input);
+      assert.ok(text.endsWith(`\n(${said})`), `${JSON.stringify(input)}: ${text}`);
+    }
+    assert.match((await answerOf(search, { all: ["red", "hen"] })).text, /^a\.txt\n2: /);
+    for (const input of [{ query: "elk" }, { query: "e[l]k", regex: true }, { without: ["e", "o"] }]) {
+      assert.doesNotMatch((await answerOf(search, input)).text, /nowhere|each of|but for/);
+    }
   }));
 
 Deno.test("a search of some lines of a file takes the range as file_read does", () =>

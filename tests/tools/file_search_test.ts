@@ -44,7 +44,7 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
     assert.deepEqual(await linesOf({ pattern: "zero" }), [
       "(nothing found)",
       "(0 files found; pattern is for names, query for text)",
-      "(pattern zero fits nothing)",
+      "(pattern zero fits nothing, nor does *.zero)",
     ]);
     assert.deepEqual((await linesOf({ query: "o", context: 1, path: "d" })).slice(0, -1), [
       "d/a.txt",

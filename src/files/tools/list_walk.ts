@@ -290,7 +290,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
         const words = `pattern ${showWritten(wanted.text)} fits nothing${
           neither === "" ? question(meant) : `, nor does ${neither}`
         }`;
-        notices.unshift({ words, isRemedy: meant !== "" });
+        notices.unshift({ words, isRemedy: meant + neither !== "" });
       }
       if (namesakes.length > 0) {
         notices.push({ words: `files of that name: ${namesakes.map(showName).join(", ")}`, isRemedy: false });
@@ -332,7 +332,7 @@ const otherForms: readonly (readonly [sign: RegExp, toForm: (pattern: string) =>
   [/^[^{]*[,|]/, braced, true],
   [/^[^{]*[;\s]/, braced],
   [/%/, (pattern) => pattern.replaceAll("%", "*")],
-  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`],
+  [/^\.?\w{1,5}$/, (pattern) => `*.${pattern.replace(".", "")}`, true],
   [/^[^*?[\]{}]+$/, (pattern) => `**/${pattern}/**`],
   [/\//, (pattern) => `**/${pattern}`],
   [/[^*]\/\*\./, (pattern) => pattern.replace("/*.", "/**/*.")],

@@ -63,26 +63,69 @@ export async function searchFiles(
   const prepared = await prepare(source, request, context, options);
   if (!prepared.ok) return prepared.error;
   const { run, patterns, createIgnoring } = prepared.value;
-  const { isFile, pattern } = run;
+  const { isFile } = run;
   const { outcome, state, isWhole } = await search(run);
   if (!outcome.ok || !isWhole) return outcome;
   if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
   const notices = isFile ? [] : patterns.notices();
-  const relaxed = relaxedQuery(request, pattern?.hasOtherCase !== false);
-  const almost = relaxed === null ? null : await createLinePattern(relaxed);
-  if (almost?.ok) {
-    const first = { limit: 1, show: "lines", context: 0, last: false } as const;
-    const ignored = await createIgnoring();
-    const near = await search({ ...run, request: { ...request, ...first }, pattern: almost.value, ignored });
-    const [file] = near.state.files;
-    const line = file?.matches[0]?.line;
-    if (file !== undefined && line !== undefined) {
-      const words = `but for case, blanks, quotes, dashes or longer words it is at ${showName(file.filename)}:${line}`;
-      notices.push({ words, isRemedy: true });
-    }
-  }
-  return withNotices(outcome, notices);
+  const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring);
+  return withNotices(outcome, missed === null ? notices : [...notices, remedy(missed)]);
 }
+
+/** Of a query that was found nowhere: where it almost is, or which part of it is not there; `null` where nothing is known. */
+async function whatIsMissing(run: SearchRun, createIgnoring: () => Promise<SearchRun["ignored"]>) {
+  const { request, pattern } = run;
+  const { query, all = [], without = [], regex, ignore_case: ignoreCase, whole_word: wholeWord } = request;
+  const again = async (wanted: LineQuery, show: "lines" | "texts", needed: readonly string[] = []) => {
+    const created = await createLinePattern(wanted);
+    if (!created.ok) return null;
+    const asked = { ...request, limit: 1, show, context: 0, last: false };
+    const lines = filterLines(created.value, { all: needed, without: [], ignoreCase });
+    const { state, isCut } = await search({ ...run, request: asked, pattern: lines, ignored: await createIgnoring() });
+    const [file] = state.files;
+    const line = file?.matches[0]?.line;
+    const place = file === undefined || line === undefined ? null : `${showName(file.filename)}:${line}`;
+    return { place, texts: isCut ? null : [...state.texts.keys()].map(foldText) };
+  };
+  const isFiltered = all.length + without.length > 0;
+  const relaxed = isFiltered ? null : relaxedQuery(request, pattern?.hasOtherCase !== false);
+  const almost = relaxed === null ? null : await again(relaxed, "lines");
+  if (almost !== null && almost.place !== null) {
+    return `but for case, blanks, quotes, dashes or longer words it is at ${almost.place}`;
+  }
+  const text = query ?? all[0];
+  if (without.length > 0 && text !== undefined) {
+    const held = await again(
+      { text, isRegularExpression: regex && query !== undefined, ignoreCase, wholeWord },
+      "lines",
+      all,
+    );
+    if (held !== null && held.place !== null) return `but for without it is at ${held.place}`;
+  }
+  const words = run.hint === null && !regex && !isFiltered ? query?.trim().split(/\s+/) ?? [] : [];
+  const parts = isFiltered ? [...regex || query === undefined ? [] : [query], ...all] : words;
+  const [first] = parts;
+  if (first === undefined || parts.length + Number(regex) < 2 || parts.length > maxParts) return null;
+  const either = parts.toSorted((one, other) => other.length - one.length).map(escapeExpression).join("|");
+  const found = await again({ text: either, isRegularExpression: true, ignoreCase }, "texts");
+  const { texts = null } = found ?? {};
+  if (texts === null) return null;
+  const missing = parts.filter((part) => !texts.some((each) => each.includes(foldText(part))));
+  if (missing.length > 0) return `found nowhere: ${missing.map(showText).join(", ")}`;
+  if (isFiltered) return "each of these texts is there, but no line has them all";
+  const apart = await again({ text: first, isRegularExpression: false, ignoreCase }, "lines", words);
+  return apart === null || apart.place === null
+    ? "each of its words is there, but no line has them all"
+    : `its words are apart at ${apart.place}: give them in all, as a list`;
+
+  function foldText(part: string): string {
+    const composed = part.normalize("NFC");
+    return ignoreCase ? composed.toLowerCase() : composed;
+  }
+}
+
+/** Texts that a line has to hold, each of which is looked for. */
+const maxParts = 10;
 
 /** What a call asks for, or the refusal. */
 async function prepare(
@@ -275,7 +318,7 @@ async function search(run: SearchRun) {
     limit: request.limit,
   });
   const outcome = withNotices(answer, notices);
-  return { outcome, state, isWhole: !(canGoOn && next !== null) && cursor === undefined };
+  return { outcome, state, isCut: next !== null, isWhole: !(canGoOn && next !== null) && cursor === undefined };
 }
 
 /** What differs once the file was changed; empty where it cannot be read. */
@@ -365,7 +408,8 @@ function relaxedQuery(
   { query, regex, ignore_case: ignoreCase, whole_word: wholeWord }: SearchRequest,
   mayHaveOtherCase: boolean,
 ): LineQuery | null {
-  if (query === undefined || regex) return null;
+  if (query === undefined) return null;
+  if (regex) return ignoreCase && !wholeWord ? null : { text: query, isRegularExpression: true, ignoreCase: true };
   const plain = query.trim().replace(/^(["'`])(.+)\1$/, "$2");
   const text = escapeExpression(plain).replace(/\\\W/g, "\\s*$&\\s*").replace(/['‘’‚′]/g, "['‘’‚′]")
     .replace(/["“”„″]/g, '["“”„″]').replace(/[ \t_‐‑‒–—−-]+/g, "[\\s_‐‑‒–—−-]*");
