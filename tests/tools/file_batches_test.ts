@@ -152,6 +152,8 @@ Deno.test("where one of several paths cannot be moved none is, and the refusal n
       (await failureOf(move, { paths: ["b", "d"], destination: "a" })).message,
       /a file and not a directory/,
     );
+    const within = await failureOf(move, { paths: ["d", "d/e"], destination: "new" });
+    assert.match(within.message, /d\/e moves with d, which it is in; leave it out; nothing was changed$/);
     const same = await failureOf(move, { paths: ["a", "d/a"], destination: "new" });
     assert.match(same.message, /already.*\(new\/a\); nothing was changed$/);
     assert.deepEqual(namesIn(root), ["a", "b", "d", "into", "link"]);

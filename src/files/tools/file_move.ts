@@ -118,7 +118,12 @@ async function moveSeveral(
     }
     const from = found.value;
     const pair = { from, to: childPath(directory, from.segments.slice(-1)) };
-    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed, look });
+    const outer = manner.copy
+      ? undefined
+      : pairs.values().find(({ from: other }) => other.text !== from.text && isWithin(from, other));
+    const obstacle = outer === undefined
+      ? await obstacleOf(workspace, pair, { action, ...manner, isNamed, look })
+      : refuse(action, `${showName(from.text)} moves with ${showName(outer.from.text)}, which it is in; leave it out`);
     if (obstacle !== null) obstacles.push(obstacle);
     else if (pairs.has(pair.to.text) && pairs.get(pair.to.text)?.from.text !== from.text) {
       obstacles.push(toPairFailure(action, pair, { reason: "already_exists", about: "to" }));
@@ -167,7 +172,7 @@ async function obstacleOf(
     const failed = toFailure(action, from, source.error);
     return isNamed ? await suggestNear(workspace, from, failed, { look }) : failed;
   }
-  if (source.ok && source.value.kind === "directory" && from.segments.every((name, at) => to.segments[at] === name)) {
+  if (source.ok && source.value.kind === "directory" && isWithin(to, from)) {
     return toPairFailure(action, { from, to }, { reason: "into_itself", about: "both" });
   }
   const target = await workspace.stat(to);
@@ -175,6 +180,11 @@ async function obstacleOf(
   return target.ok && !isReplaced
     ? toPairFailure(action, { from, to }, { reason: "already_exists", about: "to" })
     : null;
+}
+
+/** Whether the path is the other one, or lies below it. */
+function isWithin({ segments }: WorkspacePath, other: WorkspacePath): boolean {
+  return other.segments.every((name, index) => segments[index] === name);
 }
 
 interface Pair {
@@ -285,8 +295,7 @@ async function copyDirectory(
   { from, to }: Pair,
   { signal, onLeftOut }: Manner,
 ): Promise<ToolOutcome> {
-  const isInside = from.segments.every((name, index) => to.segments[index] === name);
-  if (isInside) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
+  if (isWithin(to, from)) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
   const there = await workspace.stat(to);
   if (there.ok) return toPairFailure("copy", { from, to }, { reason: "already_exists", about: "to" });
   const missing = await missingAbove(workspace, to);
