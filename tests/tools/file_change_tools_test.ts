@@ -160,7 +160,7 @@ Deno.test("file_write keeps line ends, byte order mark and encoding of the file,
       [
         Buffer.from("a b c\n", "utf16le").swap16(),
         { content: "ü\n" },
-        "it keeps its encoding UTF-16BE",
+        "it keeps its encoding UTF-16BE; too little of it shows UTF-16BE: file_read needs encoding utf-16be to read it",
         Buffer.from("ü\n", "utf16le").swap16(),
       ],
       [

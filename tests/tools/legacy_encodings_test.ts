@@ -163,6 +163,59 @@ Deno.test("append and file_edit judge alike whether a file is a text", () =>
     }
   }));
 
+Deno.test("a text that is kept in its encoding and shows it no more says how it is read", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [read, edit, write] = [fileReadTool(workspace), fileEditTool(workspace), fileWriteTool(workspace)];
+    const before: readonly (readonly [TextEncoding, string])[] = [
+      ["windows-1251", "# настройки сервера\nимя=Иван\nгород=Москва\n"],
+      ["shift_jis", "名前=太郎\n住所=東京都\n"],
+      ["euc-kr", "이름=홍길동\n도시=서울\n설명=설정 파일입니다\n"],
+      ["big5", "名稱=測試\n城市=台北\n備註=這是設定檔案\n"],
+      ["windows-1252", "name=Müller\nstraße=Köln €\n"],
+    ];
+    let unclear = 0;
+    for (const [encoding, text] of before) {
+      for (
+        const content of [
+          text,
+          "name=Пётр\ncity=Омск\n",
+          "name=太郎\n",
+          "name=홍길동\n",
+          "name=測試\n",
+          "x=é\n",
+          "plain\n",
+        ]
+      ) {
+        if (encodeText(content, encoding) === null) continue;
+        await Deno.writeFile(`${root}/f`, encodeText(text, encoding) ?? new Uint8Array());
+        const written = [await answerOf(write, { filename: "f", content })];
+        await Deno.writeFile(`${root}/f`, encodeText(text, encoding) ?? new Uint8Array());
+        written.push(await answerOf(edit, { path: "f", old_text: text, new_text: `${content}#` }));
+        for (const [index, { text: answer }] of written.entries()) {
+          const expected = index === 0 ? content : `${content}#`;
+          await Deno.writeFile(`${root}/f`, encodeText(expected, encoding) ?? new Uint8Array());
+          const again = await answerOf(read, { filename: "f" });
+          const remedy = /file_read needs encoding (\S+) to read it/.exec(answer)?.[1];
+          assert.equal(again.text === expected, remedy === undefined, `${encoding} ${expected} ${answer}`);
+          if (remedy === undefined) continue;
+          unclear++;
+          assert.equal((await answerOf(read, { filename: "f", encoding: remedy })).text, expected);
+        }
+      }
+    }
+    assert.ok(unclear > 4, String(unclear));
+  }));
+
+Deno.test("a text in place of a binary file takes nothing of its form", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (const bytes of [[0x89, 0x50, 13, 10, 26, 10], [13, 10, 13, 10, 0xfe], [0xff, 0xd8, 0, 0, 13, 10]]) {
+      const rest = Array.from({ length: 80 }, (_, index) => (index * 37 + 128) % 256).filter((byte) => byte !== 10);
+      await Deno.writeFile(`${root}/f`, new Uint8Array([...bytes, ...rest]));
+      const { structured } = await answerOf(fileWriteTool(workspace), { filename: "f", content: "é\nx\n" });
+      assert.deepEqual([await Deno.readTextFile(`${root}/f`), structured["note"]], ["é\nx\n", undefined]);
+    }
+  }));
+
 /** Each character as four bytes. */
 function utf32(text: string, isLittle: boolean): Uint8Array<ArrayBuffer> {
   const codes = Array.from(text, (character) => character.codePointAt(0) ?? 0);

@@ -51,6 +51,12 @@ export async function decodeText(bytes: Uint8Array): Promise<DecodedText | null>
   return encoding === null ? null : decodeBytes(bytes, encoding);
 }
 
+/** What to know of an encoded text that would be taken for another: a word or two show little; empty for most. */
+export async function undetectedWords(bytes: Uint8Array, { text, encoding }: DecodedText): Promise<string> {
+  if (encoding === "utf-8" || (await decodeText(bytes))?.text === text) return "";
+  return `too little of it shows ${encoding.toUpperCase()}: file_read needs encoding ${encoding} to read it`;
+}
+
 /** The encoding of bytes that are neither UTF-8 nor UTF-16, of which the first beyond ASCII are looked at; `null` when they are no text. */
 export async function detectEncoding(bytes: Uint8Array): Promise<TextEncoding | null> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1"); // searched natively

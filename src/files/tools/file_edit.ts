@@ -7,7 +7,7 @@ import { releaseBytes } from "../../lib/release_bytes.ts";
 import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
-import { decodeText, noTextWords, whyNoText } from "../text/detect.ts";
+import { decodeText, noTextWords, undetectedWords, whyNoText } from "../text/detect.ts";
 import { encodeEdited, lackingIn } from "../workspace/encoding.ts";
 import { passagesOf } from "../text/undo.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
@@ -37,12 +37,14 @@ async function editAnswer(
   const blocks: string[] = [];
   const facts: Record<string, unknown>[] = [];
   let room = pageBytes;
-  for (const { path, beforeText, afterText, after, afterSha256, replacements, otherNames } of written ?? planned) {
+  for (const plan of written ?? planned) {
+    const { path, beforeText, afterText, after, afterSha256, replacements, otherNames, unclear } = plan;
     const whole = await differenceOf(beforeText, afterText, work);
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
-    const others = otherNames === undefined ? "" : `; ${otherNamesWords(otherNames)}`;
+    const others = [otherNames === undefined ? "" : otherNamesWords(otherNames), unclear]
+      .map((words) => words && `; ${words}`).join("");
     blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}${others}\n${showText(diff)}`);
     facts.push({
       path: toPathText(path.text),
@@ -286,6 +288,8 @@ interface PlannedFile extends FileEdits {
   readonly replacements: number;
   /** See `WrittenFile`. */
   readonly otherNames?: number | undefined;
+  /** See `undetectedWords`. */
+  readonly unclear: string;
 }
 
 /** Why one of a file's edits cannot be made. */
@@ -365,7 +369,8 @@ async function planContent(
     return refused(edit, "not_encodable", words);
   }
   const before = { beforeBytes: sizeBytes, beforeText: decoded.text, beforeSha256: sha256 };
-  return success({ path, edits, ...before, after, afterText: text, afterSha256: null, replacements });
+  const unclear = await undetectedWords(after, { ...decoded, text });
+  return success({ path, edits, ...before, after, afterText: text, afterSha256: null, replacements, unclear });
 }
 
 const replacedBefore = "old_text is no longer in the file after the edits before this one; give what they leave";

@@ -1,6 +1,7 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
 import { encodeText, lackingIn } from "../workspace/encoding.ts";
+import { undetectedWords } from "../text/detect.ts";
 import { hasOpenLine, lineEndsOf, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
@@ -215,7 +216,7 @@ async function writeOne(
   }
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
     await hasOpenLine(workspace, path, stored);
-  const { text, encoding, note } = inFormOf(stored, content, isAdded, isContinued);
+  const { text, encoding, note } = inFormOf(stored?.noText === null ? stored : null, content, isAdded, isContinued);
   const bytes = encodeText(text, encoding);
   if (bytes === null) {
     const words = `the file's encoding (${encoding}) has no "${showText(lackingIn(text, encoding) ?? "")}"; ` +
@@ -226,7 +227,8 @@ async function writeOne(
   if (!condition.ok) return failure([condition.error]);
   const written = await workspace.write(path, bytes, { mode, ...condition.value });
   if (!written.ok) return failure([toFailure(action, path, written.error)]);
-  const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
+  const unclear = isAdded ? "" : await undetectedWords(bytes, { text, encoding });
+  const all = [note, unclear, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
   return success({ ...written.value, path, mode, note: all });
 }
 
