@@ -48,6 +48,21 @@ Deno.test("no person, and no client of theirs, takes all places", async () => {
   assert.equal(typeof await asking.ask("ada", "runaway", "1.txt"), "object", "one that waits already");
 });
 
+Deno.test("calls that come at once get no more places than one after another", async () => {
+  const asking = startAsking();
+  const many = Array.from({ length: 700 }, (_, index) => index);
+  const askMany = (clientOf: (index: number) => string) =>
+    Promise.all(many.map((index) => asking.ask("ada", clientOf(index), `${index}.txt`)));
+  const held = async () => (await listHeldCalls(asking.options.storage)).length;
+  const first = await askMany(() => "runaway");
+  assert.equal(first.filter((each) => typeof each !== "string").length, 25);
+  assert.equal(await held(), 25);
+  await askMany((index) => `client ${index % 10}`);
+  assert.equal(await held(), 50, "of the person");
+  assert.equal(typeof await asking.ask("bob", "c", "a.txt"), "object");
+  assert.equal(typeof await asking.ask("bob", "c", "b.txt"), "object");
+});
+
 Deno.test("where others are quicker each time, asking and deciding end and say so", async () => {
   const storage = createMemoryStorage();
   let commits = 0;

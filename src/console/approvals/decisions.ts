@@ -9,7 +9,7 @@ import { type JudgedCall, maxRuleTextCharacters, type Rule, type RuleStore } fro
 /** How long a call waits for a decision, and how long a decision waits for the call. */
 export const heldMs = 900_000;
 export const maxHeldCalls = 500;
-/** Calls that come at the same moment may all see a free place. */
+/** Calls that come to several instances at the same moment may all see a free place. */
 const maxListed = 2 * maxHeldCalls;
 /** Of the largest calls, some milliseconds of work. */
 const listedAtOnce = 25;
@@ -112,6 +112,36 @@ const maxOfClient = 25;
 
 /** For the first calls of clients, where others have taken all places. */
 const placesForFirst = 100;
+
+/** Calls that want a place, and what stores those that have one; by storage. */
+const newcomers = new WeakMap<Storage, ReturnType<typeof createNewcomers>>();
+
+function createNewcomers(storage: Storage) {
+  let wanted: HeldCall[] = [];
+  const storeAll = joinNext(async () => {
+    const those = wanted;
+    wanted = [];
+    const held = [...await readHeldCalls(storage)];
+    const stored = new Map<HeldCall, Promise<boolean>>();
+    for (const call of those) {
+      if (!hasPlace(call, held)) continue;
+      held.push(call);
+      stored.set(call, putHeldCall(storage, call, null));
+    }
+    await Promise.allSettled(stored.values());
+    return stored;
+  });
+  return (call: HeldCall) => {
+    wanted.push(call);
+    return storeAll();
+  };
+}
+
+/** Stores a new call, `false` where it is there already; `null` where it has no place. Those that come at once are counted one by one. */
+export async function storeNewCall(storage: Storage, call: HeldCall): Promise<boolean | null> {
+  const stored = await newcomers.getOrInsertComputed(storage, () => createNewcomers(storage))(call);
+  return await stored.get(call) ?? null;
+}
 
 /** Whether a further call may wait. */
 export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clientId">, held: readonly HeldCall[]) {

@@ -13,6 +13,7 @@ import {
   putHeldCall,
   readHeldCall,
   type StoredHeldCall,
+  storeNewCall,
   takeHeldCall,
 } from "./decisions.ts";
 import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
@@ -310,15 +311,19 @@ interface AskedCall {
 
 /** The stored call, unchanged if it waits or was decided with the same effect; otherwise stored again. */
 export async function ask(asked: AskedCall, options: AskOptions): Promise<StoredHeldCall | NotHeld> {
-  const { judged, rule } = asked;
+  const { rule } = asked;
   const { storage, log } = options;
   const call = toHeldCall(asked, options);
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const found = await readHeldCall(storage, call.id);
     if (found?.call.state === "denied") return found;
     if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
-    if (found === null && !hasPlace(judged, await listHeldCalls(storage))) return "too_many";
-    if (!await putHeldCall(storage, call, found?.version ?? null)) continue;
+    const { version } = found ?? {};
+    const isStored = version === undefined
+      ? await storeNewCall(storage, call)
+      : await putHeldCall(storage, call, version);
+    if (isStored === null) return "too_many";
+    if (!isStored) continue;
     log.write("audit", "held_call", { ...auditFields(call), outcome: found === null ? "waits" : "changed" });
     const stored = await readHeldCall(storage, call.id);
     if (stored !== null) return stored;
