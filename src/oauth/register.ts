@@ -17,6 +17,7 @@ import { newClient, readClientKeys, withoutEmptyMembers } from "./client_directo
 import { hasMoreParts } from "../lib/json.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret } from "../lib/secrets.ts";
+import { createKeyedMutex, type KeyedMutex } from "../lib/turns.ts";
 import { jsonResponse, logStep, readJsonBody, type RefusalReason, refuseStep, wrongMethod } from "./exchange.ts";
 
 // Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched.
@@ -32,13 +33,14 @@ const unusedClientGraceSeconds = 3_600;
 /** Stores a new client. `false` when too many unused ones are too young to be evicted. */
 function storeRegisteredClient(
   { storage, limits = {}, clock }: Pick<AuthorizationServerOptions, "storage" | "limits" | "clock">,
-  client: Client,
+  { client, turns }: { readonly client: Client; readonly turns: KeyedMutex },
 ): Promise<boolean> {
   const max = isHeldClient(client)
     ? limits.maxHeldClients ?? maxHeldClients
     : limits.maxUnusedClients ?? maxUnusedClients;
   const waiting = waitingListOf(client);
-  return retryOnConflict(async () => {
+  // Only instances contend for the oldest: each look at the list is dear, and each of many at once saw the same free place.
+  const attempt = async () => {
     const now = clock();
     const expiresAt = now + unusedClientLifetimeSeconds * 1_000;
     const puts = [
@@ -60,7 +62,8 @@ function storeRegisteredClient(
       puts,
     });
     return evicted ? true : conflict;
-  });
+  };
+  return turns.run("", () => retryOnConflict(attempt));
 }
 
 const maxRedirectUris = 20;
@@ -78,6 +81,7 @@ function isForItself({ grant_types: named = [] }: ClientMetadata): boolean {
 /** Builds `POST /oauth/register`. */
 export function createRegisterEndpoint(options: AuthorizationServerOptions): Endpoint {
   const { registration, limits, log, clock } = options;
+  const turns = createKeyedMutex();
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST");
     const refusedAs = (name: string | undefined) => (reason: RefusalReason) =>
@@ -102,7 +106,7 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     const made = makeClient(metadata, { redirectUris: kept, now: clock(), mayFetchKeys, isVouchedFor });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
-    if (!await storeRegisteredClient(options, client)) {
+    if (!await storeRegisteredClient(options, { client, turns })) {
       return refused(forItself ? "too_many_held_clients" : "too_many_unused_clients");
     }
     logStep({ log, peer }, "client_registration", {

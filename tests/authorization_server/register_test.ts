@@ -203,6 +203,19 @@ Deno.test("unused clients make room, used ones stay, and a flood is 429 with Ret
   assert.equal((await refresh(harness, used, tokens.refresh_token)).status, 200);
 });
 
+Deno.test("clients that register at once are counted one by one, and each makes room once", async () => {
+  await using harness = await startHarness({ limits: { maxUnusedClients: 60 } });
+  const registerAtOnce = async (count: number) => {
+    const answers = await Promise.all(Array.from({ length: count }, () => post(harness, valid)));
+    await Promise.all(answers.map((answer) => answer.body?.cancel()));
+    return answers.filter(({ status }) => status === 201).length;
+  };
+  const kept = async () => (await clients.list(harness.storage, { limit: 1_000 })).length;
+  assert.deepEqual([await registerAtOnce(70), await kept()], [60, 60]);
+  harness.time.now += 3_600_000;
+  assert.deepEqual([await registerAtOnce(60), await kept()], [60, 60]);
+});
+
 Deno.test("unused clients expire; one that a person approved stays", async () => {
   await using harness = await startHarness();
   const unused = await register(harness);
