@@ -168,6 +168,11 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_read", { file_path: "a", offset: 0 }, { filename: "a", start_line: 1 }],
     ["file_read", { path: "a", view_range: [2, 4], command: "view" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", view_range: [2, -1] }, { filename: "a", start_line: 2 }],
+    ["file_read", { path: "a", start_line: 2, end_line: -1 }, { filename: "a", start_line: 2 }],
+    ["file_read", { path: "a", encoding: "cp1252" }, { filename: "a", encoding: "windows-1252" }],
+    ["file_read", { path: "a", encoding: "ISO-8859-1" }, { filename: "a", encoding: "latin1" }],
+    ["file_read", { path: "a", encoding: "SJIS" }, { filename: "a", encoding: "shift_jis" }],
+    ["file_read", { path: "a", encoding: "ascii" }, { filename: "a" }],
     ["file_read", { path: "a", view_range: "[2, 4]" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", lines: "2-4" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", lines: "L2-L4" }, { filename: "a", start_line: 2, end_line: 4 }],
@@ -625,6 +630,12 @@ Deno.test("a refusal names the caller's own argument", () => {
       ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const
     ),
     ["file_search", { q: [1] }, "q must be a string"],
+    ...["query", "search"].map((name) =>
+      [
+        ...["file_search", { [name]: ["a", "b"] }] as const,
+        `${name}: give query: "a|b" and regex: true for either, or all for lines with each`,
+      ] as const
+    ),
     ["file_read", { path: "a", view_range: [3, 4, 5] }, "view_range must be two line numbers, such as 2-4"],
     ["file_search", { query: "a", regex: "yes" }, "regex must be true or false"],
     ["file_edit", { changes: [{ path: "a", oldText: [1] }] }, "changes[0].oldText must be a string"],

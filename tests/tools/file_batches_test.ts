@@ -211,10 +211,19 @@ Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the
     for (const name of ["a b", "100%25"]) Deno.writeTextFileSync(`${root}/d/${name}`, "1");
     const [write, move] = [fileWriteTool(workspace), fileMoveTool(workspace)];
     for (
-      const [given, meant] of [["'d/n'", "d/n"], ['"d/a b"', "d/a b"], ["`n`", "n"], ["~/d/n", "d/n"], [
-        "d/a%20b",
-        "d/a b",
-      ]] as const
+      const [given, meant] of [
+        ["'d/n'", "d/n"],
+        ['"d/a b"', "d/a b"],
+        ["`n`", "n"],
+        ["~/d/n", "d/n"],
+        [
+          "d/a%20b",
+          "d/a b",
+        ],
+        ["d%2Fn", "d/n"],
+        [" n", "n"],
+        ["$HOME/d/n", "d/n"],
+      ] as const
     ) {
       const remedy = `did you mean ${meant}?`;
       assert.ok((await failureOf(write, { filename: given, content: "2" })).message.endsWith(remedy), given);
@@ -222,7 +231,7 @@ Deno.test("a new path in quotes, behind ~ or percent-encoded is refused with the
       assert.ok((await failureOf(write, { filename: "x", content: "2", files: others })).message.includes(remedy));
       assert.ok((await failureOf(move, { path: "d/a b", destination: given })).message.endsWith(remedy), given);
     }
-    for (const filename of ["d/100%25", "d/50%25", "d/it's", "a~/b", "~a"]) {
+    for (const filename of ["d/100%25", "d/50%25", "d/it's", "a~/b", "~a", "d/ n", "$d/n", "%2e%2e%2fn"]) {
       await answerOf(write, { filename, content: "2" });
     }
   }));

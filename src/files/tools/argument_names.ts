@@ -28,6 +28,17 @@ const beside = (names: string): Meanings => Object.fromEntries(names.split(" ").
 const instead = (names: string, words: string): Meanings =>
   Object.fromEntries(names.split(" ").map((name) => [name, { instead: words }]));
 
+const encodings = otherNames({
+  ...{
+    latin1: "iso-8859-1 iso8859-1 l1",
+    "windows-1252": "cp1252 ansi",
+    "windows-1250": "cp1250",
+    "windows-1251": "cp1251",
+  },
+  ...{ shift_jis: "sjis cp932 ms932 windows-31j", gbk: "gb2312 gb18030 cp936", "euc-kr": "cp949 uhc", big5: "cp950" },
+  ...{ "utf-8": "utf-8-sig utf8-bom utf8bom", "utf-16le": "ucs-2 ucs2", ibm866: "cp866" },
+});
+
 /** claude-code Read, Codex read_file, Gemini CLI, Cursor, Roo, the text editor tool, Desktop Commander, @modelcontextprotocol/server-filesystem. */
 const readNames: Meanings = {
   ...otherNames({
@@ -43,6 +54,8 @@ const readNames: Meanings = {
   }),
   start_line: { to: "start_line", values: { 0: 1 }, as: "from_end" }, // some count from 0
   view_range: { to: "start_line", as: "lines" },
+  end_line: { to: "end_line", values: { "-1": undefined } },
+  encoding: { to: "encoding", values: { ...encodings, auto: undefined, detect: undefined, ascii: undefined } },
   files: { first: "filename" },
   ...instead("pages page page_number", "name pages behind the path: a.pdf:p3, or a.pdf:p3-5"),
   should_read_entire_file: only(true, false),
@@ -171,6 +184,8 @@ const ofGrep =
   ("glob include includes type outputmode headlimit multiline isregex literal fixedstrings literalsearch " +
     "filepattern filemask includepattern namesonly contextlines -i -n -o -w -A -B -C").split(" ");
 
+const eitherOrEach = 'give query: "a|b" and regex: true for either, or all for lines with each';
+
 /** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, JetBrains, ripgrep's own options. */
 const searchNames = (mostHits: number): Meanings => ({
   ...walking,
@@ -201,10 +216,8 @@ const searchNames = (mostHits: number): Meanings => ({
   "-o": unless("show: texts counts what matched, without the rest of the lines", false),
   match_per_line: { to: "show", values: { true: "lines", false: "files" } },
   search_type: unless("give pattern without query to find files by name", "content", "text"),
-  ...instead(
-    "queries keywords terms patterns",
-    'give query: "a|b" and regex: true for either, or all for lines with each',
-  ),
+  ...instead("queries keywords terms patterns", eitherOrEach),
+  query: { form: "several", instead: eitherOrEach },
   ...instead("sort sort_by order_by newest_first", "file_list with pattern and sort names the newest or largest files"),
   ...instead("-v invert_match", "give the text in without, for the lines that do not hold it"),
   ...instead("lines line_range start_line end_line", "name lines behind the path: a.ts:10-50"),

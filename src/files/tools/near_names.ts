@@ -229,13 +229,17 @@ async function ofDirectory(workspace: Workspace, failed: Failure, given: string)
   return { ...failed, message: `${failed.message}; ${remedy}` };
 }
 
-/** The refusal of a new path that is another one in quotes, behind `~`, or percent-encoded; `null` for others. */
+/**
+ * The refusal of a new path that is another one in quotes or blanks, behind `~`, or percent-encoded; `null` for others.
+ * An escape in a name may be a part of it, but for that of a slash.
+ */
 export async function slipOf(workspace: Workspace, action: string, path: WorkspacePath): Promise<Failure | null> {
-  const quoted = /^~\/|^(["'`])(.+)\1$/;
+  const quoted = /^(?:~|\$HOME)\/|^\s+|^(["'`])(.+)\1$/;
   if (!quoted.test(path.text) && !/%[0-9a-f]{2}/i.test(path.text)) return null;
   if ((await workspace.stat(path)).ok) return null;
-  const [meant = path.text.replace(quoted, "$2")] = await writtenOtherwise(workspace, path) ?? [];
-  if (meant === path.text) return null;
+  const plain = /%2f/i.test(path.text) ? decodeTriplets(path.text) ?? path.text : path.text.replace(quoted, "$2");
+  const [meant = plain] = await writtenOtherwise(workspace, path) ?? [];
+  if (meant === path.text || !parseDirectoryPath(meant).ok) return null;
   return refuse(action, `paths are written as they are; did you mean ${showName(meant)}?`);
 }
 
