@@ -1,7 +1,8 @@
 /** What a search finds, or says, where a text is written otherwise than the query. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { answerOf, withWorkspace } from "./with_workspace.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 const [nfc, nfd] = ["Der Größe nach: café, naïve Ångström", "Der Größe nach: café, naïve Ångström".normalize("NFD")];
 
@@ -110,4 +111,43 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
     }
     assert.match((await answerOf(search, { query: "none" })).text, /set include_ignored/);
     assert.doesNotMatch((await answerOf(search, { query: "none", pattern: "py" })).text, /set include_ignored/);
+  }));
+
+Deno.test("expressions of JavaScript, Python and PCRE are taken where RE2 writes the same otherwise", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a`, "caf\u00e9 one\nfox \u{1f98a} $5 \\u00e9\nend Z\n");
+    const search = fileSearchTool(workspace);
+    for (
+      const [query, line] of [
+        ["caf\\u00e9", 1],
+        ["[\\u00e0-\\u00ff]", 1],
+        ["\\u{1F98A}", 2],
+        ["\\\\u00e9", 2],
+        ["\\Q\\u00e9\\E", 2],
+        ["d Z\\Z", 3],
+        ["(?u)caf\\w*", 1],
+        ["(?iu)CAF", 1],
+      ] as const
+    ) {
+      const { structured } = await answerOf(search, { query, regex: true });
+      assert.deepEqual((structured["matches"] as { line: number }[]).map(({ line }) => line), [line], query);
+    }
+    assert.match((await answerOf(search, { query: "\\<one\\>", regex: true })).text, /write \\b for the end of a word/);
+    const refused = await failureOf(search, { query: "fox(?! hen)", regex: true });
+    assert.match(refused.message, /search without it: all and without take texts/);
+  }));
+
+Deno.test("text that holds a NUL is searched where its file is named, as it is read and edited", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    for (const text of ["a\0b\nneedle\n", `${"x\n".repeat(50_000)}\0\nneedle\n`]) {
+      for (const [encoding, mark] of [["utf8", ""], ["utf8", "\ufeff"], ["utf16le", "\ufeff"]] as const) {
+        Deno.writeFileSync(`${root}/f`, Buffer.from(mark + text, encoding));
+        const named = await answerOf(search, { query: "needle", path: "f" });
+        assert.equal(named.structured["hits"], 1, named.text);
+        assert.match((await answerOf(search, { query: "needle" })).text, /skipped: 1 binary: f\)/);
+      }
+    }
+    Deno.writeFileSync(`${root}/f`, new Uint8Array(300).map((_, index) => index * 7));
+    assert.match((await answerOf(search, { query: "needle", path: "f" })).text, /skipped: 1 binary: f\)/);
   }));

@@ -269,6 +269,10 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ],
   ["file_write", { filename: "new.txt", content: "a", if_version: "" }, /leave it out/, without("if_version")],
   ["file_search", { query: "one(", regex: true }, /leave out regex/, without("regex")],
+  ["file_search", { query: "one(?!two)", regex: true }, /all and without take texts/, () => ({
+    ...{ query: "one", without: ["two"] },
+  })],
+  ["file_search", { query: ["one", "two"] }, /or all for lines with each/, () => ({ all: ["one", "two"] })],
   ["file_search", { query: "one\ntwo" }, /search for one of its lines/, set({ query: "one" })],
   [
     "file_list",
@@ -305,6 +309,9 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_write", { filename: "notes/a.txt", content: "a", mode: "create" }, /leave mode out/, without("mode")],
   ["file_move", { path: "notes/a.txt", destination: "notes/b.txt" }, /or set overwrite/, set({ overwrite: true })],
   ["file_move", { path: "notes/a.txt", destination: "full" }, meantPath, toPath("destination")],
+  ["file_move", { paths: ["full", "full/c.txt"], destination: "new" }, /leave it out/, set({ paths: ["full"] })],
+  ["file_write", { filename: "notes%2Fnew.txt", content: "a" }, meantPath, toPath("filename")],
+  ["file_write", { filename: " new.txt", content: "a" }, meantPath, toPath("filename")],
   ["file_delete", { path: "full" }, /set recursive/, set({ recursive: true })],
   [
     "file_read",

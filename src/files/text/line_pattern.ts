@@ -101,8 +101,9 @@ function createTextPattern(text: string, ignoreCase: boolean): LinePattern {
 const loadRe2 = loadOnce(() => import("re2js"));
 
 async function createExpressionPattern(
-  { text, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
+  { text: given, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
 ): Promise<Result<LinePattern, LineQueryRefusal>> {
+  const text = isRegularExpression ? inRe2(given) : given;
   if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
   const { RE2JS, RE2JSException } = await loadRe2();
   const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
@@ -176,6 +177,17 @@ async function createExpressionPattern(
     if (!(error instanceof RE2JSException)) throw error;
     return failure({ reason: "invalid_expression", detail: error.message });
   }
+}
+
+/** What JavaScript, Python and PCRE write otherwise and mean the same: `\u00e9`, `\Z`, and `(?u)` at the beginning. */
+function inRe2(expression: string): string {
+  return expression.replace(
+    /^\(\?([a-z]*)u([a-z]*)\)/,
+    (_, before: string, after: string) => before + after === "" ? "" : `(?${before}${after})`,
+  ).replace(
+    /\\Q[^]*?(?:\\E|$)|\\u(?:([\da-f]{4})|\{([\da-f]{1,6})\})|\\[^]/gi,
+    (whole, code?: string, braced = code) => braced !== undefined ? `\\x{${braced}}` : whole === "\\Z" ? "\\z" : whole,
+  );
 }
 
 /** RE2's word boundaries know ASCII alone. What is around the match is matched with it, which finds the same lines. */

@@ -59,6 +59,8 @@ interface FileSearch {
   readonly nextTurn: NextTurn;
   /** Asked now and then: whether to stop. */
   readonly isOver: () => boolean;
+  /** Whether text that holds a NUL is searched, too: by others it is taken for binary. */
+  readonly takesNul?: boolean;
   /** Whether the search may stop before it has looked at a line: it would not begin again with this one each time. */
   readonly mayStopAtOnce: boolean;
 }
@@ -106,7 +108,7 @@ export function searchFile(
     // nearly all files are plain and whole in the buffer; longer UTF-16 is never UTF-8 without a byte of 0
     const mayBePlain = lengthBytes > shortBytes ? !isShifted(bytes) : shownEncoding(bytes) === null;
     const isWhole = lengthBytes === 0 || lengthBytes >= sizeBytes;
-    const plain = isWhole && mayBePlain ? toText(bytes, "utf-8", true) : null;
+    const plain = isWhole && mayBePlain ? toText(bytes, "utf-8", { isStart: true, takesNul: search.takesNul }) : null;
     if (plain !== null && holdsNothing(plain, search)) return success({ stoppedAfter: null });
     return searchPieces(workspace, path, buffer, { ...search, read: read.value, plain });
   });
@@ -130,7 +132,7 @@ async function searchPieces(
   buffer: SearchBuffer,
   search: BegunSearch,
 ): Promise<FileSearched> {
-  const { contextLines, nextTurn, plain } = search;
+  const { contextLines, nextTurn, plain, takesNul } = search;
   const { maxFileBytes, maxReadBytes } = workspace.limits;
   let encoding: TextEncoding = "utf-8";
   let { afterLine, read: { lengthBytes, sizeBytes } } = search;
@@ -156,11 +158,11 @@ async function searchPieces(
     const end = isLast ? filled : lineStartBefore(bytes, filled, encoding);
     if (end === 0 && !isLast) continue;
     if (encoding === "utf-8" && !isStart && isShifted(bytes.subarray(0, end))) encoding = "iso-2022-jp";
-    let text = plain ?? toText(bytes.subarray(0, end), encoding, isStart);
+    let text = plain ?? toText(bytes.subarray(0, end), encoding, { isStart, takesNul });
     if (text === null && encoding === "utf-8") {
       if (end > maxDecodedBytes) return failure("too_large");
       encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
-      text = toText(bytes.subarray(0, end), encoding, isStart);
+      text = toText(bytes.subarray(0, end), encoding, { isStart, takesNul });
     }
     if (text === null) return failure("binary");
     // the last lines of a piece are searched with the next, which has those after them
@@ -204,22 +206,26 @@ function lineStartBefore(bytes: Buffer, before: number, encoding: TextEncoding):
 }
 
 /** The text; `null` for what is none in the encoding, or binary. */
-function toText(bytes: Buffer, encoding: TextEncoding, isStart: boolean): ByteText | null {
+function toText(
+  bytes: Buffer,
+  encoding: TextEncoding,
+  { isStart, takesNul = false }: { readonly isStart: boolean; readonly takesNul?: boolean | undefined },
+): ByteText | null {
   if (encoding === "utf-8") {
     const mark = markBytes(bytes, isStart);
-    return toByteText(mark === 0 ? bytes : bytes.subarray(mark));
+    return toByteText(mark === 0 ? bytes : bytes.subarray(mark), takesNul);
   }
   const isWide = encoding === "utf-16le" || encoding === "utf-16be";
   if (isWide && bytes.length % 2 !== 0) return null;
   const text = isWide ? decodeWide(bytes, encoding) : decodeBytes(bytes, encoding)?.text;
   if (!text?.isWellFormed()) return null;
-  return toByteText(Buffer.from(isStart ? text.replace(/^\ufeff/, "") : text));
+  return toByteText(Buffer.from(isStart ? text.replace(/^\ufeff/, "") : text), takesNul);
 }
 
-/** The text in bytes of UTF-8; `null` for binary content: bytes that are not UTF-8, or hold a NUL. */
-export function toByteText(bytes: Buffer): ByteText | null {
+/** The text in bytes of UTF-8; `null` for binary content: bytes that are not UTF-8, or hold a NUL where none is taken. */
+export function toByteText(bytes: Buffer, takesNul = false): ByteText | null {
   const characters = bytes.toString("latin1");
-  if (characters.includes("\0")) return null; // binary, as grep and git see it
+  if (!takesNul && characters.includes("\0")) return null; // binary, as grep and git see it
   if (Buffer.byteLength(characters) !== characters.length && !isUtf8(bytes)) return null; // nearly all are ASCII
   return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
 }

@@ -210,7 +210,11 @@ async function patternOf(request: SearchRequest): Promise<Result<LinePattern | n
     error.reason === "invalid_expression"
       ? `query is no regular expression in RE2 syntax, which has no look-around and no backreferences: ${
         showText(error.detail)
-      }; leave out regex to search for it as plain text`
+      }; ${
+        /\(\?<?[=!]/.test(query)
+          ? "search without it: all and without take texts that the line must hold, or must not"
+          : "leave out regex to search for it as plain text"
+      }`
       : queryWords[error.reason],
   );
 }
@@ -291,6 +295,7 @@ async function search(run: SearchRun) {
         onUnsure: collector.addUnsure,
         nextTurn,
         isOver: run.isOver,
+        takesNul: run.isFile, // as it is read and edited
         mayStopAtOnce: state.searched > 1,
       });
       const searched = begun instanceof Promise ? await begun : begun;
@@ -396,6 +401,7 @@ function hintFor({ query, regex }: SearchRequest): Notice | null {
     return patternLike.test(query) ? remedy(`give ${showWritten(query)} as pattern to find files by name`) : null;
   }
   if (query.includes("\\|")) return remedy("in RE2 \\| is a plain |; write | for alternatives");
+  if (/\\[<>]/.test(query)) return remedy("in RE2 \\< and \\> are plain signs; write \\b for the end of a word");
   return mayBeLineEnd.test(query) ? { words: byLine, isRemedy: false } : null;
 }
 
