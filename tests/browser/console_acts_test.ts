@@ -117,6 +117,7 @@ async function decide({ open, page, hands, press, call, place }: Visit): Promise
   const deleting = await held("file_delete", { path: "notes.txt" });
   await page.getByText("notes.txt").first().waitFor();
   await hands.write(page.getByLabel("Message to the agent (optional)"), "Keep the notes.");
+  await page.keyboard.press("Enter"); // which must not approve
   await press("Deny", "Denied: ");
   const denied = await deleting.waiting;
   assert.ok(denied.isError && denied.text.includes("Keep the notes."), denied.text);

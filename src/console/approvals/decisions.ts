@@ -35,6 +35,8 @@ const heldShape = z.lazy(() =>
     ruleId: z.string().optional(),
     /** The others that would hold it too. */
     otherRuleIds: z.array(z.string()).optional(),
+    /** Where a lasting approval holds; everywhere when absent. */
+    passPlace: z.string().optional(),
     createdAt: z.number(),
     expiresAt: z.number(),
     state: z.enum(["waiting", "approved", "denied"]),
@@ -166,8 +168,11 @@ const maxAttempts = 20;
 /** `effectDigest` is of the effect that the person was shown, `word` for the agent. */
 type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { approves: boolean; extent: Extent }>;
 
-/** What became of a decision; `busy`: the call changed each time. */
-type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";
+/**
+ * What became of a decision; `once`: it was to last, and is for this call alone, since the rule that asked is gone or
+ * the list of rules is full; `busy`: the call changed each time.
+ */
+type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "busy";
 
 /** What the pages of approvals need: the calls that wait, and deciding about one. */
 export type Decisions = ReturnType<typeof createDecisions>;
@@ -202,8 +207,8 @@ export function createDecisions(
           expiresAt: now + heldMs,
         };
         if (!await putHeldCall(storage, call, found.version)) continue;
-        const lasts = approves && extent !== "once" &&
-          await rules.change((all) => withPass(all, call, extent, now), decider);
+        const isToLast = approves && extent !== "once";
+        const lasts = isToLast && await rules.change((all) => withPass(all, call, extent, now), decider);
         log.write("audit", "held_call", {
           outcome: approves ? "approved" : "denied",
           extent: lasts ? extent : approves ? "once" : undefined,
@@ -211,7 +216,7 @@ export function createDecisions(
           by: decider.userId,
           address: decider.address,
         });
-        return "decided";
+        return isToLast && !lasts ? "once" : "decided";
       }
       return "busy";
     },
@@ -239,7 +244,7 @@ function withPass(
   const index = all.findIndex(({ id }) => id === call.ruleId);
   if (index < 0) return null;
   const asking = all.filter(({ id }) => id === call.ruleId || call.otherRuleIds?.includes(id));
-  const [place] = asking.flatMap((rule) => rule.place ?? []).sort((a, b) => b.length - a.length);
+  const place = passPlaceOf(asking);
   const pass: Rule = {
     id: randomId(),
     person: call.person,
@@ -256,6 +261,11 @@ function withPass(
     const kept = same.includes(rule) ? [] : [rule];
     return at === index ? [{ ...pass, passes }, ...kept] : kept;
   });
+}
+
+/** The narrowest of the places of the rules that asked. */
+export function passPlaceOf(asking: readonly Rule[]): string | undefined {
+  return asking.flatMap((rule) => rule.place ?? []).sort((a, b) => b.length - a.length)[0];
 }
 
 function isSamePass(rule: Rule, pass: Rule): boolean {

@@ -10,6 +10,7 @@ import {
   heldCallKey,
   heldMs,
   listHeldCalls,
+  passPlaceOf,
   putHeldCall,
   readHeldCall,
   type StoredHeldCall,
@@ -342,6 +343,7 @@ function toHeldCall(
 ): HeldCall {
   const { person, clientId, grantId, tool } = judged;
   const now = clock();
+  const place = passPlaceOf([rule, ...asking]);
   return {
     id: heldCallId(judged, input),
     person,
@@ -356,6 +358,7 @@ function toHeldCall(
     approver: rule.approver ?? "person",
     ruleId: rule.id,
     otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
+    ...(place === undefined ? {} : { passPlace: place }),
     createdAt: now,
     expiresAt: now + heldMs,
     state: "waiting",

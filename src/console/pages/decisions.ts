@@ -3,6 +3,8 @@ import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
+import { maxRules } from "../approvals/rule.ts";
+import { showExactly } from "../../files/mod.ts";
 import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
 
@@ -44,6 +46,8 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
         confirm: (form) =>
           form.get("decision") === "approve" && extentOf(form) !== "once" ? "approve more than this call" : null,
         async run({ by, form }) {
+          const did = didWords.get(form.get("decision") ?? "");
+          if (did === undefined) return failure("Nothing was decided: press Approve or Deny.");
           const call = (await decisions.waiting(by)).find(({ id }) => id === form.get("call"));
           const decided = await decisions.decide({
             id: form.get("call") ?? "",
@@ -52,10 +56,10 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
             extent: extentOf(form),
             word: form.get("word") ?? "",
           }, by);
-          if (decided !== "decided") return failure(problemWords[decided]);
+          if (decided !== "decided" && decided !== "once") return failure(problemWords[decided]);
           const places = call === undefined || call.places.length === 0 ? "" : ` on ${call.places.join(", ")}`;
-          const did = form.get("decision") === "approve" ? "Approved" : "Denied";
-          return success(`${did}: ${call?.tool ?? "a call"}${places}`);
+          const only = decided === "once" ? ` ${onlyOnce}` : "";
+          return success(`${did}: ${call?.tool ?? "a call"}${places}${only}`);
         },
       },
     },
@@ -76,6 +80,10 @@ function extentOf(form: URLSearchParams): Extent {
   return extents.find((each) => each === form.get("extent")) ?? "once";
 }
 
+const didWords = new Map([["approve", "Approved"], ["deny", "Denied"]]);
+
+const onlyOnce = `(this time only: the rule that asked was removed, or there are ${maxRules} rules already)`;
+
 const problemWords = {
   gone: "This call no longer waits: it was decided, or its time is over.",
   changed: "What the call would do has changed since you saw it. Look at it again.",
@@ -90,6 +98,7 @@ function effectBlock(effect: string): Html {
   return html`<p><strong>${first}</strong></p>${rest !== "" && differenceBlock(rest, "What it would do")}`;
 }
 
+/** The first button, which the Enter key would press in the field for the message, is disabled: no key approves unseen. */
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
   const whose = visitor.seesOthers && html`
@@ -98,8 +107,9 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   const times = html`Asked ${ago(call.createdAt, now)}, expires ${ago(call.expiresAt, now)}.`;
   const unsaid = call.places.filter((place) => !call.effect.includes(place));
   const places = unsaid.length > 0 && ` About ${unsaid.join(", ")}.`;
-  const hour = `each ${call.tool} by this connection for an hour`;
-  const lasting = `each ${call.tool} by ${call.clientName} from now on`;
+  const each = `each ${call.tool}${call.passPlace ? ` in ${showExactly(call.passPlace)}` : ""}`;
+  const hour = `${each} by this connection for an hour`;
+  const lasting = `${each} by ${call.clientName} from now on`;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
@@ -119,6 +129,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
           <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off"></div>
         <div class="actions">
+          <button type="submit" disabled hidden></button>
           <button type="submit" name="decision" value="approve">Approve</button>
           <button type="submit" name="decision" value="deny" class="danger">Deny</button>
         </div>
