@@ -41,7 +41,7 @@ Deno.test("file_delete takes several paths: links themselves, directories with w
     const input = { paths: ["link", "into", "d", "d/e", "./a", "a"], recursive: true };
     assert.match(
       await previewDelete(workspace, input, context),
-      /^Deletes the link link\nDeletes the link into\nDeletes d with 3 entries/,
+      /^Deletes 6 paths:\nDeletes the link link\nDeletes the link into\nDeletes d with 3 entries/,
     );
     const { text, structured } = await answerOf(fileDeleteTool(workspace), input);
     assert.equal(text, "Deleted link, into, d, a (7 entries)");
@@ -131,7 +131,7 @@ Deno.test("file_move takes several paths into a directory, which is made", () =>
     const input = { paths: ["a", "d/e", "link"], destination: "new/place", copy: false };
     assert.match(
       await previewMove(workspace, input, context),
-      /^Moves a to new\/place\/a\nMoves d\/e to new\/place\/e\n/,
+      /^Moves 3 paths:\nMoves a to new\/place\/a\nMoves d\/e to new\/place\/e\n/,
     );
     assert.equal((await answerOf(move, input)).text, "Moved a, d/e, link into new/place/");
     assert.deepEqual(namesIn(root, "new/place"), ["a", "e", "link"]);

@@ -48,7 +48,7 @@ export async function previewWrite(
 ): Promise<string> {
   if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
   const workspace = workspaceOf(source, context.principal);
-  return await effectsOf([first, ...files], async ({ filename, content = "", mode = first.mode }) => {
+  return await effectsOf([first, ...files], "Writes", async ({ filename, content = "", mode = first.mode }) => {
     const parsed = parseFilePath(filename);
     if (!parsed.ok) return null; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value);
@@ -59,9 +59,14 @@ export async function previewWrite(
   });
 }
 
-async function effectsOf<Each>(all: readonly Each[], effectOf: (each: Each) => Promise<string | null>) {
-  const effects = await Array.fromAsync(all, effectOf); // one after the other
-  return effects.filter((effect) => effect !== null).join("\n");
+/** One effect, or several below a line that counts them. */
+async function effectsOf<Each>(
+  all: readonly Each[],
+  verb: string,
+  effectOf: (each: Each) => Promise<string | null>,
+): Promise<string> {
+  const effects = (await Array.fromAsync(all, effectOf)).filter((effect) => effect !== null); // one after the other
+  return [...effects.length > 1 ? [`${verb} ${effects.length} paths:`] : [], ...effects].join("\n");
 }
 
 /** The file as it is. Its version is named, so that an approval is for this content, however long the difference. */
@@ -93,12 +98,15 @@ export async function previewDelete(
   { principal }: ToolContext,
 ): Promise<string> {
   const workspace = workspaceOf(source, principal);
-  return await effectsOf(one === undefined ? paths : [one, ...paths], async (text) => {
+  return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text) => {
     const parsed = parseDirectoryPath(text);
     if (!parsed.ok) return `Deletes ${showName(text)}`;
     const path = await inStoredForm(workspace, parsed.value);
     if (await isLink(workspace, path)) return `Deletes the link ${showName(path.text)}`;
     const head = `Deletes ${showName(path.text)}`;
+    const there = await workspace.stat(path);
+    if (!there.ok && there.error.reason === "not_found") return `${head}: nothing is there, so the call fails`;
+    if (there.ok && there.value.kind === "directory" && !recursive) return `${head}, if the directory is empty`;
     if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
     const lines: string[] = [];
     let entries = 0;
@@ -121,12 +129,12 @@ export async function previewMove(
   const workspace = workspaceOf(source, principal);
   const isInto = paths.length > 0;
   if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
-  return await effectsOf(one === undefined ? paths : [one, ...paths], async (path) => {
+  const verb = copy ? "Copies" : "Moves";
+  return await effectsOf(one === undefined ? paths : [one, ...paths], verb, async (path) => {
     const name = path.split("/").filter((each) => each !== "").at(-1) ?? "";
     const text = isInto ? `${destination}/${name}` : destination;
     const from = parseDirectoryPath(path);
     const given = parseDirectoryPath(text);
-    const verb = copy ? "Copies" : "Moves";
     if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(text)}`;
     const to = await destinationOf(workspace, await inStoredForm(workspace, from.value), { text, path: given.value });
     const there = await workspace.stat(to);
