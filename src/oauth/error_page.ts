@@ -82,7 +82,10 @@ const dead = {
     "This page needs a cookie",
     "Your browser did not send the cookie that this server set: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the client.",
   ),
-  foreign_form: deadEnd("This form came from somewhere else", "Nothing was changed. Start again from the client."),
+  foreign_form: deadEnd(
+    "This form came from somewhere else",
+    "Nothing was changed. Open the page of the console again; to connect a client, start again from the client.",
+  ),
   sign_in_elsewhere: deadEnd(
     "Sign-in happens elsewhere",
     "You sign in at your organisation, and have no passphrase here. Start again from the client.",
