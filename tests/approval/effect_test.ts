@@ -49,13 +49,18 @@ async function hold(tool: Tool) {
 }
 
 /** The tool behind a rule that asks. */
-async function gate(tool: Tool, isLive = (): boolean => true, storage = createMemoryStorage()) {
+async function gate(
+  tool: Tool,
+  isLive = (): boolean => true,
+  storage = createMemoryStorage(),
+  timers = virtualTimers(),
+) {
   const log = { write: () => {}, flush() {} };
   const rules = createRuleStore({ storage, clock: Date.now, log });
   await rules.change(() => [{ id: "guard", tool: "changes", verdict: "ask" }], ada);
   const gated = gateTool(tool, {
     ...{ rules, storage, clock: Date.now, log, placeReader, pageUrl: "https://a.example/console/decisions" },
-    timers: virtualTimers(),
+    timers,
     findTrueNames: () => Promise.resolve([]),
     findStates: () => Promise.resolve([]),
     nameOfClient: () => "Claude Code",
@@ -150,6 +155,35 @@ for (const moment of ["is taken", "was taken, and the call is looked at for the 
     assert.deepEqual([outcome.ok, "code" in outcome && outcome.code, runs], [false, "approval_pending", 0]);
     assert.ok((await call(calling().context)).ok);
     assert.equal(runs, 1);
+    rules.close();
+  });
+}
+
+for (const isStored of [true, false]) {
+  const words = isStored ? "once the call is on the page" : "a constant later, where looking at the call has no end";
+  Deno.test(`a client that has waited its time is answered ${words}`, async () => {
+    const timers = virtualTimers();
+    const [looked, looks] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
+    const tool = orderTool({
+      preview() {
+        looks.resolve();
+        return looked.promise;
+      },
+    });
+    const { rules, gated, decisions } = await gate(tool, () => true, createMemoryStorage(), timers);
+    let isAnswered = false;
+    const answer = gated.run({ item: "laptop", dry_run: false } as never, calling().context as never);
+    void Promise.resolve(answer).then(() => void (isAnswered = true));
+    await looks.promise;
+    timers.advance(54_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(isAnswered, false);
+    if (isStored) looked.resolve(`Orders ${order}`);
+    else timers.advance(2_000);
+    const outcome = await answer;
+    assert.equal("code" in outcome && outcome.code, "approval_pending");
+    assert.equal((await decisions.waiting(ada)).length, isStored ? 1 : 0);
+    looked.resolve("");
     rules.close();
   });
 }

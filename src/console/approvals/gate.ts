@@ -47,7 +47,7 @@ export interface GateOptions extends Foundation {
   nameOfClient(clientId: string): string;
   /** Whether the caller still has the access with which the call began. */
   isLive(principal: Principal): Promise<boolean>;
-  /** For tests; otherwise the constants of these names. With it, a client waits until the call is stored. */
+  /** For tests; otherwise the constants of these names. */
   readonly patienceMs?: number;
   readonly leastReadingMs?: number;
 }
@@ -220,6 +220,8 @@ function withoutQuestions(context: ToolContext): ToolContext {
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
+/** How much longer where the call is not yet on the page that the client is told of. */
+const storingMs = 10_000;
 const progressEveryMs = 5_000;
 const maxNameCharacters = 200;
 
@@ -247,8 +249,10 @@ async function waitForDecision(
   const giveUp = (): void => resolve(null);
   await context.handOut();
   const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
-  const giveUpAsked = (): void => void asking.then(giveUp, giveUp);
-  const stopWaiting = timers.after(waitMs, options.patienceMs === undefined ? giveUp : giveUpAsked);
+  let stopWaiting = timers.after(waitMs, () => {
+    stopWaiting = timers.after(storingMs, giveUp);
+    asking.then(giveUp, giveUp);
+  });
   const startedAt = timers.elapsed();
   const url = pageOf(pageUrl, id);
   const message = `Waiting for approval at ${url}`;
