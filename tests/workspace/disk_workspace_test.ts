@@ -163,6 +163,21 @@ testInEachMode(
     }),
 );
 
+testInEachMode("a file with a denied name is not read by its other names (hard links)", () =>
+  inScene(async (base) => {
+    for (const place of ["d/.env", "keys/a.pem", "private/x/y"]) {
+      Deno.mkdirSync(`${base}/ws/${place}`.replace(/\/[^/]*$/, ""), { recursive: true });
+      Deno.writeTextFileSync(`${base}/ws/${place}`, "secret");
+      Deno.linkSync(`${base}/ws/${place}`, `${base}/ws/other`);
+      const access = { denied: [".env", "*.pem", "private"] };
+      const workspace = openDiskWorkspace({ root: `${base}/ws`, access, recountLinksAfter: 0 });
+      assert.equal(await readText(workspace, "other"), "denied", place);
+      assert.equal((await workspace.copy(path("other"), path("copy"))).ok, false);
+      Deno.removeSync(`${base}/ws/other`);
+      await workspace.close();
+    }
+  }));
+
 testInEachMode(
   "what is read-only is neither written, appended to, copied over, moved over nor deleted",
   () =>

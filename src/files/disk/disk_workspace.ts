@@ -59,7 +59,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     access,
     limits,
     rules,
-    innerLinks: createInnerLinks(access, limits, options.recountLinksAfter),
+    innerLinks: createInnerLinks(access, limits, rules, options.recountLinksAfter),
     scans: createDirectoryScans(clock),
     names: createDirectoryNames(clock),
     staging,

@@ -2,6 +2,7 @@
 import { nextTurn, whenReady } from "../../lib/turns.ts";
 import { failure, success } from "../../lib/result.ts";
 import { systemTimers } from "../../lib/time.ts";
+import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
 import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
 import { type DiskAccess, type DiskInfo, errorCode, isForeign, toRefusal } from "./directory.ts";
@@ -117,11 +118,12 @@ const maxFiles = 100_000;
 
 /**
  * Looks for the names of files that have several (hard links). A name outside would let the callers read a file of
- * another place; only someone who writes the directory itself can make one.
+ * another place; only someone who writes the directory itself can make one. A denied name is outside, too.
  */
 export function createInnerLinks(
   access: DiskAccess,
   { maxTreeEntries }: WorkspaceLimits,
+  { isDenied }: Pick<AccessRules, "isDenied">,
   recountAfter = recountMilliseconds,
 ) {
   let found = new Map<string, number>();
@@ -134,9 +136,10 @@ export function createInnerLinks(
     let entries = 0;
     try {
       for (const at of [[], [stagingDirectoryName, trashDirectoryName]]) { // what changes replaced has its names, too
-        for await (const { info, isForeign } of walkTree(access, at.slice(1), { skipUnreachable: true, at })) {
+        const tree = walkTree(access, at.slice(1), { skipUnreachable: true, at });
+        for await (const { segments, info, isForeign } of tree) {
           if (++entries > maxTreeEntries || names.size >= maxFiles) break;
-          if (isForeign || !info.isFile || (info.nlink ?? 1) < 2) continue;
+          if (isForeign || !info.isFile || (info.nlink ?? 1) < 2 || (at.length === 0 && isDenied(segments))) continue;
           const key = keyOf(info);
           names.set(key, (names.get(key) ?? 0) + 1);
         }
