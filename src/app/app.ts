@@ -54,7 +54,7 @@ export async function buildApp(config: Config, given: AppParts) {
   const { clock, timers, bounds, serverUrl, storage, metrics, extraTools, kernel } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { steadyNow } = wallClock;
-  const records = await openCallRecords(config, { ...given, steadyNow });
+  const records = await openCallRecords(config, { ...given, ...wallClock });
   const notices = config.notices.url === undefined
     ? null
     : await (await import("./notices.ts")).openNotices(config, { ...given, log: records.log });
@@ -178,7 +178,6 @@ export async function buildApp(config: Config, given: AppParts) {
   const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : undefined;
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     const now = steadyNow();
-    if (now === null) return;
     const sweeping = [storage.sweep(now), toolbox.tidy(now)];
     for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });

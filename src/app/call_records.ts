@@ -20,7 +20,8 @@ import { clients, operatorClientId } from "../oauth/mod.ts";
 export async function openCallRecords(
   config: Config,
   parts: Omit<Parts, "serverUrl"> & {
-    readonly steadyNow: () => number | null;
+    readonly steadyNow: () => number;
+    readonly isSteady: () => boolean;
     /** Without one, no client connects. */
     readonly serverUrl?: string;
   },
@@ -38,7 +39,7 @@ export async function openCallRecords(
     isDiskFull: () => isDiskFull(parts.storage),
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
     isDirect: serverUrl !== undefined && isAnsweredHere(config.http, serverUrl),
-    isClockSteady: () => parts.steadyNow() !== null,
+    isClockSteady: parts.isSteady,
     elapsed: () => parts.timers.elapsed(),
   });
   const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });
@@ -75,8 +76,8 @@ function startStoredAudit(
   parts: AuditParts & {
     readonly timers: Timers;
     readonly createId: () => string;
-    /** The time by which what is too old may be removed, where the wall clock can be trusted. */
-    readonly steadyNow: () => number | null;
+    /** The time by which what is too old may be removed. */
+    readonly steadyNow: () => number;
   },
 ): { readonly log: Log; readonly recordRequest: TakeAudit; readonly close: () => Promise<void> } {
   const { log, clock, timers, steadyNow } = parts;

@@ -50,7 +50,7 @@ export async function runStdio(
   opening.catch(approval.close);
   const toolbox: Toolbox = await opening;
   const { serverUrl: _, ...withoutClients } = parts;
-  const records = await openCallRecords(config, { ...withoutClients, steadyNow: parts.clock });
+  const records = await openCallRecords(config, { ...withoutClients, steadyNow: parts.clock, isSteady: () => true });
   const { live: { callWatch }, recordRequest } = records;
   const mcp = createProtocolServer(config, {
     ...parts,

@@ -352,12 +352,12 @@ const batchesOfCommit = 90;
 /** Of one run; the next one goes on. */
 const maxRemovals = 500;
 
-/** Removes what is over the limits at `now` (without one, by size alone), and gives the count of lines removed. */
+/** Removes what is over the limits at `now`, and gives the count of lines removed. */
 export async function trimAudit(
   parts: AuditParts,
-  { keepMs, maxBytes, now }: AuditSettings & { readonly now: number | null },
+  { keepMs, maxBytes, now }: AuditSettings & { readonly now: number },
 ): Promise<number> {
-  const before = now === null ? -Infinity : now - keepMs;
+  const before = now - keepMs;
   let removed = 0;
   for (let run = 0; run < maxRemovals; run++) {
     const chains = await readChains(parts);

@@ -12,26 +12,32 @@ export function watchWallClock(
   { clock, timers, log }: { readonly clock: Clock; readonly timers: Timers; readonly log: Log },
 ) {
   let offset = clock() - timers.elapsed();
-  let jumpedAt = -Infinity;
-  const look = (): number => {
-    const now = clock();
-    const moved = now - timers.elapsed() - offset;
-    offset += moved;
+  /** What it was before each jump of the last hour, and when that ended. */
+  let left: readonly { readonly offset: number; readonly at: number }[] = [];
+  const look = (): void => {
+    const at = timers.elapsed();
+    const moved = clock() - at - offset;
+    left = left.filter((each) => at - each.at < steadyMs);
     if (Math.abs(moved) > toleranceMs) {
-      jumpedAt = timers.elapsed();
+      left = [...left, { offset, at }];
       log.write("warn", "clock_jumped", { seconds: Math.round(moved / 1_000) });
     }
-    return now;
+    offset += moved;
   };
   const close = timers.every(lookMs, look);
   return {
     /**
-     * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one,
-     * and reads no clock later: it may have jumped since.
+     * The time by which what has expired may be deleted: the earliest that the clock of the last hour gives. A deletion
+     * takes this one, and reads no clock later: it may have jumped since.
      */
-    steadyNow(): number | null {
-      const now = look();
-      return timers.elapsed() - jumpedAt >= steadyMs ? now : null;
+    steadyNow(): number {
+      look();
+      return timers.elapsed() + Math.min(offset, ...left.map((each) => each.offset));
+    },
+    /** Whether it has not jumped for an hour. */
+    isSteady(): boolean {
+      look();
+      return left.length === 0;
     },
     close,
   };
