@@ -3,6 +3,7 @@ import type { Storage, StoredEntry } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
+import { keptBytes } from "../../src/files/workspace/change.ts";
 import { pause } from "../../src/lib/time.ts";
 import { at, tree } from "./contract.ts";
 
@@ -135,6 +136,25 @@ Deno.test("of many appends at once to a large file none is refused, and each rea
     );
     assert.ok(appended.every(({ ok }) => ok));
     assert.equal(read, 60 * chunks);
+  }));
+
+Deno.test("changes at once that overfill the trash look through it once, not each for itself", () =>
+  withStorage(async (storage, clock) => {
+    let looks = 0;
+    const list: Storage["list"] = (prefix, range) => {
+      if (prefix.at(-1) === "change") looks++;
+      return storage.list(prefix, range);
+    };
+    const trash = { keepMs: oneHour, maxBytes: 20_000 };
+    const workspace = openStoreWorkspace({ storage: { ...storage, list }, name: "w", clock: () => clock.now, trash });
+    const writeAll = () =>
+      Promise.all(Array.from({ length: 40 }, (_, n) => workspace.write(at(`${n}`), encode("x".repeat(1_000)))));
+    await writeAll();
+    looks = 0;
+    await writeAll();
+    assert.ok(looks > 0 && looks <= 4, `${looks} looks`);
+    const kept = (await Array.fromAsync(workspace.trash?.changes() ?? [])).filter(({ steps }) => keptBytes(steps) > 0);
+    assert.ok(kept.length <= 20, `${kept.length} are kept`);
   }));
 
 Deno.test("contents that are being written take no more beside the quota than one file, however many are written", () =>

@@ -25,6 +25,7 @@ export function createDiskTrash(
   /** What each change keeps, of those examined so far. */
   const sizes = new Map<string, number>();
   let used = 0;
+  let tidying: Promise<void> | null = null;
   const turns = createKeyedMutex();
 
   const namesByChange = (): Map<string, string[]> =>
@@ -117,9 +118,10 @@ export function createDiskTrash(
         leftAt: new Map<string, string>(),
       };
     },
-    /** Whether more is kept than should be. */
-    get isOverfull(): boolean {
-      return used > maxBytes;
+    /** Drops what is too much: once for all changes that find it so at the same time. */
+    async keepBound(): Promise<void> {
+      if (used <= maxBytes) return;
+      await (tidying ??= inTurn(() => tidyAt(-Infinity), undefined).finally(() => tidying = null));
     },
     /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
     makeRoom: (own: { readonly id: string } | null): Promise<boolean> =>
@@ -134,8 +136,8 @@ export function createDiskTrash(
         }
         return isRoomMade;
       }, false),
-    /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
-    tidy: (now = -Infinity): Promise<void> => inTurn(() => tidyAt(now), undefined),
+    /** Drops what at `now` is kept for too long, and what is too much. */
+    tidy: (now: number): Promise<void> => inTurn(() => tidyAt(now), undefined),
     /** Ids, the oldest first. */
     ids: (): readonly string[] => [...namesByChange().keys()],
     find: (id: string): Change | null => access.step(() => readRecord(staging.trash(), id)),

@@ -87,7 +87,7 @@ function workspaceWith(
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
     const whole = await outcome;
-    if (trash?.isOverfull) await trash.tidy();
+    await trash?.keepBound();
     return whole;
   };
   const made = <T, R extends WorkspaceRefusal>(change: (own: Disk) => Promise<Result<T, R>>): Promise<Result<T, R>> => {

@@ -58,7 +58,7 @@ function workspaceWith(
   const changing = async (): Promise<Store> => ({ ...await store(), change: change ?? trash?.begin(null) ?? null });
   const settled = async <T>(operation: (store: Store) => Promise<T>): Promise<T> => {
     const outcome = await operation(await changing());
-    if (trash?.isOverfull) await trash.tidy(await store());
+    await trash?.keepBound(store);
     return outcome;
   };
   return {
@@ -184,7 +184,10 @@ type StoreTrash = ReturnType<typeof createStoreTrash>;
 function createStoreTrash({ keepMs, maxBytes }: TrashLimits, { clock, randomId }: Pick<Store, "clock" | "randomId">) {
   const nextId = createChangeIds(clock, randomId);
   let used = 0;
-  return {
+  /** Of it, what came while the changes were looked through. */
+  let arrived = 0;
+  let tidying: Promise<void> | null = null;
+  const trash = {
     keepMs,
     begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void, newId = nextId): RecordedChange => ({
       id: newId(),
@@ -193,21 +196,27 @@ function createStoreTrash({ keepMs, maxBytes }: TrashLimits, { clock, randomId }
       plannedSteps: 0,
       hasBegun: false,
       isStored: false,
-      keep: (bytes) => void (used += bytes),
+      keep(bytes) {
+        used += bytes;
+        arrived += bytes;
+      },
       leftAt: new Map(),
     }),
-    get isOverfull(): boolean {
-      return used > maxBytes;
+    /** Drops what is too much: once for all changes that find it so at the same time. */
+    async keepBound(store: () => Promise<Store>): Promise<void> {
+      if (used <= maxBytes) return;
+      await (tidying ??= store().then((opened) => trash.tidy(opened, -Infinity)).finally(() => tidying = null));
     },
-    /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
-    async tidy(store: Store, now = -Infinity): Promise<void> {
+    /** Drops what at `now` is kept for too long, and what is too much. */
+    async tidy(store: Store, now: number): Promise<void> {
       const kept: { readonly id: string; readonly bytes: number }[] = [];
+      arrived = 0;
       for await (const change of changesOf(store)) {
         const bytes = keptBytes(change.steps);
         if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change.id);
         else kept.push({ id: change.id, bytes });
       }
-      used = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+      used = kept.reduce((sum, { bytes }) => sum + bytes, arrived);
       const isOver = used > maxBytes || kept.length > maxChanges;
       for (let oldest; isOver && (oldest = kept.pop()) !== undefined;) {
         await dropChange(store, oldest.id);
@@ -216,6 +225,7 @@ function createStoreTrash({ keepMs, maxBytes }: TrashLimits, { clock, randomId }
       }
     },
   };
+  return trash;
 }
 
 /** The operations; those that change something become steps of the change that `changing` returns. */
