@@ -37,10 +37,10 @@ const orderTool = (more: Partial<Tool> = {}): Tool => ({
 const ada = { userId: "owner", isAdministrator: true, address: "::1" };
 
 /** What the caller of a held call is told, and what the page shows to the person. */
-async function hold(tool: Tool) {
+async function hold(tool: Tool, dryRun = false) {
   const { rules, gated, decisions } = await gate(tool);
   const { context, leaves } = calling();
-  const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
+  const answer = gated.run({ item: "laptop", dry_run: dryRun } as never, context as never);
   const page = await shown(decisions);
   leaves.abort();
   const told = JSON.stringify(await answer);
@@ -193,6 +193,11 @@ Deno.test("an approval shows the first line of a dry run as what the call would 
   assert.match(page, new RegExp(`<p><strong>Would order ${order}</strong></p><pre [^>]*>memory: 32 GB</pre>`));
   assert.doesNotMatch(page, /[Dd]ry run/);
   assert.doesNotMatch(told, /Laptop|2,400|32 GB/);
+});
+
+Deno.test("an approval of a trial says that it changes nothing", async () => {
+  const { page } = await hold(orderTool({ preview: () => Promise.resolve(`Orders ${order}`) }), true);
+  assert.match(page, new RegExp(`<p><strong>A trial that changes nothing\\. Orders ${order}</strong></p>`));
 });
 
 Deno.test("a tool's own preview comes before its dry run", async () => {

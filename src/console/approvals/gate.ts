@@ -172,7 +172,8 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const behind = namesBehindLinks(judged).map((name) => showName(name === "" ? "." : name));
   const links = behind.length === 0 ? "" : `Links lead to ${behind.join(", ")}.\n`;
   const now = states.length === 0 ? "" : `\n\nNow: ${states.map(({ words }) => words).join("; ")}`;
-  const effect = links + text + now;
+  const trial = isObject(input) && input["dry_run"] === true ? "A trial that changes nothing. " : "";
+  const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
