@@ -54,6 +54,13 @@ Deno.test("a comparison says whether files are equal, differ in form alone, or h
       assert.match(text, words);
       assert.ok(text.length < 9_000);
     }
+    for (
+      const [encoding, words] of [["shift_jis", /: equal but for .*shift_jis.*\)$/], [undefined, /\n-name=/]] as const
+    ) {
+      write("b", Buffer.of(0x6e, 0x61, 0x6d, 0x65, 0x3d, 0x91, 0xbe, 0x98, 0x59, 10));
+      write("c", "name=\u592a\u90ce\n");
+      assert.match((await answerOf(read, { filename: "b", against: "c", encoding })).text, words);
+    }
     write("beta.txt", "");
     write("large", "x".repeat(2_000_000));
     assert.equal((await failureOf(read, { filename: "large", against: "a" })).code, "too_large");

@@ -7,7 +7,7 @@ import { showName, showText, toPathText, type WorkspacePath } from "../workspace
 import type { Workspace } from "../workspace/port.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
-import type { DecodedText } from "../workspace/encoding.ts";
+import { decodeBytes, type DecodedText, type TextEncoding } from "../workspace/encoding.ts";
 import { lineEndsOf } from "../text/edit.ts";
 import type { Working } from "../../lib/turns.ts";
 import { count, textAnswer, toVersion } from "./input.ts";
@@ -29,11 +29,18 @@ interface Side {
   readonly kind?: string;
 }
 
-/** How `filename` differs from `against`: a path, or what a change of the caller's replaced, by its id or the version. */
+/**
+ * How `filename` differs from `against`: a path, or what a change of the caller's replaced, by its id or the version.
+ * `encoding`: of what is neither UTF-8 nor UTF-16.
+ */
 export async function compareFiles(
   workspace: Workspace,
   principal: Principal,
-  { filename, against }: { readonly filename: string; readonly against: string },
+  { filename, against, encoding }: {
+    readonly filename: string;
+    readonly against: string;
+    readonly encoding: TextEncoding | undefined;
+  },
   access: DocumentAccess,
 ): Promise<ToolOutcome> {
   const found = await findPath(workspace, "filename", filename);
@@ -51,7 +58,7 @@ export async function compareFiles(
       : success(earlier);
   }
   if (!before.ok) return before.error;
-  const { words, diff } = await differenceWords(before.value, now.value, access.work);
+  const { words, diff } = await differenceWords(before.value, now.value, encoding, access.work);
   const text =
     `(- ${before.value.name}, version ${before.value.version}; + ${now.value.name}, version ${now.value.version}: ${words})`;
   return textAnswer(diff === "" ? text : `${text}\n${showText(diff)}`, {
@@ -104,9 +111,16 @@ async function earlierSide(
   return null;
 }
 
-async function differenceWords(before: Side, now: Side, work?: Working): Promise<{ words: string; diff: string }> {
+async function differenceWords(
+  before: Side,
+  now: Side,
+  encoding: TextEncoding | undefined,
+  work?: Working,
+): Promise<{ words: string; diff: string }> {
+  const decode = async (bytes: Uint8Array) =>
+    encoding === undefined ? await decodeText(bytes) : decodeBytes(bytes) ?? decodeBytes(bytes, encoding);
   if (before.version === now.version) return { words: "equal", diff: "" };
-  const [old, new_] = [await decodeText(before.bytes), await decodeText(now.bytes)];
+  const [old, new_] = [await decode(before.bytes), await decode(now.bytes)];
   if (old === null || new_ === null) {
     const [size, other] = [before, now].map(({ bytes }) => count(bytes.byteLength, "byte"));
     return { words: `binary, ${size} and ${other}, not equal`, diff: "" };

@@ -120,7 +120,7 @@ export function fileReadTool(
     if (fault !== null) return refuse("read file", fault);
     if (against !== undefined) {
       const { compareFiles } = await loadCompare();
-      return await compareFiles(workspace, principal, { filename, against }, access);
+      return await compareFiles(workspace, principal, { filename, against, encoding: request.encoding }, access);
     }
     if (embed) return await readEmbedded(workspace, filename);
     if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
