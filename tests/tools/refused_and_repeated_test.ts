@@ -309,6 +309,18 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_write", { filename: "notes/a.txt", content: "a", mode: "create" }, /leave mode out/, without("mode")],
   ["file_move", { path: "notes/a.txt", destination: "notes/b.txt" }, /or set overwrite/, set({ overwrite: true })],
   ["file_move", { path: "notes/a.txt", destination: "full" }, meantPath, toPath("destination")],
+  [
+    "file_move",
+    { path: "full/c.txt", new_name: "d.txt" },
+    /give destination, the new path with its directory/,
+    () => ({ path: "full/c.txt", destination: "full/d.txt" }),
+  ],
+  [
+    "file_search",
+    { query: "one", ext: "txt" },
+    /give pattern, such as \*\.ts/,
+    () => ({ query: "one", pattern: "*.txt" }),
+  ],
   ["file_move", { paths: ["full", "full/c.txt"], destination: "new" }, /leave it out/, set({ paths: ["full"] })],
   ["file_write", { filename: "notes%2Fnew.txt", content: "a" }, meantPath, toPath("filename")],
   ["file_write", { filename: " new.txt", content: "a" }, meantPath, toPath("filename")],

@@ -6,7 +6,8 @@ import { changingHints, type Meaning, otherNames, readingHints, saysNothing } fr
 
 type Meanings = Readonly<Record<string, Meaning>>;
 
-const file = "path file filename file_path filepath absolute_path target_file relative_path path_in_project";
+const file =
+  "path file filename file_path filepath absolute_path target_file relative_path path_in_project uri file_uri";
 const directory = `${file} directory dir folder dir_path directory_path folder_path target_directory ` +
   "relative_workspace_path search_directory search_path root base_path sub_directory_relative_path directory_to_search";
 const guard = "if_match version expected_version etag sha256 expected_hash";
@@ -140,7 +141,7 @@ const walking: Meanings = {
     instead: "one a call; call once for each, or leave it out and give a pattern such as {a,a/**,b,b/**}",
   },
   ...instead(
-    "extension extensions file_extension file_extensions file_type file_types",
+    "ext exts suffix extension extensions file_extension file_extensions file_type file_types",
     "give pattern, such as *.ts or *.{ts,tsx}",
   ),
   ...{ include_hidden: only(true, false), show_hidden: only(true), hidden: only(true) },
@@ -239,12 +240,14 @@ const searchNames = (mostHits: number): Meanings => ({
 const moveNames: Meanings = {
   ...otherNames({
     path: `${but("path")} dir directory folder from source src old_path old_name source_path from_path`,
-    destination: "to dest dst target new_path new_name destination_path to_path target_path",
+    destination: "to dest dst target new_path destination_path to_path target_path",
     copy: "keep_original",
     overwrite: "force",
     paths: "files sources file_paths",
     if_version: guard,
   }),
+  // beside the file, as some mean it, or at the root
+  ...instead("new_name rename_to new_filename", "give destination, the new path with its directory"),
   path: { to: "paths", form: "list" },
   recursive: only(true),
 };
