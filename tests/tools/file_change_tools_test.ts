@@ -3,6 +3,10 @@ import { Buffer } from "node:buffer";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { previewWrite } from "../../src/files/tools/preview.ts";
+import { differenceOf } from "../../src/files/text/diff.ts";
+import { showText } from "../../src/files/workspace/path.ts";
+import type { ToolContext } from "../../src/mcp/tool.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
@@ -225,6 +229,25 @@ Deno.test("file_write keeps line ends, byte order mark and encoding of the file,
     Deno.writeFileSync(`${root}/large.log`, large);
     await answerOf(write, { filename: "large.log", content: "München\n", mode: "append" });
     assert.equal(Buffer.from(Deno.readFileSync(`${root}/large.log`)).toString("latin1").slice(-13), "Köln\nMünchen\n");
+  }));
+
+Deno.test("a write is shown to who approves it in the form in which it is then made", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const context = { principal: principalOf("owner") } as ToolContext;
+    const before = ["a\r\nb\r\n", "a\rb\r", "\ufeffa\nb\n", "\ufeffa\r\nb\r\n", "a\nb", "a\r\nb", ""];
+    for (const text of before) {
+      for (const encoding of ["utf8", "utf16le"] as const) {
+        for (const input of [{ content: "a\nB\n" }, { content: "c\n", mode: "append" }] as const) {
+          if (encoding === "utf16le" && !text.startsWith("\ufeff")) continue;
+          Deno.writeFileSync(`${root}/f`, Buffer.from(text, encoding));
+          const shown = await previewWrite(workspace, { filename: "f", ...input }, context);
+          await answerOf(fileWriteTool(workspace), { filename: "f", ...input });
+          const after = Buffer.from(Deno.readFileSync(`${root}/f`)).toString(encoding);
+          const made = await differenceOf(text, after);
+          assert.equal(shown.slice(shown.indexOf("\n") + 1), showText(made), JSON.stringify([text, input]));
+        }
+      }
+    }
   }));
 
 Deno.test("what file_write puts in place of UTF-16, or adds to it, is UTF-16", () =>

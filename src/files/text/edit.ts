@@ -226,7 +226,7 @@ export function lineEndsOf(text: string): LineEnds | null {
 }
 
 /** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it, and the size. */
-export interface StoredForm {
+interface StoredForm {
   readonly encoding: TextEncoding;
   readonly lineEnds: LineEnds | null;
   readonly hasMark: boolean;
@@ -282,6 +282,36 @@ export async function hasOpenLine(
   if (!read.ok || read.value.lengthBytes === 0) return false;
   const last = end[encoding === "utf-16le" ? 0 : read.value.lengthBytes - 1];
   return last !== (lineEnds === "CR" ? carriageReturn : newline);
+}
+
+const mark = "\ufeff";
+
+/** New content in the form of the file that is there, and what to know of it. Its own CR or byte order mark takes precedence. */
+export function inFormOf(
+  stored: StoredForm | null,
+  content: string,
+  { isAdded, isContinued = false }: { readonly isAdded: boolean; readonly isContinued?: boolean },
+) {
+  if (stored === null || stored.noText !== null || stored.sizeBytes === 0) {
+    return { text: content, encoding: "utf-8", note: "" } as const;
+  }
+  const kept: string[] = [];
+  const isMarked = content.startsWith(mark);
+  const encoding = isMarked && !isAdded && !stored.encoding.startsWith("utf-16") ? "utf-8" : stored.encoding;
+  if (encoding !== "utf-8" && !isAdded) kept.push(`encoding ${encoding.toUpperCase()}`);
+  const getsMark = stored.hasMark && !isAdded && !isMarked && content !== "";
+  if (getsMark) kept.push("byte order mark");
+  const ends = lineEndsOf(content);
+  const getsEnds = ends === "LF" && (stored.lineEnds === "CRLF" || stored.lineEnds === "CR");
+  if (getsEnds) kept.push(`${stored.lineEnds} line ends`);
+  const text = getsEnds ? content.replaceAll("\n", stored.lineEnds === "CR" ? "\r" : "\r\n") : content;
+  const isOther = !getsEnds && ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
+  const note = [
+    ...isContinued ? ["its last line had no line end, so the added text continues it"] : [],
+    ...isOther ? [`its line ends were ${stored.lineEnds}, those ${isAdded ? "added" : "written"} are ${ends}`] : [],
+    ...kept.length > 0 ? [`it keeps its ${kept.join(", ")}`] : [],
+  ].join("; ");
+  return { text: getsMark ? mark + text : text, encoding, note };
 }
 
 /** Others may write while it is read; it is then read again. */

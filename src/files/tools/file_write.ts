@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { encodeText, lackingIn } from "../workspace/encoding.ts";
 import { undetectedWords } from "../text/detect.ts";
-import { hasOpenLine, lineEndsOf, type StoredForm, storedFormOf } from "../text/edit.ts";
+import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
@@ -216,7 +216,7 @@ async function writeOne(
   }
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
     await hasOpenLine(workspace, path, stored);
-  const { text, encoding, note } = inFormOf(stored?.noText === null ? stored : null, content, isAdded, isContinued);
+  const { text, encoding, note } = inFormOf(stored, content, { isAdded, isContinued });
   const bytes = encodeText(text, encoding);
   if (bytes === null) {
     const words = `the file's encoding (${encoding}) has no "${showText(lackingIn(text, encoding) ?? "")}"; ` +
@@ -233,30 +233,6 @@ async function writeOne(
 }
 
 const beyondAscii = /[^\0-\x7f]/;
-
-const mark = "\ufeff";
-
-/** New content in the file's form. Its own CR or byte order mark takes precedence. */
-function inFormOf(stored: StoredForm | null, content: string, isAdded: boolean, isContinued: boolean) {
-  if (stored === null || stored.sizeBytes === 0) return { text: content, encoding: "utf-8", note: "" } as const;
-  const kept: string[] = [];
-  const isMarked = content.startsWith(mark);
-  const encoding = isMarked && !isAdded && !stored.encoding.startsWith("utf-16") ? "utf-8" : stored.encoding;
-  if (encoding !== "utf-8" && !isAdded) kept.push(`encoding ${encoding.toUpperCase()}`);
-  const getsMark = stored.hasMark && !isAdded && !isMarked && content !== "";
-  if (getsMark) kept.push("byte order mark");
-  const ends = lineEndsOf(content);
-  const getsEnds = ends === "LF" && (stored.lineEnds === "CRLF" || stored.lineEnds === "CR");
-  if (getsEnds) kept.push(`${stored.lineEnds} line ends`);
-  const text = getsEnds ? content.replaceAll("\n", stored.lineEnds === "CR" ? "\r" : "\r\n") : content;
-  const isOther = !getsEnds && ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
-  const note = [
-    ...isContinued ? ["its last line had no line end, so the added text continues it"] : [],
-    ...isOther ? [`its line ends were ${stored.lineEnds}, those ${isAdded ? "added" : "written"} are ${ends}`] : [],
-    ...kept.length > 0 ? [`it keeps its ${kept.join(", ")}`] : [],
-  ].join("; ");
-  return { text: getsMark ? mark + text : text, encoding, note };
-}
 
 type Mode = NonNullable<WriteOptions["mode"]>;
 type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };

@@ -5,6 +5,7 @@ import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/
 import type { ToolContext } from "../../mcp/mod.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
+import { inFormOf, storedFormOf } from "../text/edit.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { count, toVersion } from "./input.ts";
 import { inStoredForm, isLink } from "./near_names.ts";
@@ -54,7 +55,9 @@ export async function previewWrite(
     const path = await inStoredForm(workspace, parsed.value);
     const { text, what } = await stateOf(workspace, path);
     const appends = mode === "append";
-    const difference = showText(await differenceOf(text, appends ? text + content : content, context));
+    const stored = mode === "create" ? null : await storedFormOf(workspace, path, false);
+    const { text: written } = inFormOf(stored, content, { isAdded: appends });
+    const difference = showText(await differenceOf(text, appends ? text + written : written, context));
     return `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${difference}`;
   });
 }
