@@ -66,6 +66,14 @@ Deno.test("the rules of file_write hold for uploads: create, if_version, protect
       await files.refused("file_write", { filename: "f", link: true, if_version: "0".repeat(12) }),
       /as expected/,
     );
+    for (
+      const [filename, said] of [["con", /device name/], ["a/x.", /in a dot/], ["'q'", /mean q\?/], [
+        "~/q",
+        /mean q\?/,
+      ]] as const
+    ) {
+      assert.match(await files.refused("file_write", { filename, link: true }), said);
+    }
     const created = await uploadLink(files, "new", { mode: "create" });
     await files.done("file_write", { filename: "new", content: "meanwhile" });
     assert.deepEqual(await putText(created), [409, "There is something of this name already.\n"]);

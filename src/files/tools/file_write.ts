@@ -201,6 +201,8 @@ async function writeByLink(
     return refuse(action, "link is for one whole file; leave out content, files and append");
   }
   const { value: path } = found;
+  const slip = await slipOf(workspace, action, path);
+  if (slip !== null) return slip;
   const condition = await conditionOf(workspace, action, path, ifVersion, { whenNew });
   return condition.ok ? await linkedWrite(links, principal, path, { mode, ...condition.value }) : condition.error;
 }

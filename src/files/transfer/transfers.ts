@@ -10,7 +10,7 @@ import type { SecretBox } from "../../lib/secrets.ts";
 import { pause, type Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Foundation } from "../../storage/mod.ts";
-import { parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
+import { newNameProblem, parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import {
   accessEnded,
@@ -174,6 +174,8 @@ export function createTransfers(
     async forUpload(principal, path, { mode = "overwrite", ifMatch }) {
       const found = await workspaceOf(source, principal).stat(path);
       if (!found.ok && found.error.reason !== "not_found") return found;
+      const problem = found.ok ? null : newNameProblem(path.segments.at(-1) ?? ""); // the upload would be refused for it
+      if (problem !== null) return failure({ reason: "bad_name", rule: problem });
       if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
       if (found.ok && mode === "create") return failure({ reason: "already_exists" });
       const record = await recordFor(principal, "upload", path);
