@@ -207,8 +207,13 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
     string,
     { readonly stream: MessageStream; readonly owner: string; readonly scopes: Principal["scopes"] }
   >();
-  const complete = new Map<string, { readonly stopTimer: () => void; readonly kept: number }>();
+  /** Complete ones by caller, the oldest first. */
+  const complete = new Map<
+    string,
+    { kept: number; readonly streams: Map<string, { kept: number; stop: () => void }> }
+  >();
   let kept = 0;
+  let count = 0;
 
   /** That of an answer names its instance and its request, so that any other instance can end that request at once. */
   const newId = ({ key }: Session, requestId?: RpcId): string => {
@@ -216,21 +221,36 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
     const text = JSON.stringify([instance, requestId]);
     return answerIds.issue(key) + (text.length > maxToldCharacters ? "" : Buffer.from(text).toString("base64url"));
   };
-  const forget = (resumeId: string): void => {
-    const entry = complete.get(resumeId);
-    if (entry === undefined) return;
-    entry.stopTimer();
-    complete.delete(resumeId);
+  const forget = (caller: string, resumeId: string): void => {
+    const own = complete.get(caller);
+    const stream = own?.streams.get(resumeId);
+    if (own === undefined || stream === undefined) return;
+    stream.stop();
+    own.streams.delete(resumeId);
+    own.kept -= stream.kept;
+    if (own.streams.size === 0) complete.delete(caller);
     resumable.delete(resumeId);
-    kept -= entry.kept;
+    kept -= stream.kept;
+    count--;
   };
-  const keep = (resumeId: string, stream: MessageStream): void => {
-    const stopTimer = timers.after(limits.resumeWindowMs, () => forget(resumeId));
-    complete.set(resumeId, { stopTimer, kept: stream.kept });
+  /** Past a bound, the oldest go of the caller who has most of it: one with large answers pushes out no other's. */
+  const keep = (caller: string, resumeId: string, stream: MessageStream): void => {
+    const own = complete.getOrInsertComputed(caller, () => ({ kept: 0, streams: new Map() }));
+    const stop = timers.after(limits.resumeWindowMs, () => forget(caller, resumeId));
+    own.streams.set(resumeId, { kept: stream.kept, stop });
+    own.kept += stream.kept;
     kept += stream.kept;
-    for (const oldest of complete.keys()) {
-      if (kept <= limits.maxReplayCharacters && complete.size <= limits.maxStreams) break;
-      forget(oldest);
+    count++;
+    while (kept > limits.maxReplayCharacters || count > limits.maxStreams) {
+      const isLarge = kept > limits.maxReplayCharacters;
+      let most = own;
+      let its = caller;
+      for (const [each, those] of complete) {
+        const isMore = isLarge ? those.kept > most.kept : those.streams.size > most.streams.size;
+        if (isMore) [its, most] = [each, those];
+      }
+      const [oldest = resumeId] = most.streams.keys();
+      forget(its, oldest);
     }
   };
 
@@ -251,7 +271,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
           open.delete(stream);
           for (const stop of stops) stop?.();
           if (resumeId !== null && abandoned) resumable.delete(resumeId);
-          else if (resumeId !== null) keep(resumeId, stream);
+          else if (resumeId !== null) keep(caller, resumeId, stream);
           onClosed?.(abandoned);
         },
       });
@@ -287,7 +307,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
     /** Gives up all streams. */
     abandonAll() {
       for (const stream of [...open.keys()]) stream.abandon();
-      for (const resumeId of [...complete.keys()]) forget(resumeId);
+      for (const [caller, { streams }] of [...complete]) for (const id of [...streams.keys()]) forget(caller, id);
     },
   };
 }

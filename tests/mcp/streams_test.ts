@@ -9,7 +9,7 @@ import { pause } from "../../src/lib/time.ts";
 import { modernRequest } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";
-import { createHarness, type Harness, postRequest, rpc, toolCall } from "./harness.ts";
+import { createHarness, type Harness, postRequest, principalWith, rpc, toolCall } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
@@ -482,24 +482,36 @@ Deno.test("a client that reads nothing holds a bounded queue, and loses progress
   assert.ok("result" in (events.at(-1)?.message ?? {}));
 });
 
-Deno.test("complete streams are kept for resumption up to a budget, the newest ones", async () => {
+Deno.test("complete streams are kept for resumption up to a budget, the newest ones, and those of others", async () => {
   const talking = tool("talk", (context) => {
     context.progress({ progress: 1 });
     return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }], structuredContent: {} };
   });
-  const limits = { maxReplayCharacters: 2_000 };
-  const harness = createHarness({ tools: createToolRegistry([talking]), limits });
-  const session = await harness.openSession("2025-06-18");
-  const ids: string[] = [];
-  for (let call = 0; call < 2; call += 1) {
-    const [first] = await readEvents(await harness.post(withMeta("talk", { progressToken: 1 }), session), legacyCall)
-      .rest();
-    ids.push(first?.id ?? "");
+  for (const limits of [{ maxReplayCharacters: 3_500 }, { maxStreams: 3 }]) {
+    let clientId = "quiet";
+    const authenticate = () => ({ kind: "principal", principal: { ...principalWith([]), clientId } }) as const;
+    const harness = createHarness({ tools: createToolRegistry([talking]), limits, authenticate });
+    const talk = async (session: Record<string, string>) => {
+      const answer = await harness.post(withMeta("talk", { progressToken: 1 }), session);
+      const [first] = await readEvents(answer, legacyCall).rest();
+      return first?.id ?? "";
+    };
+    const assertKept = async (session: Record<string, string>, id: string) => {
+      const replayed = await (await openChannel(harness, session, id)).rest();
+      assert.ok("result" in (replayed[0]?.message ?? {}));
+    };
+    const quiet = await harness.openSession("2025-06-18");
+    const own = await talk(quiet);
+    clientId = "busy";
+    const busy = await harness.openSession("2025-06-18");
+    const ids: string[] = [];
+    for (let call = 0; call < 5; call += 1) ids.push(await talk(busy));
+    await assertKept(busy, ids.at(-1) ?? "");
+    const evicted = await get(harness, busy, ids[0]);
+    assert.equal(evicted.status, 405);
+    await evicted.body?.cancel();
+    clientId = "quiet";
+    await assertKept(quiet, own);
+    await harness.mcp.close();
   }
-  const replayed = await (await openChannel(harness, session, ids[1])).rest();
-  assert.ok("result" in (replayed[0]?.message ?? {}));
-  const evicted = await get(harness, session, ids[0]);
-  assert.equal(evicted.status, 405);
-  await evicted.body?.cancel();
-  await harness.mcp.close();
 });
