@@ -10,7 +10,7 @@ import { createAuthorizationServer, type ProviderFetch, type Registration } from
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { createStorageProbe, serverIcons } from "../http/mod.ts";
 import type { Parts } from "./installation.ts";
-import { createAgreedClock } from "../lib/time.ts";
+import { createAgreedClock, soonAndEvery } from "../lib/time.ts";
 import { researchTools } from "../files/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { placeOfFiles } from "./workspaces.ts";
@@ -176,7 +176,7 @@ export async function buildApp(config: Config, given: AppParts) {
   });
 
   const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : undefined;
-  const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
+  const stopSweeping = soonAndEvery(timers, bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
     const now = steadyNow();
     const sweeping = [storage.sweep(now), toolbox.tidy(now)];
     for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));

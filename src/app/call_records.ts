@@ -2,7 +2,7 @@
 import type { AuditSettings } from "../audit/mod_settings.ts";
 import { createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, trimAudit } from "../audit/mod.ts";
 import type { AuditParts } from "../audit/mod.ts";
-import type { Timers } from "../lib/time.ts";
+import { soonAndEvery, type Timers } from "../lib/time.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
@@ -89,7 +89,7 @@ function startStoredAudit(
       .catch((error) => log.write("error", "audit_not_trimmed", { error: String(error) }))
       .finally(() => trimming = null);
   };
-  const stopTrimming = timers.every(trimIntervalMs, trim);
+  const stopTrimming = soonAndEvery(timers, trimIntervalMs, trim);
   const stop = async (): Promise<void> => {
     stopTrimming();
     await trimming;

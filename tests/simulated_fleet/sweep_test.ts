@@ -67,3 +67,16 @@ Deno.test("a deletion that is delayed until the wall clock has jumped deletes by
   assert.equal(database.list(["grant"], { limit: 10 }, wallStart).length, 2);
   await app.close();
 });
+
+Deno.test("instances that live for less than the interval between two sweeps delete what has expired, too", async () => {
+  const { snapshot } = await prepareState(2);
+  const database = new SimulatedDatabase(snapshot);
+  const timers = virtualTimers();
+  const clock = (): number => wallStart + 400 * day + timers.elapsed();
+  for (let life = 0; life < 2; life++) {
+    const app = await startInstance({ storage: openCalmStorage(database, clock), timers, clock, onLine: () => {} });
+    timers.advance(minute / 2);
+    await app.close();
+  }
+  assert.equal(database.list(["grant"], { limit: 10 }, wallStart).length, 0);
+});
