@@ -157,9 +157,9 @@ export function createVerifier(
     readonly accessTokens: AccessTokens;
   },
 ) {
-  /** Who holds a verified token that is alive: neither expired nor revoked, and its user not disabled or reset since. */
-  const holderNow = async (
-    { clientId, keyId, grantId, tokenId, expiresAt }: Omit<Principal, "scopes">,
+  /** Who holds a verified token that was not revoked, whether or not it has expired; `null` too for whom was shut out. */
+  const holderOfUnrevoked = async (
+    { clientId, keyId, grantId, tokenId }: Omit<Principal, "scopes">,
   ): Promise<Holder | null> => {
     if (clientId === operatorClientId) {
       const token = await operatorTokens.read(storage, tokenId);
@@ -168,12 +168,17 @@ export function createVerifier(
     // A key that was withdrawn ends the tokens that were verified before, too.
     if (keyId !== null && await signingKeys.find(keyId) === null) return null;
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
-    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
-    if (grant === null || revoked !== null || expiresAt <= clock()) return null;
+    if (grant === null || revoked !== null) return null;
     return holderOf(await users.find(grant.value.subject), grant.value);
   };
+  /** The same of a token that has not expired either. */
+  const holderNow = async (token: Omit<Principal, "scopes">): Promise<Holder | null> => {
+    const holder = await holderOfUnrevoked(token);
+    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
+    return token.expiresAt <= clock() ? null : holder;
+  };
   const isLive = async (principal: Principal): Promise<boolean> => {
-    const holder = await holderNow(principal);
+    const holder = await holderOfUnrevoked(principal);
     return holder !== null && (holder.mayGrant === null || principal.scopes.isSubsetOf(holder.mayGrant));
   };
   /** Calls `onOver` once, when one of the principal's records has changed and `isOver` then. */
@@ -219,7 +224,7 @@ export function createVerifier(
       return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
     },
     holderNow,
-    /** Whether the token that gave this principal is still good, for all of its scopes. */
+    /** Whether what this principal began may go on, with all of its scopes: its token may have expired meanwhile. */
     isLive,
     whyEnded,
     /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */

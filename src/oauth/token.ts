@@ -455,6 +455,9 @@ async function revokeRefreshToken(
   return { what: "grant", grant: id, user: subject };
 }
 
+/** What was begun with a token goes on after its expiry, for less than this: a call that waits for a person, a link. */
+const goesOnMs = 3_600_000;
+
 async function revokeAccessToken(
   { storage, clock, accessTokens }: TokenEndpointOptions,
   client: Client,
@@ -464,7 +467,7 @@ async function revokeAccessToken(
   if (!verified.ok) return "nothing";
   const { clientId, tokenId, grantId, subject, expiresAt } = verified.value;
   if (clientId !== client.id) return "foreign";
-  await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt)] });
+  await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt + goesOnMs)] });
   return { what: "access_token", grant: grantId, user: subject };
 }
 

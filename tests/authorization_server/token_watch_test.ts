@@ -107,3 +107,40 @@ Deno.test("a token that ended before it is watched is told at once; refreshing, 
   stopMine();
   stop();
 });
+
+Deno.test("what was begun with a token goes on when it has expired and is refreshed, and ends with its grant", async () => {
+  await using harness = await startHarness();
+  const { verifier } = harness.server;
+  const { client, tokens } = await connect(harness);
+  const mine = await verifier.verify(tokens.access_token);
+  assert.ok(mine.ok);
+  let hasEnded = false;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const stop = verifier.watch(mine.value, () => {
+    hasEnded = true;
+    resolve();
+  });
+  harness.time.now = mine.value.expiresAt + 1_000;
+  assert.ok(!(await verifier.verify(tokens.access_token)).ok);
+  const refreshed = await refresh(harness, client, tokens.refresh_token);
+  assert.ok(refreshed.body.refresh_token);
+  const other = verifier.watch(mine.value, () => assert.fail("it was only refreshed"));
+  assert.ok(await verifier.isLive(mine.value));
+  other();
+  assert.ok(!hasEnded);
+  await postForm(harness, "/oauth/revoke", { token: refreshed.body.refresh_token, client_id: client.client_id });
+  await promise;
+  assert.ok(!await verifier.isLive(mine.value));
+  stop();
+});
+
+Deno.test("what was begun with a token that was revoked stays ended when the token has expired", async () => {
+  await using harness = await startHarness();
+  const { verifier } = harness.server;
+  const { client, tokens } = await connect(harness);
+  const mine = await verifier.verify(tokens.access_token);
+  assert.ok(mine.ok);
+  await postForm(harness, "/oauth/revoke", { token: tokens.access_token, client_id: client.client_id });
+  harness.time.now = mine.value.expiresAt + 1_000;
+  assert.ok(!await verifier.isLive(mine.value));
+});

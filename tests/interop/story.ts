@@ -128,9 +128,9 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     await assertText(call("llm_generate", { prompt: "Speak. ".repeat(200) }, progress ? { onProgress } : {}), words);
     if (progress) assert.ok(notices > 0, "progress was reported");
 
+    const generations = () => ollama.requests.filter(({ path }) => path === "/api/generate");
     if (cancels) {
       const letGo = ollama.hold();
-      const generations = () => ollama.requests.filter(({ path }) => path === "/api/generate");
       const before = generations().length;
       const controller = new AbortController();
       const cancelled = call("llm_generate", { prompt: "Never mind. ".repeat(200) }, { signal: controller.signal });
@@ -142,8 +142,14 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     }
 
     if (refreshes) {
+      const letGo = ollama.hold();
+      const before = generations().length;
+      const outlasting = call("llm_generate", { prompt: "Go on. ".repeat(200) });
+      await until("the model to be asked again", () => generations().length > before);
       await pause((accessTokenSeconds + 1) * 1_000);
       assert.equal((await call("file_list", {})).isError, false, "the expired token was refreshed");
+      letGo();
+      await assertText(outlasting, words);
     }
 
     await server.stop("SIGKILL");
