@@ -103,9 +103,10 @@ export function workspaceFiles(source: WorkspaceSource) {
       if (path === null) return nameIt;
       try {
         const written = await workspace.receive(path, pieces, filename === undefined ? { mode: "create" } : {});
-        return written.ok
-          ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
-          : toFailure("save file", path, written.error);
+        if (written.ok) return success({ name: path.text, sizeBytes: written.value.sizeBytes });
+        const failed = toFailure("save file", path, written.error);
+        const isElsewhere = filename === undefined && ["denied", "already_exists"].includes(written.error.reason);
+        return isElsewhere ? { ...failed, message: `${failed.message}; give filename` } : failed;
       } finally {
         if (filename === undefined) taken.delete(path.text);
       }

@@ -86,7 +86,7 @@ const remedies: Readonly<Record<string, Partial<Record<WorkspaceRefusal["reason"
     is_directory: "; name a file in it",
     too_large: "; write the rest with mode append",
   },
-  "save file": { already_exists: "; call again, or give filename", is_directory: "; name a file in it" },
+  "save file": { is_directory: "; name a file in it" },
   "edit file": {
     is_directory: "; name a file in it",
     too_large: "; file_write with mode append adds at its end",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { placeReader } from "../../../src/app/approval.ts";
 import { gateTool } from "../../../src/console/approvals/gate.ts";
 import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
+import { joinWorkspaces } from "../../../src/files/workspace/joined_workspace.ts";
 import type { ToolContext } from "../../../src/mcp/tool.ts";
 import { workspaceFiles } from "../../../src/servicenow/attach_tool.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
@@ -158,6 +159,28 @@ Deno.test("files of one name that arrive at the same time get names of their own
   );
   const saved = said.map((text) => /^Saved (.*) \(22 bytes\)$/.exec(text)?.[1] ?? text);
   assert.deepEqual(saved.toSorted(), ["mx-01 (2).log", "mx-01 (3).log", "mx-01 (4).log", "mx-01.log"]);
+});
+
+Deno.test("where the root takes no files, an attachment without a place says what to give", async () => {
+  await using desk = await openDesk();
+  const opened = openDiskWorkspace({ root: desk.root });
+  const own = { name: "notes", path: desk.root, isReadOnly: false, open: () => opened, close: () => opened.close() };
+  const files = workspaceFiles(joinWorkspaces([own], { clock: Date.now, limits: opened.limits }));
+  const save = (filename?: string) => {
+    const pieces = Promise.resolve([new Uint8Array(1)]);
+    const arriving = async function* (): AsyncGenerator<Uint8Array> {
+      yield* await pieces;
+    };
+    const caller = { principal: principalOf("ada"), noteChange() {} };
+    return files.save({ filename, suggestion: "mx.log" }, arriving(), caller);
+  };
+  const refused = await save();
+  assert.ok(
+    !refused.ok && /work in one of them \(mx\.log\); give filename$/.test(refused.message),
+    JSON.stringify(refused),
+  );
+  assert.ok((await save("notes/mx.log")).ok);
+  await opened.close();
 });
 
 Deno.test("an attachment's own name does not lead to where a rule keeps the call from", async () => {
