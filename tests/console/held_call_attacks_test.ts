@@ -114,6 +114,29 @@ Deno.test("a rule's place that could fit no call is refused when it is made", as
   }
 });
 
+Deno.test("a rule is made of what its form offers: anything else would fit no call, or another", async () => {
+  await using desk = await startDesk();
+  const page = await desk.page("rules");
+  for (
+    const [field, words] of [
+      [{ verdict: [] }, /Choose what happens/],
+      [{ verdict: "maybe" }, /Choose what happens/],
+      [{ tool: "rm" }, /no such tool/],
+      [{ person: "nobody" }, /no such person/],
+      [{ client: "gone" }, /no access any more/],
+      [{ approver: "robot" }, /Choose who approves/],
+    ] as const
+  ) {
+    for (const trial of [{}, { trial: "yes" }]) {
+      const fields = { verdict: "ask", ...field, ...trial, clicked: "" };
+      const { status, html } = await desk.owner.submit(page, fields, 'value="add"');
+      assert.equal(status, 422);
+      assert.match(html, words);
+    }
+  }
+  assert.match((await desk.page("rules")).html, /There are no rules/);
+});
+
 Deno.test("resources of a refused place are not read, listed or completed", async () => {
   await using desk = await startDesk();
   await Deno.mkdir(`${desk.place.workspaceDir}/secret`);

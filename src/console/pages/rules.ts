@@ -70,7 +70,14 @@ export function rulesSection(
         confirm: "change the rules",
         async run(visit) {
           const { form, by, now, href } = visit;
-          const rule = ruleFrom(form, tools, await clients());
+          const [known, users] = await Promise.all([clients(), administration.users()]);
+          const rule = ruleFrom(form, known, {
+            verdict: { offered: verdicts, problem: "Choose what happens: ask for approval, refuse or allow." },
+            tool: { offered: ["", everyChange, ...tools], problem: "This server has no such tool." },
+            person: { offered: ["", ...users.map(({ id }) => id)], problem: "There is no such person any more." },
+            client: { offered: ["", ...known.keys()], problem: "This client has no access any more." },
+            approver: { offered: ["", "administrator"], problem: "Choose who approves." },
+          });
           if (typeof rule === "string") return failure(rule);
           if (form.get("trial") !== null) {
             const calls = await recentCalls();
@@ -104,7 +111,13 @@ function without(all: readonly Rule[], id: string | null): readonly Rule[] | nul
   return left.length === all.length ? null : left;
 }
 
-function ruleFrom(form: URLSearchParams, tools: readonly string[], clients: NamesOfClients): Rule | string {
+/** What a field of the form offers, and what is said of anything else: such a rule would fit no call, or another. */
+type Offers = Readonly<Record<string, { readonly offered: readonly string[]; readonly problem: string }>>;
+
+function ruleFrom(form: URLSearchParams, clients: NamesOfClients, offers: Offers): Rule | string {
+  for (const [name, { offered, problem }] of Object.entries(offers)) {
+    if (!offered.includes(form.get(name) ?? "")) return problem;
+  }
   const clientId = form.get("client") ?? "";
   const given = {
     person: form.get("person") ?? "",
@@ -114,7 +127,6 @@ function ruleFrom(form: URLSearchParams, tools: readonly string[], clients: Name
     place: (form.get("place") ?? "").trim(),
   };
   const texts = Object.entries(given).filter(([, text]) => text !== "");
-  if (!["", everyChange, ...tools].includes(given.tool)) return "This server has no such tool.";
   // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
   if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;
   if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
