@@ -266,6 +266,11 @@ Deno.test("new connections, attacks, disks and certificates are told; a stranger
   }
   await place.write("confirmation", { outcome: "refused", reason: "too_many_attempts", user: "ada" });
   assert.deepEqual(await kinds(), ["attack /console/activity"]);
+  const typed = { outcome: "refused", reason: "too_many_attempts" };
+  const heard = place.notices.hear({ write() {}, flush() {} });
+  for (let name = 0; name < 200; name++) heard.write("audit", "sign_in", { ...typed, user: `typed ${name}` });
+  await place.settle();
+  assert.deepEqual(await kinds(), ["attack /console/activity"], "one for all names that a stranger types");
   await place.write("grant_revoked", { reason: "signed_out", user: "ada", client: "c1" });
   await place.write("sign_in", { outcome: "refused", reason: "wrong_passphrase" });
   assert.deepEqual(await kinds(), []);

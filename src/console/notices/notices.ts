@@ -224,7 +224,9 @@ function toldOf(level: LogLevel, event: string, fields: LogFields): Told | null 
   if (event === "consent" && outcome === "allowed") return told("connection", String(client), 0);
   if (event === "audit_chain_changed" && level === "error") return told("attack", event, hourMs);
   const isAttack = typeof reason === "string" && /^replayed_|^reused_|^too_many_attempts$/.test(reason);
-  return isAttack ? told("attack", `${reason} ${client ?? user}`, hourMs) : null;
+  // at a sign-in the name may be any that a stranger types: a notice for each would bury all others
+  const about = client ?? (event === "sign_in" ? event : user);
+  return isAttack ? told("attack", `${reason} ${about}`, hourMs) : null;
 }
 
 /** A name as its owner chose it, in one line. */
