@@ -211,6 +211,10 @@ Deno.test("a search that finds nothing says where it almost is, and that a file 
         JSON.stringify(input),
       );
     }
+    fill(root, { "n.md": "one\u00a0word\u202fhere wait\u2026\n" });
+    for (const query of ["one word here", "wait...", "here wait..."]) {
+      assert.match((await answerOf(search, { query })).text, /\(but for case, .* it is at n\.md:1\)$/, query);
+    }
     for (const input of [{ query: "fooxbar" }, { query: "FOO.+Bat", regex: true }]) {
       assert.doesNotMatch((await answerOf(search, input)).text, /but for/);
     }

@@ -79,11 +79,12 @@ Deno.test("replaceText() with wholeWord leaves longer words alone", async () => 
 });
 
 Deno.test("a refusal names the lines of what is there several times, or of what is nearly there", async () => {
-  const text = "one two\n\ntwo\n  if (a) {\n    b();\n  }\nSay \u201chello\u201d\ntwo two\n";
+  const text = "one two\n\ntwo\n  if (a) {\n    b();\n  }\nSay \u201chello\u201d\ntwo two\nze\u200bro\u00a0nbsp\n";
   const cases: [oldText: string, wholeWord: boolean, refusal: EditRefusal][] = [
     ["two", false, { reason: "not_unique", count: 4, lines: [1, 3, 8, 8] }],
     ["if (a) {\n  b();\n}", false, { reason: "not_there", alike: { but: "form", line: 4 } }],
     ['say "Hello"', false, { reason: "not_there", alike: { but: "form", line: 7 } }],
+    ["zero nbsp", false, { reason: "not_there", alike: { but: "form", line: 9 } }],
     ["el", true, { reason: "not_there", alike: { but: "words", line: 7 } }],
     ["if (a) {\n    c();\n  }", false, { reason: "not_there", alike: { but: "rest", line: 4 } }],
     ["two\nthree", false, { reason: "not_there", alike: null }],

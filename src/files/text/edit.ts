@@ -413,9 +413,12 @@ function withLf(text: string): string {
   return exchange(text, "\r\n", "\n");
 }
 
+/** Those of no width, too. */
+const blanks = /[\s\u00ad\u200b-\u200f\u2060]+/g;
+
 /** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */
 function folded(text: string): string {
-  return text.replace(/\s+/gu, "").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
+  return text.replace(blanks, "").replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"')
     .replace(/\p{Pd}/gu, "-").split("\u0130").map((part) => part.toLowerCase()).join("\u0130"); // its small form is longer
 }
 
@@ -427,7 +430,7 @@ function lineOfFolded(text: string, passage: string): number | null {
   let seen = 0;
   for (const unit of text) {
     if (unit === "\n") line++;
-    else if (!/\s/u.test(unit) && (seen += unit.length) > at) break;
+    else if (unit.search(blanks) === -1 && (seen += unit.length) > at) break;
   }
   return line;
 }

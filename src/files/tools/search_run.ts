@@ -418,7 +418,8 @@ function relaxedQuery(
   if (regex) return ignoreCase && !wholeWord ? null : { text: query, isRegularExpression: true, ignoreCase: true };
   const plain = query.trim().replace(/^(["'`])(.+)\1$/, "$2");
   const text = escapeExpression(plain).replace(/\\\W/g, "\\s*$&\\s*").replace(/['‘’‚′]/g, "['‘’‚′]")
-    .replace(/["“”„″]/g, '["“”„″]').replace(/[ \t_‐‑‒–—−-]+/g, "[\\s_‐‑‒–—−-]*");
+    .replace(/["“”„″]/g, '["“”„″]').replace(/[\s_‐‑‒–—−-]+/g, "[\\s\u00a0\u202f_‐‑‒–—−-]*")
+    .replaceAll("\\.\\s*\\s*\\.\\s*\\s*\\.", "(?:\\.{3}|…)");
   const hasSigns = /[^\p{L}\p{N}]/u.test(query);
   const hasCase = !ignoreCase && mayHaveOtherCase && query.toLowerCase() !== query.toUpperCase();
   return hasSigns || hasCase || wholeWord ? { text, isRegularExpression: true, ignoreCase: true } : null;
