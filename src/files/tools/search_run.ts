@@ -329,7 +329,7 @@ async function search(run: SearchRun) {
 /** What differs once the file was changed; empty where it cannot be read. */
 async function versionOf(workspace: Workspace, path: WorkspacePath): Promise<string> {
   const read = await workspace.read(path, { offsetBytes: 0, lengthBytes: 1 });
-  return read.ok ? read.value.version : "";
+  return read.ok ? tagOf([read.value.version]) : "";
 }
 
 /** Puts the page, slide or sheet before each match of a document; they come in the order of its lines. */
