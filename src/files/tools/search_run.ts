@@ -68,62 +68,62 @@ export async function searchFiles(
   if (!outcome.ok || !isWhole) return outcome;
   if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
   const notices = isFile ? [] : patterns.notices();
-  const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring);
+  const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring, options.clock);
   return withNotices(outcome, missed === null ? notices : [...notices, remedy(missed)]);
 }
 
 /** Of a query that was found nowhere: where it almost is, or which part of it is not there; `null` where nothing is known. */
-async function whatIsMissing(run: SearchRun, createIgnoring: () => Promise<SearchRun["ignored"]>) {
+async function whatIsMissing(run: SearchRun, createIgnoring: () => Promise<SearchRun["ignored"]>, clock: Clock) {
   const { request, pattern } = run;
   const { query, all = [], without = [], regex, ignore_case: ignoreCase, whole_word: wholeWord } = request;
-  const again = async (wanted: LineQuery, show: "lines" | "texts", needed: readonly string[] = []) => {
+  const isFiltered = all.length + without.length > 0;
+  /** Where the first line is that matches; `null` for none, `undefined` where that cannot be said. */
+  const placeOf = async (wanted: LineQuery, needed: readonly string[] = [], isOver = run.isOver) => {
     const created = await createLinePattern(wanted);
-    if (!created.ok) return null;
-    const asked = { ...request, limit: 1, show, context: 0, last: false };
+    if (!created.ok) return undefined;
+    const asked = { ...request, limit: 1, show: "lines", context: 0, last: false } as const;
     const lines = filterLines(created.value, { all: needed, without: [], ignoreCase });
-    const { state, isCut } = await search({ ...run, request: asked, pattern: lines, ignored: await createIgnoring() });
+    const ignored = await createIgnoring();
+    const { state, isCut } = await search({ ...run, request: asked, pattern: lines, ignored, isOver });
     const [file] = state.files;
     const line = file?.matches[0]?.line;
-    const place = file === undefined || line === undefined ? null : `${showName(file.filename)}:${line}`;
-    return { place, texts: isCut ? null : [...state.texts.keys()].map(foldText) };
+    if (file !== undefined && line !== undefined) return `${showName(file.filename)}:${line}`;
+    return isCut || state.unsure.count > 0 ? undefined : null;
   };
-  const isFiltered = all.length + without.length > 0;
   const relaxed = isFiltered ? null : relaxedQuery(request, pattern?.hasOtherCase !== false);
-  const almost = relaxed === null ? null : await again(relaxed, "lines");
-  if (almost !== null && almost.place !== null) {
-    return `but for case, blanks, quotes, dashes or longer words it is at ${almost.place}`;
-  }
-  const text = query ?? all[0];
-  if (without.length > 0 && text !== undefined) {
-    const held = await again(
-      { text, isRegularExpression: regex && query !== undefined, ignoreCase, wholeWord },
-      "lines",
-      all,
-    );
-    if (held !== null && held.place !== null) return `but for without it is at ${held.place}`;
+  const almost = relaxed === null ? null : await placeOf(relaxed);
+  if (almost) return `but for case, blanks, quotes, dashes or longer words it is at ${almost}`;
+  const deadline = clock() + maxPartsMilliseconds;
+  const isOver = (): boolean => run.isOver() || clock() > deadline;
+  const plain = (text: string): LineQuery => ({ text, isRegularExpression: false, ignoreCase });
+  const [firstNeeded, ...furtherNeeded] = all;
+  const main = query === undefined ? firstNeeded : query;
+  if (without.length > 0 && main !== undefined) {
+    const asked = query === undefined ? plain(main) : { ...plain(main), isRegularExpression: regex, wholeWord };
+    const held = await placeOf(asked, query === undefined ? furtherNeeded : all, isOver);
+    if (held) return `but for without it is at ${held}`;
   }
   const words = run.hint === null && !regex && !isFiltered ? query?.trim().split(/\s+/) ?? [] : [];
   const parts = isFiltered ? [...regex || query === undefined ? [] : [query], ...all] : words;
-  const [first] = parts;
-  if (first === undefined || parts.length + Number(regex) < 2 || parts.length > maxParts) return null;
-  const either = parts.toSorted((one, other) => other.length - one.length).map(escapeExpression).join("|");
-  const found = await again({ text: either, isRegularExpression: true, ignoreCase }, "texts");
-  const { texts = null } = found ?? {};
-  if (texts === null) return null;
-  const missing = parts.filter((part) => !texts.some((each) => each.includes(foldText(part))));
+  if (parts.length + Number(regex) < 2 || parts.length > maxParts) return null;
+  const missing: string[] = [];
+  for (const part of parts) {
+    const place = await placeOf(plain(part), [], isOver);
+    if (place === undefined) return null;
+    if (place === null) missing.push(part);
+  }
   if (missing.length > 0) return `found nowhere: ${missing.map(showText).join(", ")}`;
   if (isFiltered) return "each of these texts is there, but no line has them all";
-  const apart = await again({ text: first, isRegularExpression: false, ignoreCase }, "lines", words);
-  return apart === null || apart.place === null
+  const [longest = ""] = words.toSorted((one, other) => other.length - one.length);
+  const apart = await placeOf(plain(longest), words, isOver);
+  if (apart === undefined) return null;
+  return apart === null
     ? "each of its words is there, but no line has them all"
-    : `its words are apart at ${apart.place}: give them in all, as a list`;
-
-  function foldText(part: string): string {
-    const composed = part.normalize("NFC");
-    return ignoreCase ? composed.toLowerCase() : composed;
-  }
+    : `its words are apart at ${apart}: give them in all, as a list`;
 }
 
+/** How long the parts of a query are looked for. */
+const maxPartsMilliseconds = 1_000;
 /** Texts that a line has to hold, each of which is looked for. */
 const maxParts = 10;
 
