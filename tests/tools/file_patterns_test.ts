@@ -334,6 +334,9 @@ Deno.test("file_list lists one file, and sizes to the byte where they are asked 
     assert.equal(await text({ path: "d/a.txt", show: "bytes" }), "a.txt 12345 2026-11-01");
     assert.match(await text({ path: "d", sort: "size", show: "bytes" }), /^a\.txt 12345 .*\nb\.txt 4 .*$/);
     assert.match(await text({ path: "d/b.txt", show: "summary" }), /1 file.*2 lines/);
+    assert.equal(await text({ path: "d/a.txt", pattern: "*.txt" }), "d/a.txt");
+    assert.equal(await text({ path: "d/a.txt", pattern: "*.md" }), "(no entries)\n(pattern *.md fits nothing)");
+    assert.equal(await text({ path: "d/a.txt", exclude: ["a.*"] }), "(no entries)");
     assert.equal((await failureOf(list, { path: "d/a.txt/x" })).code, "not_a_directory");
   }));
 

@@ -142,7 +142,7 @@ export function fileListTool(
         (show === "names" || isDetailed);
       const depth = isFile ? 1 : request.depth ?? (isPlain ? 1 : maxWalkDepth);
       const path = isFile ? childPath(rootPath, given.segments.slice(0, -1)) : given;
-      const patterns = createNamePatterns(path, isFile ? {} : request);
+      const patterns = createNamePatterns(path, request);
       if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
       const tag = tagOf([given.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
       const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
@@ -153,7 +153,8 @@ export function fileListTool(
         path,
         depth,
         limit: Math.min(request.limit, workspace.limits.maxListEntries),
-        matches: isFile ? ([name]: readonly string[]) => name === given.segments.at(-1) : patterns.matches,
+        matches: (names: readonly string[]) =>
+          (!isFile || names[0] === given.segments.at(-1)) && patterns.matches(names),
         hasDirectoriesOnly: !isFile && /[^$]\/$/.test(pattern ?? ""), // else it is an expression
         isFlat: pattern !== undefined && !/^[*/]+$/.test(pattern),
         isExact: show === "bytes",
