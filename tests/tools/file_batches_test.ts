@@ -124,6 +124,23 @@ Deno.test("without a trash a batch that fails late says what stays changed", () 
     assert.ok(namesIn(root).includes("link"), "nor moved");
   }));
 
+Deno.test("what a rule keeps in a directory is not said to be the directory", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d/.git`, { recursive: true });
+    Deno.mkdirSync(`${root}/e`);
+    Deno.writeTextFileSync(`${root}/e/a.pem`, "");
+    for (
+      const [path, said] of [["d", "protect this name from changes, or one in it (d)"], [
+        "e",
+        "this name, or one in it (e)",
+      ]]
+    ) {
+      const { message } = await failureOf(fileDeleteTool(workspace), { path, recursive: true });
+      assert.ok(message.endsWith(`the server's settings ${path === "e" ? "deny " : ""}${said}`), message);
+    }
+    assert.match((await failureOf(fileDeleteTool(workspace), { path: "e/a.pem" })).message, /deny this name/);
+  }, { access: { denied: ["*.pem"] } }));
+
 Deno.test("file_move takes several paths into a directory, which is made", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root);

@@ -73,7 +73,9 @@ function withoutDots(path: string): string | null {
  */
 export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
   const where = path.text === "" ? "" : ` (${showName(path.text)})`;
-  const words = refusalWords(refusal) + (remedies[action]?.[refusal.reason] ?? "");
+  const isByRule = refusal.reason === "denied" && /^(?:denied|protected)_name$/.test(refusal.because);
+  const orBelow = isByRule && /^(?:delete|move)$/.test(action) ? ", or one in it" : ""; // which one is not for the caller
+  const words = refusalWords(refusal) + orBelow + (remedies[action]?.[refusal.reason] ?? "");
   return refuse(action, `${words}${where}`, codeOf(refusal));
 }
 
