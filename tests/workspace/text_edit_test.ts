@@ -64,6 +64,14 @@ Deno.test("replaceText() finds its place behind CR, CR and LF, wherever in a lon
   }
 });
 
+Deno.test("replaceText() keeps the line ends of the passage in a text of several kinds", async () => {
+  const text = "a\r\nb\nc\r\nd\re\rf\n";
+  assert.equal(await replaced(text, "d\ne", "D\nx\nE"), "a\r\nb\nc\r\nD\rx\rE\rf\n");
+  assert.equal(await replaced(text, "c\nd", "C\nD"), "a\r\nb\nC\r\nD\re\rf\n");
+  assert.equal(await replaced(text, "b\nc", "B\nx\nC"), "a\r\nB\nx\nC\r\nd\re\rf\n");
+  assert.equal(await replaced(text, "a\nb", "A\nx\nB"), "A\r\nx\r\nB\nc\r\nd\re\rf\n");
+});
+
 Deno.test("replaceText() with wholeWord leaves longer words alone", async () => {
   assert.equal(
     await replaced("total totals subtotal total_2 Total total", "total", "sum", { all: true, wholeWord: true }),

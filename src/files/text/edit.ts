@@ -58,7 +58,7 @@ export async function replaceText(
     const plain = lines.length === 0 ? text : lines.join("");
     const replacement = exchange(newText, lineEnd, "\n");
     for (const wanted of unicodeForms(exchange(oldText, lineEnd, "\n"))) {
-      const part = { plain, oldText: wanted, newText: replacement, all, wholeWord };
+      const part = { plain, oldText: wanted, newText: replacement, all, wholeWord, endsInCr: lineEnd !== "\r\n" };
       const edited = await replaceIn(text, { ...part, maxBytes, work });
       if (edited !== null) return edited;
     }
@@ -72,8 +72,10 @@ export async function replaceText(
  */
 async function replaceIn(
   text: string,
-  { plain, oldText: wanted, newText: replacement, all, wholeWord = false, maxBytes, work }: Replacement & {
+  { plain, oldText: wanted, newText: replacement, all, wholeWord = false, endsInCr, maxBytes, work }: Replacement & {
     readonly plain: string;
+    /** Whether CR alone ends a line. */
+    readonly endsInCr: boolean;
     readonly maxBytes: number;
     readonly work: Working | undefined;
   },
@@ -98,7 +100,8 @@ async function replaceIn(
     if (replacement === wanted || count > 1 && !all) continue;
     for (; at - seen > charactersPerTurn; await nextTurn(work)) toText(seen += charactersPerTurn);
     seen = at;
-    changeOf ??= await changesIn(text, replacement.slice(head, replacement.length - tail), work);
+    const added = replacement.slice(head, replacement.length - tail);
+    changeOf ??= await changesIn(text, added, endsInCr ? /\r\n?|\n/g : /\r?\n/g, work);
     const from = toText(at + head);
     const to = toText(at + wanted.length - tail);
     const removed = text.slice(from, to);
@@ -119,16 +122,15 @@ async function replaceIn(
 }
 
 /** What is added for a removed passage, with line ends like its own, or like the text's, and the bytes by which that grows. */
-async function changesIn(text: string, replacement: string, work?: Working) {
+async function changesIn(text: string, replacement: string, ends: RegExp, work?: Working) {
   const common = await commonEnd(piecesOf(text), work);
   const forms = new Map((["\n", "\r\n", "\r"] as const).map((end) => {
     const added = exchange(replacement, "\n", end);
     return [end, { added, sizeBytes: Buffer.byteLength(added) }];
   }));
   return (removed: string) => {
-    const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
-    const own = isAlike ? removed.includes("\r\n") ? "\r\n" : "\n" : common;
-    const { added = "", sizeBytes = 0 } = forms.get(own) ?? {};
+    const [own = common, ...others] = new Set(removed.match(ends));
+    const { added = "", sizeBytes = 0 } = forms.get(others.length > 0 ? common : own as typeof common) ?? {};
     return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
   };
 }

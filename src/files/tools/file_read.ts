@@ -223,7 +223,7 @@ function faultOf(
   { files = [], start_line: startLine, end_line: endLine, limit, tail, cursor, embed, link, against }: Input,
 ): string | null {
   const ways = [tail, startLine ?? endLine ?? limit, cursor].filter((way) => way !== undefined);
-  if (ways.length > 1) return "use only one of tail, cursor, and start_line with end_line";
+  if (ways.length > 1) return "use only one of tail (a negative offset), cursor, and start_line with end_line or limit";
   if (startLine !== undefined && endLine !== undefined && endLine < startLine) return "end_line is before start_line";
   if (endLine !== undefined && limit !== undefined) return "use only one of end_line and limit";
   if (cursor !== undefined && files.length > 0) return "a cursor continues one file; leave out files";
