@@ -28,7 +28,10 @@ async function withDocuments(work: (place: Place) => Promise<void>): Promise<voi
   await withWorkspace(async ({ root, workspace }) => {
     const documents = createDocuments();
     try {
-      const [read, search] = [fileReadTool(workspace, null, documents), fileSearchTool(workspace, { documents })];
+      const [read, search] = [
+        fileReadTool(workspace, null, documents),
+        fileSearchTool(workspace, { documents, clock: () => 0 }),
+      ];
       await work({ root, workspace, read, search, list: fileListTool(workspace, { documents }) });
     } finally {
       documents.close();
