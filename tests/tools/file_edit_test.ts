@@ -191,6 +191,24 @@ for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
     }, trash === null ? {} : { trash }));
 }
 
+Deno.test("of many edits of one file at once none is refused, and few are made again more than once", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const lines = Array.from({ length: 50 }, (_, line) => `line ${line} of ${"words ".repeat(500)}\n`);
+    Deno.writeTextFileSync(`${root}/a`, lines.join(""));
+    let writes = 0;
+    const write: Workspace["write"] = (...given) => {
+      writes++;
+      return workspace.write(...given);
+    };
+    const edit = fileEditTool({ ...workspace, write });
+    const ends = lines.keys().map((line) =>
+      answerOf(edit, { path: "a", old_text: `line ${line} of`, new_text: `${line}:` })
+    );
+    await Promise.all(ends);
+    assert.equal(Deno.readTextFileSync(`${root}/a`), lines.join("").replaceAll(/line (\d+) of/g, "$1:"));
+    assert.ok(writes < 4 * lines.length, `${writes} writes`);
+  }));
+
 Deno.test("concurrent edits of different lines all take effect; of one version exactly one does", () =>
   withWorkspace(async ({ root, workspace }) => {
     const edit = fileEditTool(workspace);

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import type { FileContent, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import type { FileContent, Outcome, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
@@ -418,6 +418,8 @@ function wordsOf(refusal: EditRefusal): string {
 
 /** Others may write between our reading and writing; the edit is then repeated. */
 const maxAttempts = 20;
+/** Those that were overtaken go one after the other: all at once they would overtake each other again. */
+const overtaken = createKeyedMutex();
 
 /** Writes one file; when another wrote in between, the edits are made in the new text. */
 async function writePlan(
@@ -425,18 +427,25 @@ async function writePlan(
   plan: PlannedFile,
   maxBytes: number,
 ): Promise<Result<PlannedFile, PlanProblem>> {
-  let current = plan;
-  for (let attempt = 1;; attempt++) {
-    const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
-    const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
-    const result = await putBytes(workspace, current.path, current.after, options);
-    if (result.ok) {
-      const { sha256, otherNames } = result.value;
-      return success({ ...current, afterSha256: sha256, otherNames });
+  const first = await writeOnce(workspace, plan);
+  if (first.ok || first.error.reason !== "conflict") return first;
+  return await overtaken.run(plan.path.text, async () => {
+    let current = plan;
+    for (let attempt = 2;; attempt++) {
+      const again = await planFile(workspace, current, maxBytes);
+      if (!again.ok) return again;
+      current = again.value;
+      const result = await writeOnce(workspace, current);
+      if (result.ok || result.error.reason !== "conflict" || attempt === maxAttempts) return result;
     }
-    if (result.error.reason !== "conflict" || attempt === maxAttempts) return result;
-    const again = await planFile(workspace, current, maxBytes);
-    if (!again.ok) return again;
-    current = again.value;
-  }
+  });
+}
+
+async function writeOnce(workspace: Workspace, plan: PlannedFile): Promise<Outcome<PlannedFile>> {
+  const passages = workspace.trash === null ? undefined : await passagesOf(plan.beforeText, plan.afterText);
+  const options = { ifMatch: plan.beforeSha256, ...passages === undefined ? {} : { passages } };
+  const result = await putBytes(workspace, plan.path, plan.after, options);
+  return result.ok
+    ? success({ ...plan, afterSha256: result.value.sha256, otherNames: result.value.otherNames })
+    : result;
 }
