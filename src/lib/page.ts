@@ -39,6 +39,12 @@ export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Htm
   return new Markup(strings.reduce((page, part, index) => page + markupOf(values[index - 1]) + part));
 }
 
+/**
+ * Stands first in a form that decides something. Enter in a field presses the first submit button (HTML, "Implicit
+ * submission"): this one closes the dialog that the form is in, and it is in none.
+ */
+export const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
+
 /** A `<script>` element around a script of our own; `code` must be a constant of this program. */
 export function scriptElement(code: string): Html {
   return new Markup(`<script>${code}</script>`);

@@ -20,7 +20,7 @@ import {
   waitingListOf,
 } from "./records.ts";
 import type { Batch } from "../storage/mod.ts";
-import { type Html, html, pageResponse, redirectResponse } from "../lib/page.ts";
+import { type Html, html, noDefaultButton, pageResponse, redirectResponse } from "../lib/page.ts";
 import { locationOf, nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
@@ -374,10 +374,6 @@ function asksForFiles(scopes: readonly string[]): boolean {
 function grantableScopes(requested: readonly string[], { mayGrant }: Account): readonly string[] {
   return mayGrant === null ? requested : requested.filter((name) => mayGrant.has(name));
 }
-
-// Enter in a box presses the form's first submit button (HTML, "Implicit submission"). This one closes the dialog that
-// the form is in, and it is in none.
-const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
 
 function choice({ field, value, words, isTicked = true }: {
   readonly field: "scope" | "directory";

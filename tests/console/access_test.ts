@@ -209,6 +209,8 @@ Deno.test("the owner names the scopes of a client that waits for access in its o
   const page = await (await owner.get("/console/connections")).text();
   assert.ok(page.includes("Waiting for approval") && page.includes("&lt;i&gt;Now&lt;/i&gt;"), page);
   assert.match(page, /value="files:read" checked/);
+  const form = page.match(/<form(?:(?!<\/form>)[^])*value="files:read" checked[^]*?<\/form>/)?.[0] ?? assert.fail(page);
+  assert.match(/<button[^>]*>/.exec(form)?.[0] ?? "", /formmethod="dialog"/, "Enter in a box approves nothing");
   const own = await (await ada.get("/console/connections")).text();
   assert.ok(!own.includes("Waiting for approval") && !own.includes(first));
   const fields = { act: "approve", client: first, scope: "files:read" };

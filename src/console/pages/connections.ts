@@ -1,7 +1,7 @@
 /** Connections: every client with its grant, tokens of the command line, accounts at ServiceNow; one click ends one. */
 import { accountName, linkProblem } from "../../oauth/mod.ts";
 import type { AccessList, Administration, LinkHealth, ListedGrant, Vouching } from "../../oauth/mod.ts";
-import { type Html, html } from "../../lib/page.ts";
+import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Usage } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
@@ -133,7 +133,7 @@ function heldPart(
         <p><strong>${name}</strong> <span class="badge warn">Name not verified</span><br>
           <span class="quiet">${facts}</span></p>
         <form method="post" action="${visit.href("connections")}">
-          ${actFields(visit.visitor, "approve", { client: id })} ${choices}
+          ${noDefaultButton} ${actFields(visit.visitor, "approve", { client: id })} ${choices}
           <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
         ${actButton(visit, "connections", "refuse", "Remove", removal)}
       </li>

@@ -1,6 +1,6 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
-import { type Html, html } from "../../lib/page.ts";
+import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
 import { maxRules } from "../approvals/rule.ts";
@@ -98,7 +98,6 @@ function effectBlock(effect: string): Html {
   return html`<p><strong>${first}</strong></p>${rest !== "" && differenceBlock(rest, "What it would do")}`;
 }
 
-/** The first button, which the Enter key would press in the field for the message, is disabled: no key approves unseen. */
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
   const whose = visitor.seesOthers && html`
@@ -120,6 +119,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         <pre class="difference" tabindex="0" role="group" aria-label="The arguments">${call.arguments}</pre>
       </details>
       <form method="post" action="${href("decisions")}">
+        ${noDefaultButton}
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
         <fieldset><legend>Approve</legend>
           <label><input type="radio" name="extent" value="once" checked> this time</label>
@@ -129,7 +129,6 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
           <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off"></div>
         <div class="actions">
-          <button type="submit" disabled hidden></button>
           <button type="submit" name="decision" value="approve">Approve</button>
           <button type="submit" name="decision" value="deny" class="danger">Deny</button>
         </div>
