@@ -64,6 +64,8 @@ const failureMs = 10_000;
 const maxFailures = 1_000;
 /** Documents are cached: more fetches than this in a minute are a flood, or data that a broken tool sends away. */
 const maxFetchesPerMinute = 240;
+/** Of one asker: a stranger's flood leaves some to others. */
+const maxFetchesPerMinuteOfOne = 60;
 
 /** Parallel fetches of one URL share one connection. */
 export function createDocumentFetcher(
@@ -104,23 +106,29 @@ export function createDocumentFetcher(
     if (known !== undefined) return failure(known.problem);
     const shared = coming.get(url.href);
     if (shared !== undefined) return await shared;
-    if (!mayRun(url, asker) || !isWithinRate()) return failure("too_many_fetches");
+    if (!mayRun(url, asker) || !isWithinRate(asker)) return failure("too_many_fetches");
     const answer = run(url, asker).finally(() => coming.delete(url.href));
     coming.set(url.href, answer);
     return await answer;
   };
 }
 
-function createRate(clock: Clock): () => boolean {
+function createRate(clock: Clock): (asker: string) => boolean {
   let minuteStart = -Infinity;
   let fetches = 0;
-  return () => {
+  const ofAsker = new Map<string, number>();
+  return (asker) => {
     const now = clock();
     if (now < minuteStart || now >= minuteStart + 60_000) {
       minuteStart = now;
       fetches = 0;
+      ofAsker.clear();
     }
-    return ++fetches <= maxFetchesPerMinute;
+    const own = ofAsker.get(asker) ?? 0;
+    if (own >= maxFetchesPerMinuteOfOne || fetches >= maxFetchesPerMinute) return false;
+    ofAsker.set(asker, own + 1);
+    fetches++;
+    return true;
   };
 }
 

@@ -116,21 +116,26 @@ Deno.test("each public address of a name is tried until one answers, and only so
   assert.deepEqual(web.connected, addresses.slice(0, 4));
 });
 
-Deno.test("no more than 240 fetches begin in a minute, so that a broken tool cannot send much away in addresses", async () => {
+Deno.test("no more than 240 fetches begin in a minute, 60 of one asker: a flood of one leaves some to others", async () => {
   await using web = openWeb();
   web.names.set("app.example.com", [[]]);
   const fetchDocument = web.fetcher();
   const reasons: string[] = [];
-  const askAll = async (count: number): Promise<void> => {
+  const askAll = async (count: number, asker: string): Promise<void> => {
     for (let turn = 0; turn < count; turn++) {
-      const fetched = await fetchDocument(`https://h${reasons.length}.example.com/data`, "a");
+      const fetched = await fetchDocument(`https://h${reasons.length}.example.com/data`, asker);
       reasons.push(fetched.ok ? "fetched" : fetched.error);
     }
   };
-  await askAll(250);
-  assert.equal(reasons.filter((reason) => reason === "too_many_fetches").length, 10);
+  const refused = () => reasons.filter((reason) => reason === "too_many_fetches").length;
+  await askAll(1_000, "a");
+  assert.equal(refused(), 940);
+  for (const asker of ["b", "c", "d"]) await askAll(60, asker);
+  assert.equal(refused(), 940);
+  await askAll(10, "e");
+  assert.equal(refused(), 950);
   web.time.now += 60_000;
-  await askAll(1);
+  await askAll(1, "a");
   assert.equal(reasons.at(-1), "unresolvable_host");
 });
 
