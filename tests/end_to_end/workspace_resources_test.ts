@@ -135,14 +135,18 @@ onDisk.test("resources/read gives text as it is, everything else as a blob, and 
     await Deno.mkdir(`${root}/d e`);
     await Deno.writeTextFile(`${root}/d e/ü.json`, text);
     await Deno.writeFile(`${root}/picture.dat`, png);
-    await Deno.writeFile(`${root}/broken.txt`, new Uint8Array([0xff, 0xfe]));
+    await Deno.writeFile(`${root}/broken.txt`, new Uint8Array([0xff, 0xfe, 0]));
+    await Deno.writeFile(`${root}/price.md`, new Uint8Array([0x80, 0x20, 0x93, 0x35, 0x94]));
+    await Deno.writeFile(`${root}/price.dat`, new Uint8Array([0x80, 0x20, 0x93, 0x35, 0x94]));
     await Deno.writeTextFile(`${root}/misnamed.png`, "words");
     await Deno.writeTextFile(`${root}/large`, "x".repeat(1_048_577));
     await Deno.writeTextFile(`${root}/empty`, "");
     const cases: readonly [string, Record<string, string>][] = [
       ["workspace:///d%20e/%C3%BC.json", { mimeType: "application/json", text }],
       ["workspace:///picture.dat", { mimeType: "image/png", blob: png.toBase64() }],
-      ["workspace:///broken.txt", { mimeType: "application/octet-stream", blob: "//4=" }],
+      ["workspace:///broken.txt", { mimeType: "application/octet-stream", blob: "//4A" }],
+      ["workspace:///price.md", { mimeType: "text/markdown", text: "\u20ac \u201c5\u201d" }],
+      ["workspace:///price.dat", { mimeType: "application/octet-stream", blob: "gCCTNZQ=" }],
       ["workspace:///misnamed.png", { mimeType: "text/plain", text: "words" }],
       ["workspace:///empty", { mimeType: "text/plain", text: "" }],
     ];
@@ -161,7 +165,8 @@ onDisk.test("file_read embeds a file of any kind as the resource that resources/
   withServer({}, async ({ server, ask }) => {
     await Deno.writeTextFile(`${server.workspaceDir}/a b.json`, "{}");
     await Deno.writeFile(`${server.workspaceDir}/data.bin`, new Uint8Array([0, 255, 1]));
-    for (const filename of ["a b.json", "data.bin"]) {
+    await Deno.writeFile(`${server.workspaceDir}/caf\u00e9.txt`, new Uint8Array([0x63, 0x61, 0x66, 0xe9]));
+    for (const filename of ["a b.json", "data.bin", "caf\u00e9.txt"]) {
       const called = await ask("tools/call", { name: "file_read", arguments: { filename, embed: true } });
       const [block] = called.result?.["content"] as { type: string; resource: { uri: string } }[];
       assert.equal(block?.type, "resource");

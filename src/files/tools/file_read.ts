@@ -7,6 +7,7 @@ import * as z from "zod";
 import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
 import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
+import { decodeText } from "../text/detect.ts";
 import { isUtf32, sniffMedia, textEncodings, toResourceContents, utf32Words } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
@@ -658,6 +659,6 @@ async function readEmbedded(workspace: Workspace, filename: string): Promise<Too
     return await suggestNear(workspace, path.value, refused, { isFile: true });
   }
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
-  const resource = toResourceContents(path.value, bytes);
+  const resource = await toResourceContents(path.value, bytes, decodeText);
   return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);
 }

@@ -18,6 +18,7 @@ import {
 import { workspaceOf } from "../workspace/port.ts";
 import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { mediaTypeOf, toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
+import { decodeText } from "../text/detect.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
@@ -52,7 +53,9 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       if (path === null) return null;
       const read = await workspaceOf(source, principal).read(path);
       await nextTurn(); // many may have been read at once
-      return read.ok ? { contents: [toResourceContents(path, read.value.bytes)] } : toOutcome(read.error);
+      return read.ok
+        ? { contents: [await toResourceContents(path, read.value.bytes, decodeText)] }
+        : toOutcome(read.error);
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
     complete: async (_template, variable, value, _others, principal) =>

@@ -132,15 +132,17 @@ type FileContents =
   & { readonly uri: string; readonly mimeType: string }
   & ({ readonly text: string } | { readonly blob: string });
 
-/** What the bytes show outweighs what the name promises. */
-export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): FileContents {
+/** What the bytes show outweighs what the name promises. `decode`: how what is no UTF-8 is read, where its name is that of a text. */
+export async function toResourceContents(
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  decode: (bytes: Uint8Array) => Promise<DecodedText | null>,
+): Promise<FileContents> {
   const uri = toFileUri(path);
   const promised = mediaTypeOf(path.text);
-  const text = decodeBytes(bytes, "utf-8")?.text;
-  if (text !== undefined && escapeText(text) !== null) {
-    const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
-    return { uri, mimeType: isText ? promised : "text/plain", text };
-  }
+  const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
+  const text = (decodeBytes(bytes, "utf-8") ?? (isText ? await decode(bytes) : null))?.text;
+  if (text !== undefined && escapeText(text) !== null) return { uri, mimeType: isText ? promised : "text/plain", text };
   const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
   return { uri, mimeType, blob: Buffer.from(bytes).toString("base64") };
 }
