@@ -105,7 +105,12 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
   ["operations", "a queue of 1 MB", "lib/log.ts", "maxWaitingBytes = 1_048_576"],
   ["operations", "for 30 s, the task has failed", "mcp/task_store.ts", "presumedDeadMs = 30_000"],
-  ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
+  [
+    "operations",
+    "for an hour only what has expired by both times",
+    "lib/wall_clock_watch.ts",
+    "steadyMs = 60 * 60_000",
+  ],
   ["operations", "up to 256 MB", "storage/sqlite_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
   ["operations", "four times a second", "storage/open_storage.ts", "lookEveryMs = 250"],
   ["operations", "PostgreSQL (13 or later)", "storage/postgres_storage.ts", "leastServerVersion = 130_000"],

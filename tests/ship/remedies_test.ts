@@ -51,6 +51,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/read each item by its number/, "a success"],
   [/server that ran this task stopped/, "tests/mcp/task_faults_test.ts"],
   [/and did not say why: leave out|as too large/, "tests/llm/odd_answers_test.ts"],
+  [/give filename(?:$|\. Nothing)/, "tests/servicenow/desk/attachment_truth_test.ts"],
   [/give order, asc or desc/, "tests/tools/refused_and_repeated_test.ts"],
   [/recommendation with reasons|instead of guessing/, "a prompt's text"],
 ];
