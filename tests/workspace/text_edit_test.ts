@@ -64,6 +64,26 @@ Deno.test("replaceText() finds its place behind CR, CR and LF, wherever in a lon
   }
 });
 
+Deno.test("replaceText() replaces all of a text in either Unicode form, as a search counts them", async () => {
+  const [nfc, nfd] = ["caf\u00e9", "cafe\u0301"];
+  const text = `${nfc} ${nfd}\r\n${nfd}${nfc} caf\u00e9s ${nfc}\r\n`;
+  for (const wanted of [nfc, nfd]) {
+    assert.equal(await replaced(text, wanted, "x", { all: true }), "x x\r\nxx xs x\r\n");
+    assert.equal(
+      await replaced(text, wanted, `${nfc} au\nlait`, { all: true }),
+      text.replaceAll(/cafe?\u0301|caf\u00e9/g, `${nfc} au\r\nlait`),
+    );
+    assert.equal(
+      await replaced(text, wanted, "x", { all: true, wholeWord: true }),
+      `x x\r\n${nfd}${nfc} caf\u00e9s x\r\n`,
+    );
+  }
+  assert.equal(await replaced(text, nfc, nfd, { all: true }), text.normalize("NFD"));
+  const twice = await replaced(`${nfc}\n${nfd}`, nfd, "x");
+  assert.deepEqual(twice, { reason: "not_unique", count: 2, lines: [1, 2] });
+  assert.equal(await replaced(`${nfc} a\n${nfd} b`, `${nfd} b`, "x"), `${nfc} a\nx`);
+});
+
 Deno.test("replaceText() keeps the line ends of the passage in a text of several kinds", async () => {
   const text = "a\r\nb\nc\r\nd\re\rf\n";
   assert.equal(await replaced(text, "d\ne", "D\nx\nE"), "a\r\nb\nc\r\nD\rx\rE\rf\n");

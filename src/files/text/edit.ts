@@ -57,8 +57,10 @@ export async function replaceText(
     }
     const plain = lines.length === 0 ? text : lines.join("");
     const replacement = exchange(newText, lineEnd, "\n");
-    for (const wanted of unicodeForms(exchange(oldText, lineEnd, "\n"))) {
-      const part = { plain, oldText: wanted, newText: replacement, all, wholeWord, endsInCr: lineEnd !== "\r\n" };
+    const forms = unicodeForms(exchange(oldText, lineEnd, "\n"));
+    const others = forms.filter((form) => form !== replacement);
+    for (const wanted of others.length > 1 ? [others] : forms.map((form) => [form])) {
+      const part = { plain, wanted, newText: replacement, all, wholeWord, endsInCr: lineEnd !== "\r\n" };
       const edited = await replaceIn(text, { ...part, maxBytes, work });
       if (edited !== null) return edited;
     }
@@ -72,40 +74,52 @@ export async function replaceText(
  */
 async function replaceIn(
   text: string,
-  { plain, oldText: wanted, newText: replacement, all, wholeWord = false, endsInCr, maxBytes, work }: Replacement & {
-    readonly plain: string;
-    /** Whether CR alone ends a line. */
-    readonly endsInCr: boolean;
-    readonly maxBytes: number;
-    readonly work: Working | undefined;
-  },
+  { plain, wanted, newText: replacement, all, wholeWord = false, endsInCr, maxBytes, work }:
+    & Omit<Replacement, "oldText">
+    & {
+      readonly plain: string;
+      /** Its forms, each of which is replaced. */
+      readonly wanted: readonly string[];
+      /** Whether CR alone ends a line. */
+      readonly endsInCr: boolean;
+      readonly maxBytes: number;
+      readonly work: Working | undefined;
+    },
 ): Promise<Edited | null> {
-  const most = Math.min(wanted.length, replacement.length);
-  let head = 0;
-  while (head < most && wanted[head] === replacement[head]) head++;
-  let tail = 0;
-  while (tail < most - head && wanted.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
+  const forms = wanted.map((form) => {
+    const most = Math.min(form.length, replacement.length);
+    let head = 0;
+    while (head < most && form[head] === replacement[head]) head++;
+    let tail = 0;
+    while (tail < most - head && form.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
+    const added = replacement.slice(head, replacement.length - tail);
+    return { from: head, to: form.length - tail, added, changeOf: null as ChangeOf | null };
+  });
+  const isSame = wanted.includes(replacement);
+  const found = { form: 0 };
   const toText = offsetsIn(text);
   const first: number[] = [];
   let [count, seen, end, made] = [0, 0, 0, 0];
   let sizeBytes = Buffer.byteLength(text);
   let edited = "";
   let parts: string[] = [];
-  let changeOf: Awaited<ReturnType<typeof changesIn>> | null = null;
-  let change: { readonly removed: string; readonly added: string; readonly growth: number } | null = null;
-  for (const at of findPlaces(plain, wanted, wholeWord)) {
+  let change: ReturnType<ChangeOf> | null = null;
+  let changed = 0; // which form `change` is of
+  for (const at of findForms(plain, wanted, wholeWord, found)) {
     if (at === -1) await nextTurn(work);
     if (at === -1) continue;
     if (++count <= maxNamedLines) first.push(at);
-    if (replacement === wanted || count > 1 && !all) continue;
+    if (isSame || count > 1 && !all) continue;
     for (; at - seen > charactersPerTurn; await nextTurn(work)) toText(seen += charactersPerTurn);
     seen = at;
-    const added = replacement.slice(head, replacement.length - tail);
-    changeOf ??= await changesIn(text, added, endsInCr ? /\r\n?|\n/g : /\r?\n/g, work);
-    const from = toText(at + head);
-    const to = toText(at + wanted.length - tail);
+    const form = forms[found.form];
+    if (form === undefined) throw new RangeError("a place is of one of the forms");
+    form.changeOf ??= await changesIn(text, form.added, endsInCr ? /\r\n?|\n/g : /\r?\n/g, work);
+    const from = toText(at + form.from);
+    const to = toText(at + form.to);
     const removed = text.slice(from, to);
-    if (change?.removed !== removed) change = changeOf(removed);
+    if (change?.removed !== removed || changed !== found.form) change = form.changeOf(removed);
+    changed = found.form;
     sizeBytes += change.growth;
     made += from - end + change.added.length;
     if (made <= maxBytes && parts.push(text.slice(end, from), change.added) > placesPerTurn) {
@@ -116,7 +130,7 @@ async function replaceIn(
   }
   if (count === 0) return null;
   if (count > 1 && !all) return failure({ reason: "not_unique", count, lines: linesAt(plain, first) });
-  if (replacement === wanted) return failure({ reason: "same_line_ends" });
+  if (isSame) return failure({ reason: "same_line_ends" });
   if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
   return success({ text: edited + parts.join("") + text.slice(end), count });
 }
@@ -134,6 +148,8 @@ async function changesIn(text: string, replacement: string, ends: RegExp, work?:
     return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
   };
 }
+
+type ChangeOf = Awaited<ReturnType<typeof changesIn>>;
 
 /** As `replaceAll`, whose result V8 keeps as a tree of all its parts: of 15 MB with short lines, 200 MB. */
 function exchange(text: string, old: string | RegExp, next: string): string {
@@ -206,6 +222,32 @@ function* findPlaces(text: string, wanted: string, wholeWord: boolean): Generato
     if (at < from || isInside) continue;
     yield at;
     from = end;
+  }
+}
+
+/** The same for several texts; `found` says which of them is at a place. */
+function* findForms(
+  text: string,
+  forms: readonly string[],
+  wholeWord: boolean,
+  found: { form: number },
+): Generator<number, undefined> {
+  const [only = "", ...others] = forms;
+  if (others.length === 0) return yield* findPlaces(text, only, wholeWord);
+  const each = forms.map((form) => ({ form, places: findPlaces(text, form, wholeWord), at: -1 }));
+  for (let from = 0;;) {
+    for (const finder of each) {
+      while (finder.at < from) { // or not asked yet
+        const at = finder.places.next().value;
+        if (at === -1) yield -1;
+        else finder.at = at ?? Infinity;
+      }
+    }
+    const at = Math.min(...each.map((finder) => finder.at));
+    if (at === Infinity) return undefined;
+    found.form = each.findIndex((finder) => finder.at === at);
+    yield at;
+    from = at + (forms[found.form]?.length ?? 0);
   }
 }
 
