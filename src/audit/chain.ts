@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { type SecretBox, toBase64Url } from "../lib/secrets.ts";
 import { changeEntry, pagesBelow } from "../lib/stored_entries.ts";
+import { nextTurn } from "../lib/turns.ts";
 import type { Foundation, Storage, StorageKey } from "../storage/mod.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 
@@ -358,14 +359,15 @@ export async function trimAudit(
   { keepMs, maxBytes, now }: AuditSettings & { readonly now: number },
 ): Promise<number> {
   const before = now - keepMs;
+  /** When the oldest batch began, by chain and number: each is read once. */
+  const begins = new Map<string, number>();
   let removed = 0;
   for (let run = 0; run < maxRemovals; run++) {
-    const chains = await readChains(parts);
+    await nextTurn();
+    const chains = await readChains(parts, begins);
     const overBytes = chains.reduce((sum, { chain }) => sum + chain.bytes, 0) - maxBytes;
-    let lines: number | null = null;
-    for (const next of chains.sort((a, b) => a.from - b.from)) {
-      lines ??= await trimChain(parts, next, { overBytes, before });
-    }
+    const [oldest] = chains.sort((a, b) => a.from - b.from);
+    const lines = oldest === undefined ? null : await trimChain(parts, oldest, { overBytes, before });
     if (lines === null) return removed;
     removed += lines;
   }
@@ -373,15 +375,17 @@ export async function trimAudit(
 }
 
 /** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest: it is trimmed first. */
-async function readChains({ storage, secrets }: AuditParts) {
+async function readChains({ storage, secrets }: AuditParts, begins: Map<string, number>) {
   const chains = [];
   for (const { key, value } of await storage.list(chainsKey, { limit: maxChains })) {
     const chain = parseChain(value);
     const name = key.at(-1) ?? "";
-    const removed = chain?.removed?.seq ?? 0;
-    if (chain === null || chain.seq <= removed || !isGenuine(secrets, name, chain)) continue;
-    const oldest = parseBatch((await storage.get(batchKey(name, removed + 1)))?.value);
-    chains.push({ name, key, chain, from: oldest?.from ?? 0 });
+    const seq = (chain?.removed?.seq ?? 0) + 1;
+    if (chain === null || chain.seq < seq || !isGenuine(secrets, name, chain)) continue;
+    const known = begins.get(`${name} ${seq}`);
+    const from = known ?? parseBatch((await storage.get(batchKey(name, seq)))?.value)?.from ?? 0;
+    begins.set(`${name} ${seq}`, from);
+    chains.push({ name, key, chain, from });
   }
   return chains;
 }

@@ -152,6 +152,21 @@ export function testStoredAudit(driver: string, makePlace: () => Promise<OpenPla
     assert.equal(read.size, removed + 1);
   });
 
+  test("retention reads no more for each batch where many instances have a chain", async (place, storage) => {
+    const recorders = numbers(40).map((at) => place.recorder(`instance ${at}`));
+    for (const recorder of recorders) await place.write(recorder, numbers(2).map((at) => ({ target: `${at}` })));
+    let reads = 0;
+    const get: Storage["get"] = (key) => {
+      if (key[0] === batchesKey("1")[0]) reads++;
+      return storage.get(key);
+    };
+    const limits = { keepMs: 1e12, maxBytes: 0, now: place.parts.clock() };
+    assert.equal(await trimAudit({ ...place.parts, storage: { ...storage, get } }, limits), 80);
+    assert.ok(reads <= 3 * 80, `${reads} reads`);
+    for (const recorder of recorders) await recorder.close();
+    assert.deepEqual(await verified(storage), sound);
+  });
+
   test("retention beside that of another instance takes no chain for changed", async (place, storage) => {
     const recorder = place.recorder();
     await place.write(recorder, numbers(100).map((at) => ({ target: `${at}` })));
