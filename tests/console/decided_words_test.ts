@@ -9,6 +9,10 @@ Deno.test("a form that says neither approve nor deny decides nothing", async () 
   await desk.rule({ tool: "changes", verdict: "ask" });
   const write = () => desk.call("file_write", { filename: "a.txt", content: "x" });
   assert.match((await write()).text, isPending);
+  assert.match(
+    (await desk.page("decisions")).html,
+    /runs if its agent still waits, or when\s+the agent asks again within 15 min/,
+  );
   for (const decision of [[], "", "maybe", "Approve"] as const) {
     const page = await desk.owner.submit(await desk.page("decisions"), { decision }, 'value="decide"');
     assert.match(page.html, /Nothing was decided: press Approve or Deny/);

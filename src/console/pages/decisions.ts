@@ -1,9 +1,10 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
-import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
+import { type Decisions, type Extent, type HeldCall, heldMs } from "../approvals/decisions.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
 import { maxRules } from "../approvals/rule.ts";
+import { counted } from "../../lib/counted.ts";
 import { showExactly } from "../../files/mod.ts";
 import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
@@ -29,7 +30,8 @@ export function decisionsSection(decisions: Decisions, lastChanges: OverviewPart
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
     return html`
-      <p class="quiet">None of these calls has run yet.</p>
+      <p class="quiet">None of these calls has run yet. Once you approve one, it runs if its agent still waits, or when
+        the agent asks again within ${counted(heldMs / 60_000, "minute")}.</p>
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
