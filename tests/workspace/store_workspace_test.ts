@@ -57,6 +57,24 @@ Deno.test("a crash before any commit of a change leaves the old state or the new
     }
   }));
 
+Deno.test("what another process left when it crashed is swept by one that goes on", () =>
+  withStorage(async (storage, clock) => {
+    const options = { name: "w", clock: () => clock.now, trash: { keepMs: oneHour, maxBytes: 1_000_000 } };
+    const workspace = openStoreWorkspace({ ...options, storage });
+    assert.ok((await workspace.write(at("a"), encode("x"))).ok);
+    const crashing = openStoreWorkspace({ ...options, storage: crashAfter(storage, 3) });
+    await assert.rejects(crashing.write(at("large"), new Uint8Array(900_000)));
+    const staged = async () => (await storage.list(["workspace", "w", "chunk"], { limit: 100 })).length;
+    const left = await staged();
+    assert.ok(left > 1);
+    await workspace.trash?.tidy(clock.now);
+    assert.equal(await staged(), left, "it may be under way");
+    clock.now += 2 * oneHour;
+    await workspace.trash?.tidy(clock.now);
+    assert.equal(await staged(), 1);
+    await assertNothingLost(storage, "w");
+  }));
+
 Deno.test("writers in two processes exclude each other: one conditional winner, one creator, every append kept", () =>
   withStorage(async (storage, clock) => {
     const options = { storage, name: "shared", clock: () => clock.now };
@@ -258,7 +276,7 @@ async function assertNothingLost(storage: Storage, name: string): Promise<void> 
     Array.from({ length: chunkCount }, (_, index) => `${generation}/${index}`)
   );
   assert.deepEqual(chunks, expected.sort());
-  assert.deepEqual(all.filter(({ key }) => key[2] === "gone" || key[2] === "staged"), []);
+  assert.deepEqual(all.filter(({ key }) => ["gone", "staged", "turn"].includes(key[2] ?? "")), []);
   const usage = all.find(({ key }) => key[2] === "usage")?.value;
   const bytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   assert.deepEqual(usage, { bytes });

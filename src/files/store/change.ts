@@ -218,9 +218,9 @@ export function goneOf(entry: EntryRecord): readonly [string, GoneRecord] {
     : [entry.id, { kind: "directory" }];
 }
 
-/** Sweeps everything that crashes have left. */
-export async function sweepStore(store: Store): Promise<void> {
-  const { storage, keys, clock } = store;
+/** Sweeps everything that crashes have left; what is staged, where at `now` that was long ago. */
+export async function sweepStore(store: Store, now: number): Promise<void> {
+  const { storage, keys } = store;
   for await (const page of pagesBelow(storage, keys.allGone, { limit: sweepPage })) {
     for (const { key, value } of page) {
       await sweepGone(store, key.at(-1) ?? "", parseStored(goneRecord, value, "workspace gone"));
@@ -229,7 +229,7 @@ export async function sweepStore(store: Store): Promise<void> {
   for await (const page of pagesBelow(storage, keys.allStaged, { limit: sweepPage })) {
     for (const { key, value } of page) {
       const { chunkCount, since } = parseStored(stagedRecord, value, "workspace staged");
-      if (clock() - since > stagedLifetimeMilliseconds) await dropGeneration(store, key.at(-1) ?? "", chunkCount);
+      if (now - since > stagedLifetimeMilliseconds) await dropGeneration(store, key.at(-1) ?? "", chunkCount);
     }
   }
 }

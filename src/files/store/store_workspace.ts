@@ -38,12 +38,13 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   const trash = opened.trash !== null && opened.trash.keepMs > 0 ? kept : null;
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
-    swept ??= sweepStore(opened).then(() => kept?.tidy(opened, opened.clock())).then(() => opened).catch(
-      (error: unknown) => {
-        swept = null; // the next operation tries again
-        throw error;
-      },
-    );
+    swept ??= sweepStore(opened, opened.clock()).then(() => kept?.tidy(opened, opened.clock())).then(() => opened)
+      .catch(
+        (error: unknown) => {
+          swept = null; // the next operation tries again
+          throw error;
+        },
+      );
   return workspaceWith(store, opened, trash, null);
 }
 
@@ -307,7 +308,11 @@ function createStoredTrash(
         puts: [{ key: stored.key, value }],
       });
     },
-    tidy: async (now) => await trash.tidy(await open(), now),
+    async tidy(now) {
+      const store = await open();
+      await sweepStore(store, now); // a crash of less than an hour before the start, or of another process
+      await trash.tidy(store, now);
+    },
   };
 }
 
