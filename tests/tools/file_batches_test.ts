@@ -124,6 +124,30 @@ Deno.test("without a trash a batch that fails late says what stays changed", () 
     assert.ok(namesIn(root).includes("link"), "nor moved");
   }));
 
+Deno.test("a file that one call writes several times is undone, and put back where the call fails", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [write, undo] = [fileWriteTool(workspace), fileUndoTool(workspace)];
+    const text = () => Deno.readTextFileSync(`${root}/f`);
+    const both = (mode: string, other: string) => ({
+      ...{ filename: "f", content: "2\n", mode, files: [{ filename: "./f", content: "3\n", mode: other }] },
+    });
+    for (const [mode, other] of [["append", "append"], ["overwrite", "append"], ["overwrite", "overwrite"]] as const) {
+      Deno.writeTextFileSync(`${root}/f`, "1\n");
+      await answerOf(write, both(mode, other));
+      await answerOf(undo, { change: "last" });
+      assert.equal(text(), "1\n", `${mode} ${other}`);
+      const { files, ...first } = both(mode, other);
+      const fails = { ...first, files: [...files, ...["g/x", "g"].map((filename) => ({ filename, content: "4" }))] };
+      assert.match((await failureOf(write, fails)).message, /nothing was changed$/);
+      assert.equal(text(), "1\n");
+    }
+    assert.match(
+      (await failureOf(write, both("append", "overwrite"))).message,
+      /name it once \(f\); nothing was changed$/,
+    );
+    assert.equal(text(), "1\n");
+  }, { trash: roomyTrash }));
+
 Deno.test("what a rule keeps in a directory is not said to be the directory", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/d/.git`, { recursive: true });

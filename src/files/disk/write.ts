@@ -399,7 +399,7 @@ function replace(
 ): boolean {
   const isOwn = change?.leftAt.get(place.path) === versionOf(found);
   if (change === null || isOwn || isExtended || found.size > change.maxBytes) {
-    const before = isOwn ? { again: true } : isExtended ? { sizeBefore: found.size } : {};
+    const before = { ...isOwn ? { again: true } : {}, ...isExtended ? { sizeBefore: found.size } : {} };
     const { directory, name } = waiting;
     return makeStep(change, number, { ...put, ...before }, () => directory.rename(name, place.parent, place.name));
   }

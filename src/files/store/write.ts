@@ -210,7 +210,7 @@ async function planPut(
       kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
       left: { sha256: record.sha256 },
       ...isOwn ? { again: true } : {},
-      ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
+      ...entry !== null && isExtended ? { sizeBefore: entry.sizeBytes } : {},
       ...passages === undefined ? {} : { passages: [...passages] },
     },
     value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },

@@ -74,7 +74,11 @@ export function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
     const at = joined.findIndex((other) => other.step.op === "put" && other.step.path === step.path);
     const first = joined[at]?.step;
     if (step.op !== "put" || step.again !== true || first?.op !== "put") joined.push(each);
-    else joined[at] = { number: joined[at]?.number ?? 0, step: { ...withoutPassages(first), left: step.left } };
+    else {
+      const { sizeBefore } = step.sizeBefore === undefined ? step : first; // several appends are cut off together
+      const whole = { ...withoutPassages(first), ...sizeBefore === undefined ? {} : { sizeBefore }, left: step.left };
+      joined[at] = { number: joined[at]?.number ?? 0, step: whole };
+    }
   }
   return joined;
 }

@@ -125,7 +125,11 @@ export function fileWriteTool(
         if (!path.ok) obstacles.push(isOne ? path.error : ofPath(filename, path.error));
         else if (wrong !== null) obstacles.push(wrong);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
-        else wanted.push({ path: path.value, content, mode, ifVersion });
+        else if (
+          mode !== "append" && wanted.some((other) => other.mode === "append" && other.path.text === path.value.text)
+        ) {
+          obstacles.push(refuse(action, `this call appends to it before; name it once (${showName(path.value.text)})`));
+        } else wanted.push({ path: path.value, content, mode, ifVersion });
       }
       for (const file of isOne ? [] : wanted) {
         const refused = await obstacleOf(workspace, file, obstacles.length < maxNamed ? look : null);
