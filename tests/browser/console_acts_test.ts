@@ -12,6 +12,7 @@ import { makeServerPlace, type RunningServer, type ServerPlace, startServer } fr
 import { until } from "../fixtures/until.ts";
 import { chromiumTest } from "./chromium.ts";
 import { type Hands, keyboardOf, mouse } from "./console_hands.ts";
+import { brokenWords } from "./page_checks.ts";
 import { openPage } from "./steps.ts";
 
 interface Visit {
@@ -111,6 +112,10 @@ async function decide({ open, page, hands, press, call, place }: Visit): Promise
   const edit = { path: "notes.txt", edits: [{ old_text: "one", new_text: "two" }] };
   const editing = await held("file_edit", edit);
   await page.getByText("+two").waitFor();
+  for (const width of [360, 390, 420, 1_000]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.deepEqual(await brokenWords(page), [], `${width}`);
+  }
   await press("Approve", approved);
   assert.equal((await editing.waiting).isError, false);
 

@@ -226,6 +226,7 @@ img.picture { max-width: 100%; height: auto; border: 1px solid var(--line); bord
   nav.console .links form { margin: .5rem .65rem; }
 }
 @media (max-width: 40rem) {
+  .keys { float: none; }
   thead { display: none; }
   table, tbody, tr { display: block; }
   tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
