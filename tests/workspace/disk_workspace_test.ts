@@ -339,3 +339,37 @@ function path(text: string): WorkspacePath {
   assert.ok(parsed.ok);
   return parsed.value;
 }
+
+Deno.test("what cannot be deleted from the trash holds up nothing else there", async () => {
+  const root = await Deno.makeTempDir();
+  const clock = { now: 1_700_000_000_000 };
+  const trash = { keepMs: 3_600_000, maxBytes: 20_000 };
+  const workspace = openDiskWorkspace({ root, trash, clock: () => clock.now });
+  const { remove } = Deno;
+  const kept = () => Array.from(Deno.readDirSync(`${root}/.portcullis/trash`), ({ name }) => name);
+  const write = async () => {
+    clock.now += 1_000;
+    assert.ok((await workspace.write(path("a"), new Uint8Array(1_000))).ok);
+  };
+  try {
+    await write();
+    await write();
+    const [stuck] = kept().filter((name) => !name.endsWith(".json"));
+    Deno.remove = async (path, options) => {
+      // as of a directory of an agent's tools that nobody may write, and what is in it
+      if (String(path).endsWith(`/${stuck}`)) {
+        throw Object.assign(new Deno.errors.PermissionDenied(), { code: "EACCES" });
+      }
+      await remove(path, options);
+    };
+    for (let count = 0; count < 100; count++) await write();
+    assert.ok(kept().length <= 2 * 21 + 2, `${kept().length} entries are kept`);
+    clock.now += 7_200_000;
+    await workspace.trash?.tidy(clock.now);
+    assert.deepEqual(kept().sort(), [stuck, `${stuck?.split(".")[0]}.json`].sort());
+  } finally {
+    Deno.remove = remove;
+    await workspace.close();
+    await Deno.remove(root, { recursive: true });
+  }
+});

@@ -48,18 +48,23 @@ export function createDiskTrash(
     sizes.set(id, size);
     return size;
   };
-  const drop = async (id: string, names: readonly string[]): Promise<void> => {
+  /** `false` for what cannot be deleted, such as a read-only directory: it holds up no other change. */
+  const drop = async (id: string, names: readonly string[]): Promise<boolean> => {
     using trash = access.hold(() => staging.trash());
     const items = names.filter((name) => name !== recordName(id));
+    used -= sizes.get(id) ?? 0;
+    sizes.delete(id);
     for (const name of [...items, recordName(id)]) { // in this order a kill leaves nothing without its record
       try {
         await trash.value.removeTreeInTurns(name);
       } catch (error) {
-        if (errorCode(error) !== "ENOENT") throw error; // another process dropped it
+        if (errorCode(error) === "ENOENT") continue; // another process dropped it
+        toRefusal(error);
+        sizes.set(id, 0);
+        return false;
       }
     }
-    used -= sizes.get(id) ?? 0;
-    sizes.delete(id);
+    return true;
   };
   const tidyAt = async (now: number): Promise<void> => {
     const names = namesByChange();
@@ -67,10 +72,11 @@ export function createDiskTrash(
     used = 0;
     for (const [id, those] of names) {
       await nextTurn();
+      used += sizes.get(id) ?? 0;
       if (timeOfChange(id) + keepMs <= now) {
         await drop(id, those);
         names.delete(id);
-      } else used += await sizeOf(id);
+      } else if (!sizes.has(id)) used += await sizeOf(id);
     }
     const isOver = used > maxBytes || names.size > maxChanges;
     let count = names.size;
