@@ -10,7 +10,7 @@ import { createAuthorizationServer, type ProviderFetch, type Registration } from
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { createStorageProbe, serverIcons } from "../http/mod.ts";
 import type { Parts } from "./installation.ts";
-import { createAgreedClock, soonAndEvery } from "../lib/time.ts";
+import { createAgreedClock } from "../lib/time.ts";
 import { researchTools } from "../files/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { placeOfFiles } from "./workspaces.ts";
@@ -22,7 +22,7 @@ import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createRateLimits, mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
-import { createToolbox, type Toolbox } from "./toolbox.ts";
+import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
 
 export interface AppParts extends Parts {
   /** Fetches client metadata documents, from public addresses only; see `createDocumentFetcher`. */
@@ -39,8 +39,6 @@ export interface AppParts extends Parts {
 
 const maxRememberedClients = 100_000;
 const maxNameShown = 60;
-/** How often expired records are removed. */
-const sweepIntervalMs = 300_000;
 /** How often freed memory is returned. The first start of a version frees 20 MB once Deno has parsed its modules. */
 const returnIntervalMs = 30_000;
 
@@ -176,11 +174,7 @@ export async function buildApp(config: Config, given: AppParts) {
   });
 
   const stopReturning = kernel?.available ? timers.every(returnIntervalMs, kernel.returnFreedMemory) : undefined;
-  const stopSweeping = soonAndEvery(timers, bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
-    const now = steadyNow();
-    const sweeping = [storage.sweep(now), toolbox.tidy(now)];
-    for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
-  });
+  const stopSweeping = startSweeping({ ...given, log }, toolbox, steadyNow);
   return {
     /** Answers any request. */
     fetch: http.fetch,

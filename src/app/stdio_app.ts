@@ -12,7 +12,7 @@ import { serveStdio } from "../mcp/mod.ts";
 import { startTelemetry } from "../audit/mod.ts";
 import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
-import { createToolbox, type Toolbox } from "./toolbox.ts";
+import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
 
 /** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */
@@ -32,13 +32,15 @@ export async function runStdio(
     readonly input: ReadableStream<Uint8Array>;
     readonly output: WritableStream<Uint8Array>;
     readonly stop: AbortSignal;
+    /** For tests. */
+    readonly bounds?: Parts["bounds"];
   },
 ): Promise<void> {
-  const { input, output, stop, log } = dependencies;
+  const { input, output, stop, log, clock, bounds = {} } = dependencies;
   logConfinement(config.workspace, dependencies.kernel, log);
   const telemetry = startTelemetry(config, { version, log });
   const serverUrl = serverUrlFor(config.http, config.http.port);
-  const parts: Parts = { ...dependencies, serverUrl, telemetry, timers: systemTimers, bounds: {}, extraTools: [] };
+  const parts: Parts = { ...dependencies, serverUrl, telemetry, timers: systemTimers, bounds, extraTools: [] };
   const servicenow = await openServicenow(config.servicenow, parts);
   const approval = await openApproval(config, {
     ...parts,
@@ -50,8 +52,9 @@ export async function runStdio(
   opening.catch(approval.close);
   const toolbox: Toolbox = await opening;
   const { serverUrl: _, ...withoutClients } = parts;
-  const records = await openCallRecords(config, { ...withoutClients, steadyNow: parts.clock, isSteady: () => true });
+  const records = await openCallRecords(config, { ...withoutClients, steadyNow: clock, isSteady: () => true });
   const { live: { callWatch }, recordRequest } = records;
+  const stopSweeping = startSweeping(parts, toolbox, clock);
   const mcp = createProtocolServer(config, {
     ...parts,
     ...toolbox,
@@ -74,6 +77,7 @@ export async function runStdio(
       finishTimeoutMs: config.server.shutdownTimeoutSeconds * 1_000,
     });
   } finally {
+    stopSweeping();
     await closeAll(mcp.close, approval.close, records.close, servicenow?.close, toolbox.close);
   }
 }

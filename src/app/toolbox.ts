@@ -3,7 +3,7 @@ import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.t
 import { createLocalModel, createModelClient, createModelQueue, llmTools, ollamaLimits } from "../llm/mod.ts";
 import type { LocalModel } from "../llm/mod.ts";
 import type { Config } from "./config/config.ts";
-import type { Clock } from "../lib/time.ts";
+import { type Clock, soonAndEvery } from "../lib/time.ts";
 import type { Parts } from "./installation.ts";
 import {
   type Access,
@@ -59,6 +59,22 @@ interface ToolboxParts extends Parts {
   readonly judge: Approval["judge"];
   /** Who may use a link to a file, where there is an HTTP server to move files through. */
   readonly transferAccess?: Access;
+}
+
+/** How often expired records are removed. */
+const sweepIntervalMs = 300_000;
+
+/** Removes now and then what has expired by `steadyNow`, until what is returned is called. */
+export function startSweeping(
+  { storage, timers, bounds, log }: Pick<Parts, "storage" | "timers" | "bounds" | "log">,
+  { tidy }: Pick<Toolbox, "tidy">,
+  steadyNow: () => number,
+): () => void {
+  return soonAndEvery(timers, bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
+    const now = steadyNow();
+    const sweeping = [storage.sweep(now), tidy(now)];
+    for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
+  });
 }
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */

@@ -25,7 +25,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "maxFetchesOfOne = 2",
   ],
   ["security", "public https addresses, 240 a minute at most", "lib/document_fetcher.ts", "maxFetchesPerMinute = 240"],
-  ["deploy", "every five minutes", "app/app.ts", "sweepIntervalMs = 300_000"],
+  ["deploy", "every five minutes", "app/toolbox.ts", "sweepIntervalMs = 300_000"],
   ["operations", "first 10 of each kind in a minute", "lib/log.ts", "maxRepeatedLines = 10"],
   ["operations", "10 connections to PostgreSQL", "storage/postgres_connection.ts", "connections: 10"],
   ["operations", "waits up to 5 seconds for the lock", "storage/sqlite_storage.ts", "defaultBusyTimeoutMs = 5_000"],
