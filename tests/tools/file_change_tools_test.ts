@@ -233,7 +233,7 @@ Deno.test("file_write keeps line ends, byte order mark and encoding of the file,
 
 Deno.test("a write is shown to who approves it in the form in which it is then made", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const context = { principal: principalOf("owner") } as ToolContext;
+    const context = { principal: principalOf("owner"), signal: new AbortController().signal } as ToolContext;
     const before = ["a\r\nb\r\n", "a\rb\r", "\ufeffa\nb\n", "\ufeffa\r\nb\r\n", "a\nb", "a\r\nb", ""];
     for (const text of before) {
       for (const encoding of ["utf8", "utf16le"] as const) {

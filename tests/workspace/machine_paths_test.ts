@@ -15,7 +15,7 @@ Deno.test("absolute paths into the workspace are paths below it, before rules an
       },
     } as unknown as Tool;
     const tool = takingMachinePaths(inner, () => workspace);
-    const context = { principal: principalOf("a") } as ToolContext;
+    const context = { principal: principalOf("a"), signal: new AbortController().signal } as ToolContext;
     const cases: readonly [unknown, unknown][] = [
       [{ path: `${root}/a/b.txt` }, { path: "a/b.txt" }],
       [{ path: root }, { path: "." }],
