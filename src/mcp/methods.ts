@@ -34,7 +34,7 @@ const stoppable = (serve: Handler): Handler => (call) => {
  */
 export function createMethodTable(
   { features, ...offered }: Runtime,
-  follow: (session: Session) => void,
+  follow: (session: Session) => Promise<void>,
 ): MethodTable {
   const lists = createLists(offered);
   const table = new Map<string, Handler>([
@@ -201,7 +201,11 @@ function notFound(call: Call, uri: string): McpAnswer {
 }
 
 /** Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. */
-async function watchResource(call: Call, wanted: boolean, follow: (session: Session) => void): Promise<McpAnswer> {
+async function watchResource(
+  call: Call,
+  wanted: boolean,
+  follow: (session: Session) => Promise<void>,
+): Promise<McpAnswer> {
   const { session, principal, runtime: { limits, resources, sessions, callWatch } } = call;
   const { uri } = paramsOf(call);
   if (typeof uri !== "string") return answerInvalid(call, "params.uri must be a string");
@@ -231,7 +235,7 @@ async function watchResource(call: Call, wanted: boolean, follow: (session: Sess
     const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
     return answerError(call, rpcErrorCode.invalidRequest, words);
   }
-  follow(session);
+  await follow(session);
   return answerResult(call, "{}");
 }
 

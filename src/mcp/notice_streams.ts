@@ -79,14 +79,18 @@ function openNotices(runtime: Runtime, { principal, session, lists, tasks = [], 
   return {
     stream,
     end,
-    /** Tells of these resources from here on, and of the resources that come and go if `coming`. */
-    watch(uris: Iterable<string>, coming: boolean) {
-      const stopBefore = stopWatching;
-      stopWatching = watchResources(principal, { uris, lists: coming }, {
+    /**
+     * Tells of these resources from the time on at which it resolves, and of the resources that come and go if `coming`:
+     * the client, who is answered then, may change one at once.
+     */
+    async watch(uris: Iterable<string>, coming: boolean): Promise<void> {
+      const watching = watchResources(principal, { uris, lists: coming }, {
         onChange: (uri) => tellOfResource("notifications/resources/updated", { _meta, uri }),
         onList: () => tellOfResource("notifications/resources/list_changed", _meta && { _meta }),
       });
-      stopBefore();
+      stopWatching();
+      stopWatching = watching.stop;
+      await watching.begun();
     },
   };
 }
@@ -123,10 +127,11 @@ export function createSessionStreams(runtime: Runtime) {
   const lists = offeredLists(runtime);
 
   /** Tells the session's stream, if there is one, of the resources that it watches now. */
-  const follow = ({ key, subscriptions }: Session): void => open.get(key)?.watch(subscriptions, true);
+  const follow = async ({ key, subscriptions }: Session): Promise<void> =>
+    await open.get(key)?.watch(subscriptions, true);
 
   /** Opens the session's own stream in place of any before it. */
-  const openOwn = (session: Session, principal: Principal): McpAnswer => {
+  const openOwn = async (session: Session, principal: Principal): Promise<McpAnswer> => {
     const { key } = session;
     open.get(key)?.end();
     const onClosed = (): void => {
@@ -136,14 +141,15 @@ export function createSessionStreams(runtime: Runtime) {
     const own = openNotices(runtime, { principal, session, lists, onClosed });
     if (own === null) return tooManyStreams(null);
     open.set(key, own);
-    follow(session);
+    const following = follow(session);
     const stopFollowing = sessions.watch(session, (later) => {
-      if (later !== null) follow(later);
+      if (later !== null) void follow(later);
     });
     if (session.revision.primesStreams) own.stream.push("", false);
     // a directory, for one, that came or went with this start was told by no stream
     const isOlder = session.expiresAt - sessionLifetimeMs < startedAt;
     if (features.resources && isOlder) own.stream.push(notificationText("notifications/resources/list_changed"), true);
+    await following;
     return { kind: "stream", reader: own.stream.attach(-1) };
   };
 
@@ -167,13 +173,13 @@ export function createSessionStreams(runtime: Runtime) {
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
       const [, resumeId, after] = eventId.exec(exchange.header("last-event-id") ?? "") ?? [];
-      if (resumeId === undefined) return openOwn(session, principal);
+      if (resumeId === undefined) return await openOwn(session, principal);
       const resumed = streams.resume(session, principal, resumeId, Number(after));
       switch (resumed.kind) {
         case "reader":
           return { kind: "stream", reader: resumed.reader };
         case "notices":
-          return openOwn(session, principal);
+          return await openOwn(session, principal);
         case "lost":
           return endLostCall(principal, resumed.requestId);
         case "nothing":
@@ -233,7 +239,7 @@ export async function listen(call: Call): Promise<McpAnswer> {
     mark(call, "rate_limited", "too_many_streams");
     return tooManyStreams(id);
   }
-  notices.watch(watched, lists.includes("resources"));
+  await notices.watch(watched, lists.includes("resources"));
   const acknowledged = { _meta, notifications: filter };
   notices.stream.push(notificationText("notifications/subscriptions/acknowledged", acknowledged), false);
   return { kind: "stream", reader: notices.stream.attach(-1) };

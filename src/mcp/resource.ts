@@ -145,6 +145,8 @@ const lookMs = 2_000;
 const restFactor = 20;
 /** Resources and lists that one look is at; the others come next. */
 const maxLooks = 200;
+/** How long an answer waits for the first look. */
+const firstLookMs = 2_000;
 
 /** A resource, or the first page of a list and what lies on top, that streams watch. */
 interface Watched {
@@ -152,6 +154,8 @@ interface Watched {
   readonly listeners: Set<() => Promise<void>>;
   /** What the last look gave; `null` before the first. */
   last: string | null;
+  /** Ends with the first look: what changes after that is told. */
+  first: Promise<void>;
 }
 
 /** Watches resources by looking at them from time to time, as long as a stream wants to know. */
@@ -196,37 +200,38 @@ export function createResourceWatch(
     stopTimer = null;
     if (watched.size > 0) lookLater(Math.max(lookMs, restFactor * (timers.elapsed() - began)));
   };
-  const listen = (key: string, stamp: Watched["stamp"], tell: () => void | Promise<void>): () => void => {
+  const listen = (key: string, stamp: Watched["stamp"], tell: () => void | Promise<void>) => {
     const known = watched.get(key);
-    const each: Watched = known ?? { stamp, listeners: new Set(), last: null };
+    const each: Watched = known ?? { stamp, listeners: new Set(), last: null, first: firstLooks };
     const own = async (): Promise<void> => await tell(); // the same function may listen twice
     each.listeners.add(own);
     watched.set(key, each);
-    if (known === undefined) firstLooks = firstLooks.then(() => look([each]));
+    if (known === undefined) each.first = firstLooks = firstLooks.then(() => look([each]));
     if (stopTimer === null && !isLooking) lookLater(lookMs);
-    return () => {
+    const stop = (): void => {
       if (!each.listeners.delete(own) || each.listeners.size > 0) return;
       watched.delete(key);
       if (watched.size > 0) return;
       stopTimer?.();
       stopTimer = null;
     };
+    return { stop, first: each.first };
   };
 
-  /** Reports which of `uris` have changed and, with `lists`, that lists have, until the returned function is called. */
+  /** Reports which of `uris` have changed and, with `lists`, that lists have, until `stop` is called. */
   return (
     principal: Principal,
     { uris, lists }: { readonly uris: Iterable<string>; readonly lists: boolean },
     { onChange, onList }: { readonly onChange: (uri: string) => void; readonly onList: () => void },
-  ): () => void => {
-    const stops: (() => void)[] = [];
+  ) => {
+    const listening: ReturnType<typeof listen>[] = [];
     for (const uri of uris) {
       const { stamp, scopes = [] } = familyOf(resources, uri) ?? {};
       if (stamp === undefined || !hasScopes(principal, scopes)) continue;
       const tell = async (): Promise<void> => {
         if (await mayWatch(resources, principal, uri)) onChange(uri);
       };
-      stops.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), tell));
+      listening.push(listen(`${shareKey(principal)} ${uri}`, () => stamp(uri, principal), tell));
     }
     for (const { name, listPage, listTop, scopes } of lists ? resources.all() : []) {
       if (listPage === undefined || !hasScopes(principal, scopes)) continue;
@@ -235,9 +240,19 @@ export function createResourceWatch(
         const top = await listTop?.(principal);
         return hashSecret(JSON.stringify([page?.resources.map(({ uri }) => uri), top]));
       };
-      stops.push(listen(`${shareKey(principal)} ${name}`, stamp, onList));
+      listening.push(listen(`${shareKey(principal)} ${name}`, stamp, onList));
     }
-    return () => stops.forEach((stop) => stop());
+    return {
+      stop: () => listening.forEach(({ stop }) => stop()),
+      /** Resolves when what changes from here on is told, and after two seconds where looks take longer. */
+      async begun(): Promise<void> {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const stopTimer = timers.after(firstLookMs, resolve);
+        void Promise.all(listening.map(({ first }) => first)).then(() => resolve());
+        await promise;
+        stopTimer();
+      },
+    };
   };
 }
 

@@ -39,7 +39,7 @@ Deno.test("that files change, come and go where a rule asks or refuses is no new
       const watch = createResourceWatch(createResourceRegistry([gated]), { timers, log, limits: mcpLimits });
       const heard: string[] = [];
       const uris = names.map((name) => `workspace:///${name}`);
-      const stop = watch(principalOf("ada"), { uris, lists: true }, {
+      const { stop } = watch(principalOf("ada"), { uris, lists: true }, {
         onChange: (uri) => heard.push(uri),
         onList: () => heard.push("list"),
       });

@@ -36,11 +36,13 @@ function createScene(override: Partial<ResourceFamily> = {}) {
     }]),
     { timers, limits: mcpLimits, log: { write: (_level, event) => void logged.push(event), flush() {} } },
   );
+  const open = (...uris: string[]) =>
+    watch(ada, { uris, lists: true }, { onChange: (uri) => told.push(uri), onList: () => told.push("list") });
   const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
   return Object.assign(scene, {
-    /** Watches these addresses, and the list. */
-    begin: (...uris: string[]) =>
-      watch(ada, { uris, lists: true }, { onChange: (uri) => told.push(uri), onList: () => told.push("list") }),
+    open,
+    /** Watches these addresses, and the list, until what it returns is called. */
+    begin: (...uris: string[]) => open(...uris).stop,
     /** What is told by the next look. */
     async next(): Promise<readonly string[]> {
       await settle();
@@ -76,6 +78,37 @@ Deno.test("a change just before a stream watches something else, too, is told", 
   first();
   assert.deepEqual(await scene.next(), ["a", "list"]);
   second();
+});
+
+Deno.test("once a watch has begun, the next change is told, however late its first look comes", async () => {
+  const gate = Promise.withResolvers<void>();
+  const scene = createScene({
+    async stamp(uri) {
+      await gate.promise;
+      return scene.files.get(uri) ?? "missing";
+    },
+  });
+  const { stop, begun } = scene.open("a");
+  const second = scene.open("a"); // of a resource that is watched already
+  let hasBegun = false;
+  const both = Promise.all([begun(), second.begun()]).then(() => hasBegun = true);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.ok(!hasBegun);
+  gate.resolve();
+  await both;
+  scene.files.set("a", "1");
+  assert.deepEqual(await scene.next(), ["a", "a", "list", "list"]);
+  stop();
+  second.stop();
+});
+
+Deno.test("a watch whose looks take long begins after two seconds all the same", async () => {
+  const scene = createScene({ stamp: () => new Promise(() => {}) });
+  const { stop, begun } = scene.open("a");
+  const beginning = begun();
+  scene.timers.advance(2_000);
+  await beginning;
+  stop();
 });
 
 Deno.test("two streams of one token cost one look", async () => {
