@@ -104,15 +104,18 @@ Deno.test("the switch stops every call on every instance, those that run too, ov
 });
 
 Deno.test("calls that were stopped stay so where the answer of an earlier change comes late", async () => {
-  const { storage, committed, answer } = answerFirstCommitLate(createMemoryStorage());
+  const shared = createMemoryStorage();
+  const { storage, committed, answer } = answerFirstCommitLate(shared);
   const { live, mcp } = await startInstance(storage);
+  const other = await startInstance(shared); // in one process the changes take turns
   const resumed = live.resumeAll("owner");
   await committed;
-  await live.stopAll("owner");
+  await other.live.stopAll("owner");
   answer();
   await resumed;
   assert.match((await textOf(await mcp.post(toolCall("echo", { text: "hi" })))).text, /has stopped all calls/);
   live.close();
+  other.live.close();
 });
 
 Deno.test("a paused client is refused and others are not; the audit has who did it", async () => {
