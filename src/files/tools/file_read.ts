@@ -7,8 +7,7 @@ import * as z from "zod";
 import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
 import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { decodeText } from "../text/detect.ts";
-import { isUtf32, sniffMedia, textEncodings, toResourceContents, utf32Words } from "../workspace/encoding.ts";
+import { isUtf32, sniffMedia, textEncodings, utf32Words } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
@@ -35,6 +34,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { TransferLinks } from "../transfer/port.ts";
+import { toResourceContents } from "./workspace_files.ts";
 import { toolFrames } from "./argument_names.ts";
 import { documentParts, isPage, mayBeDocument, openDocuments } from "../documents/view.ts";
 import type { DocumentAccess, DocumentFacts } from "../documents/view.ts";
@@ -659,6 +659,6 @@ async function readEmbedded(workspace: Workspace, filename: string): Promise<Too
     return await suggestNear(workspace, path.value, refused, { isFile: true });
   }
   const { sizeBytes, modifiedAt, sha256, bytes } = read.value;
-  const resource = await toResourceContents(path.value, bytes, decodeText);
+  const resource = await toResourceContents(path.value, bytes);
   return combineReads([mediaRead(path.value, { type: "resource", resource }, { sizeBytes, modifiedAt, sha256 })]);
 }

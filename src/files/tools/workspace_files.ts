@@ -3,6 +3,7 @@ import * as z from "zod";
 import { nextTurn } from "../../lib/turns.ts";
 import {
   entryPath,
+  escapeText,
   fileUriTemplate,
   fromTemplateValue,
   isTypable,
@@ -17,7 +18,7 @@ import {
 } from "../workspace/path.ts";
 import { workspaceOf } from "../workspace/port.ts";
 import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
-import { mediaTypeOf, toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
+import { decodeBytes, mediaTypeOf, sniffMedia, unknownMediaType } from "../workspace/encoding.ts";
 import { decodeText } from "../text/detect.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
@@ -53,9 +54,7 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       if (path === null) return null;
       const read = await workspaceOf(source, principal).read(path);
       await nextTurn(); // many may have been read at once
-      return read.ok
-        ? { contents: [await toResourceContents(path, read.value.bytes, decodeText)] }
-        : toOutcome(read.error);
+      return read.ok ? { contents: [await toResourceContents(path, read.value.bytes)] } : toOutcome(read.error);
     },
     cacheHint: { ttlMs: 0, cacheScope: "private" },
     complete: async (_template, variable, value, _others, principal) =>
@@ -67,6 +66,22 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
       return read.ok ? read.value.version : read.error.reason;
     },
   };
+}
+
+/** MCP schema `TextResourceContents` or `BlobResourceContents`. */
+type FileContents =
+  & { readonly uri: string; readonly mimeType: string }
+  & ({ readonly text: string } | { readonly blob: string });
+
+/** What the bytes show outweighs what the name promises. What is no UTF-8 is text only where its name is that of one. */
+export async function toResourceContents(path: WorkspacePath, bytes: Uint8Array): Promise<FileContents> {
+  const uri = toFileUri(path);
+  const promised = mediaTypeOf(path.text);
+  const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
+  const text = (decodeBytes(bytes, "utf-8") ?? (isText ? await decodeText(bytes) : null))?.text;
+  if (text !== undefined && escapeText(text) !== null) return { uri, mimeType: isText ? promised : "text/plain", text };
+  const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
+  return { uri, mimeType, blob: Buffer.from(bytes).toString("base64") };
 }
 
 /** The names in the workspace's root, with what each is: a directory of several may be away. */

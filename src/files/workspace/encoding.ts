@@ -1,5 +1,4 @@
 /** What the bytes of a file are: the media type, the encoding of a text, and how a text is written back as it was. */
-import { escapeText, toFileUri, type WorkspacePath } from "./path.ts";
 
 /** Encodings of one or two bytes a character, by the runtime's own tables (WHATWG Encoding §9 to §14). */
 const singleByte = [
@@ -125,26 +124,6 @@ export function looksLikeText(bytes: Uint8Array): boolean {
     if (byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte === 0x7f) controls++;
   }
   return controls <= bytes.length * maxControlShare;
-}
-
-/** MCP schema `TextResourceContents` or `BlobResourceContents`. */
-type FileContents =
-  & { readonly uri: string; readonly mimeType: string }
-  & ({ readonly text: string } | { readonly blob: string });
-
-/** What the bytes show outweighs what the name promises. `decode`: how what is no UTF-8 is read, where its name is that of a text. */
-export async function toResourceContents(
-  path: WorkspacePath,
-  bytes: Uint8Array,
-  decode: (bytes: Uint8Array) => Promise<DecodedText | null>,
-): Promise<FileContents> {
-  const uri = toFileUri(path);
-  const promised = mediaTypeOf(path.text);
-  const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
-  const text = (decodeBytes(bytes, "utf-8") ?? (isText ? await decode(bytes) : null))?.text;
-  if (text !== undefined && escapeText(text) !== null) return { uri, mimeType: isText ? promised : "text/plain", text };
-  const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
-  return { uri, mimeType, blob: Buffer.from(bytes).toString("base64") };
 }
 
 /** The two orders of bytes. */
