@@ -103,8 +103,6 @@ async function replaceIn(
   let sizeBytes = Buffer.byteLength(text);
   let edited = "";
   let parts: string[] = [];
-  let change: ReturnType<ChangeOf> | null = null;
-  let changed = 0; // which form `change` is of
   for (const at of findForms(plain, wanted, wholeWord, found)) {
     if (at === -1) await nextTurn(work);
     if (at === -1) continue;
@@ -118,8 +116,7 @@ async function replaceIn(
     const from = toText(at + form.from);
     const to = toText(at + form.to);
     const removed = text.slice(from, to);
-    if (change?.removed !== removed || changed !== found.form) change = form.changeOf(removed);
-    changed = found.form;
+    const change = form.changeOf(removed);
     sizeBytes += change.growth;
     made += from - end + change.added.length;
     if (made <= maxBytes && parts.push(text.slice(end, from), change.added) > placesPerTurn) {
@@ -142,10 +139,12 @@ async function changesIn(text: string, replacement: string, ends: RegExp, work?:
     const added = exchange(replacement, "\n", end);
     return [end, { added, sizeBytes: Buffer.byteLength(added) }];
   }));
+  let last: { readonly removed: string; readonly added: string; readonly growth: number } | null = null;
   return (removed: string) => {
+    if (last?.removed === removed) return last; // most are alike
     const [own = common, ...others] = new Set(removed.match(ends));
     const { added = "", sizeBytes = 0 } = forms.get(others.length > 0 ? common : own as typeof common) ?? {};
-    return { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
+    return last = { removed, added, growth: sizeBytes - Buffer.byteLength(removed) };
   };
 }
 
