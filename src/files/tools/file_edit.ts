@@ -2,9 +2,10 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import type { FileContent, Outcome, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
+import { type FileContent, type Outcome, type Workspace, workspaceOf } from "../workspace/port.ts";
+import type { WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
-import { createKeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
+import { createKeyedMutex, type KeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
 import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
 import { decodeText, noTextWords, undetectedWords, whyNoText } from "../text/detect.ts";
@@ -152,7 +153,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
-      const manner = { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1, work: context };
+      const turns = overtaken.getOrInsertComputed(workspaceOf(source, context.principal), createKeyedMutex);
+      const manner = { dryRun: request.dry_run, obstacles, look, isOne: edits.length === 1, work: context, turns };
       const edit = () => editFiles(changing, files, manner);
       return await hasLarge(workspace, files) ? await large.run("", edit, context) : await edit();
     },
@@ -197,7 +199,7 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
 async function editFiles(
   changing: Changing,
   files: readonly FileEdits[],
-  { dryRun, obstacles, look, isOne, work }: {
+  { dryRun, obstacles, look, isOne, work, turns }: {
     readonly dryRun: boolean;
     /** What is known to be in the way before any file is read. */
     readonly obstacles: Failure[];
@@ -205,6 +207,7 @@ async function editFiles(
     /** Whether the call has one edit. */
     readonly isOne: boolean;
     readonly work: Working;
+    readonly turns: KeyedMutex;
   },
 ): Promise<ToolOutcome> {
   const { workspace } = changing;
@@ -225,7 +228,7 @@ async function editFiles(
     const written = await allOrNone(changing, planned, {
       isOne,
       async make(plan) {
-        const outcome = await writePlan(workspace, plan, maxEditedBytes);
+        const outcome = await writePlan(workspace, plan, { maxBytes: maxEditedBytes, turns });
         if (outcome.ok) return outcome;
         return failure(await toRefusals(workspace, plan.path, outcome.error, { isOne, look: null }));
       },
@@ -418,18 +421,18 @@ function wordsOf(refusal: EditRefusal): string {
 
 /** Others may write between our reading and writing; the edit is then repeated. */
 const maxAttempts = 20;
-/** Those that were overtaken go one after the other: all at once they would overtake each other again. */
-const overtaken = createKeyedMutex();
+/** By workspace, edits that were overtaken: one after the other, since all at once would overtake each other again. */
+const overtaken = new WeakMap<Workspace, KeyedMutex>();
 
 /** Writes one file; when another wrote in between, the edits are made in the new text. */
 async function writePlan(
   workspace: Workspace,
   plan: PlannedFile,
-  maxBytes: number,
+  { maxBytes, turns }: { readonly maxBytes: number; readonly turns: KeyedMutex },
 ): Promise<Result<PlannedFile, PlanProblem>> {
   const first = await writeOnce(workspace, plan);
   if (first.ok || first.error.reason !== "conflict") return first;
-  return await overtaken.run(plan.path.text, async () => {
+  return await turns.run(plan.path.text, async () => {
     let current = plan;
     for (let attempt = 2;; attempt++) {
       const again = await planFile(workspace, current, maxBytes);
