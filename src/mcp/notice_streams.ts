@@ -80,8 +80,8 @@ function openNotices(runtime: Runtime, { principal, session, lists, tasks = [], 
     stream,
     end,
     /**
-     * Tells of these resources from the time on at which it resolves, and of the resources that come and go if `coming`:
-     * the client, who is answered then, may change one at once.
+     * Watches these resources, and with `coming` those that come and go. Once it has resolved each change is told: the
+     * client is answered then, and may change one at once.
      */
     async watch(uris: Iterable<string>, coming: boolean): Promise<void> {
       const watching = watchResources(principal, { uris, lists: coming }, {

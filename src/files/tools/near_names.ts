@@ -55,7 +55,7 @@ export function parseEntryPath(text: string): Result<WorkspacePath, PathRule> {
 
 /**
  * What one call looks at to find what its names may mean: directories that it lists once for all names in them, and a
- * tree that it goes through once, in so many steps for all names together. A call on many paths begins one look.
+ * tree that it goes through once. Its bounds are for all names together: a call on many paths begins one look.
  */
 export interface Look {
   /** Directories whose names were asked for one after another. */
