@@ -1,6 +1,6 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { isChangeId, type KeptItem } from "../workspace/change.ts";
-import { createKeyedMutex } from "../../lib/turns.ts";
+import { createKeyedMutex, nextTurn } from "../../lib/turns.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import { defaultWorkspaceLimits, denied } from "../workspace/port.ts";
 import type { Outcome, Trash, TrashLimits, Workspace, WorkspaceLimits, WorkspaceRefusal } from "../workspace/port.ts";
@@ -199,6 +199,7 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
     keepMs: trash.keepMs,
     async *changes() {
       for (const id of trash.ids().toReversed()) {
+        await nextTurn(); // each is read and parsed at once
         const change = await find(id);
         if (change !== null) yield change;
       }

@@ -11,6 +11,7 @@ import { stagingDirectoryName } from "../workspace/path.ts";
 import { coded, errorCode, identityOf, isForeign, isSame, toRefusal } from "./directory.ts";
 import type { DiskAccess, DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";
 import { failure, success } from "../../lib/result.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { pause } from "../../lib/time.ts";
 import { denied, type Outcome } from "../workspace/port.ts";
 
@@ -112,6 +113,7 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
      * gives up control nowhere, so waits are short: a lock that is held for longer is refused.
      */
     async alone<T>(step: () => Outcome<T>): Promise<Outcome<T>> {
+      await nextTurn(); // a call may take a hundred of them
       try {
         for (let waitMs = 1;; waitMs *= 2) {
           const done = stepAlone(step);

@@ -41,6 +41,7 @@ export async function planUndo(workspace: Undoing, change: Change): Promise<Resu
   const ways: UndoStep[] = [];
   const freed = new Set<string>();
   for (const step of steps) {
+    await nextTurn();
     const way = await wayBack(workspace, change, step, { isOnly: steps.length === 1, freed });
     if (!way.ok) return failed(way.error);
     ways.push({ path: step.step.path, way: way.value });

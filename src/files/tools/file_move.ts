@@ -230,13 +230,14 @@ async function followLinks(
   if (copy || workspace.directories === undefined) return () => []; // links are not copied, and storage has none
   const links: { readonly to: WorkspacePath; readonly before: string }[] = [];
   const places = pairs.map(({ from, to }) => ({ base: endOf(workspace, from, "kept"), to }));
+  const look = beginLook();
   let looks = 0;
   const add = async (path: WorkspacePath, to: WorkspacePath): Promise<void> => {
     const before = (await workspace.stat(path)).ok ? endOf(workspace, path, "followed") : null; // what leads to something
     if (before !== null) links.push({ to, before });
   };
   for (const { from, to } of pairs) {
-    if (await isLink(workspace, from)) {
+    if (await isLink(workspace, from, look)) {
       await add(from, to);
       continue;
     }

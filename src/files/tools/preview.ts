@@ -1,4 +1,5 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
+import { nextTurn } from "../../lib/turns.ts";
 import { childPath, parseDirectoryPath, parseFilePath, showName, showText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
@@ -8,7 +9,7 @@ import { decodeText } from "../text/detect.ts";
 import { inFormOf, storedFormOf } from "../text/edit.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { count, toVersion } from "./input.ts";
-import { inStoredForm, isLink } from "./near_names.ts";
+import { beginLook, inStoredForm, isLink } from "./near_names.ts";
 
 /**
  * The path itself. As for `mv` and `cp`, a slash at its end means the directory that is there, and for a file one that is
@@ -68,7 +69,12 @@ async function effectsOf<Each>(
   verb: string,
   effectOf: (each: Each) => Promise<string | null>,
 ): Promise<string> {
-  const effects = (await Array.fromAsync(all, effectOf)).filter((effect) => effect !== null); // one after the other
+  const effects: string[] = [];
+  for (const each of all) {
+    await nextTurn();
+    const effect = await effectOf(each);
+    if (effect !== null) effects.push(effect);
+  }
   return [...effects.length > 1 ? [`${verb} ${effects.length} paths:`] : [], ...effects].join("\n");
 }
 
@@ -101,11 +107,12 @@ export async function previewDelete(
   { principal }: ToolContext,
 ): Promise<string> {
   const workspace = workspaceOf(source, principal);
+  const look = beginLook();
   return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text) => {
     const parsed = parseDirectoryPath(text);
     if (!parsed.ok) return `Deletes ${showName(text)}`;
     const path = await inStoredForm(workspace, parsed.value);
-    if (await isLink(workspace, path)) return `Deletes the link ${showName(path.text)}`;
+    if (await isLink(workspace, path, look)) return `Deletes the link ${showName(path.text)}`;
     const head = `Deletes ${showName(path.text)}`;
     const there = await workspace.stat(path);
     if (!there.ok && there.error.reason === "not_found") return `${head}: nothing is there, so the call fails`;

@@ -4,7 +4,7 @@
  */
 import { methodNames } from "../../../src/mcp/mod.ts";
 import { modernRequest } from "../../fixtures/mcp_call.ts";
-import { deepPath, nearPath } from "./planted_files.ts";
+import { deepPath, nearPath, undone } from "./planted_files.ts";
 
 /** Arguments of one call; of `times` that are sent at once each may be another. */
 type Arguments = (time: number) => Readonly<Record<string, unknown>>;
@@ -16,6 +16,8 @@ const excludes = Array.from({ length: 20 }, (_, index) => `${"{a,b}".repeat(5)}*
 const smaller = Array.from({ length: 20 }, () => `${"*?a".repeat(100)}b`);
 const many = (count: number, each: (index: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));
+/** Files that no other call takes: a call's hundred of them. */
+const hundredOf = (call: number): unknown[] => many(100, (index) => `files/${call * 100 + index}.txt`);
 const nested = (depth: number): unknown => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
 
 /** What ServiceNow's tools take at most: characters of a query, and values, here of fields that are nearly there. */
@@ -37,6 +39,7 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "a file of escapes": () => ({ filename: "controls.txt", max_bytes: mebibyte }),
     "a file that JSON doubles": () => ({ filename: "quotes.txt", max_bytes: mebibyte }),
     "UTF-16": () => ({ filename: "wide.txt:2-600000", max_bytes: mebibyte }),
+    "many files": (time) => ({ files: hundredOf(time).slice(50) }),
     "50 deep names": () => ({ filename: deepPath, files: many(49, (index) => `${deepPath}${index}`) }),
     "50 near names": (time) => ({ filename: nearPath(time), files: many(49, nearPath) }),
     "50 absolute names": () => ({
@@ -50,6 +53,10 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
   file_write: {
     "many large files": (time) => ({
       files: many(9, (index) => ({ path: `written/${time}-${index}`, content: "é".repeat(50_000) })),
+    }),
+    "many files": (time) => ({
+      ...{ filename: `files/${time}`, content: "a" },
+      files: many(49, (index) => ({ path: `files/${time}-${index}`, content: "a" })),
     }),
     "one large file": (time) => ({ filename: `written/${time}`, content: "a".repeat(mebibyte - 1), mode: "overwrite" }),
     "a version, and a link": (time) => ({
@@ -98,6 +105,9 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
       new_text: "x",
       if_version: "0",
     }),
+    "many files": (time) => ({
+      edits: hundredOf(time).slice(50).map((path) => ({ path, old_text: "file", new_text: `file ${time}` })),
+    }),
     "mixed line ends": () => ({
       path: "mixed.txt",
       old_text: "a\nb\n".repeat(50_000),
@@ -145,6 +155,7 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     }),
     "a tree": (time) => ({ path: "many", destination: `trees/${time}`, copy: true }),
     "deep names": () => ({ path: deepPath, destination: `${deepPath}x` }),
+    "many files": (time) => ({ paths: hundredOf(time), destination: `moved/${time}` }),
   },
   file_search: {
     "excludes of nested braces": () => ({ query: "a", path: "globs", exclude: excludes, include_ignored: true }),
@@ -159,13 +170,18 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "nested rules": () => ({ query: "b", path: "ignored", pattern: braces, cursor: "x" }),
     "every line": () => ({ query: "a", limit: 1_000, context: 10, last: true }),
   },
-  file_undo: { "an edit of what nearly fits everywhere": () => ({ change: "last" }) },
+  file_undo: {
+    "an edit of what nearly fits everywhere": () => ({ change: undone.change }),
+    "the last of many changes": () => ({ change: "last" }),
+    "a list of many changes": () => ({}),
+  },
   file_delete: {
     "deep and near names": () => ({
       paths: many(50, (index) => index % 2 === 0 ? `${deepPath}${index}` : nearPath(index)),
       recursive: true,
     }),
     "a path": () => ({ path: nearPath(1) }),
+    "many files": (time) => ({ paths: hundredOf(time + 60) }),
   },
   llm_generate: {
     "a long conversation": () => ({

@@ -20,7 +20,7 @@ export async function plantFiles(root: string): Promise<void> {
     if (typeof content === "string") Deno.writeTextFileSync(path, content);
     else Deno.writeFileSync(path, content);
   };
-  for (const name of ["names", "globs", "ignored", "binary", "alike", "many"]) {
+  for (const name of ["names", "globs", "ignored", "binary", "alike", "many", "files"]) {
     await Deno.mkdir(join(root, name), { recursive: true });
   }
   write("letters.txt", "a".repeat(mebibyte - 1));
@@ -47,6 +47,7 @@ export async function plantFiles(root: string): Promise<void> {
   for (let index = 0; index < 1_000; index++) write(`globs/${index}${"a".repeat(240)}`, "");
   for (let index = 0; index < 40; index++) write(`globs/${"a".repeat(200)}${index}`, "");
   for (let index = 0; index < 2_000; index++) write(`many/${index}.txt`, `file ${index}\n`);
+  for (let index = 0; index < 12_000; index++) write(`files/${index}.txt`, `file ${index}\n`);
   let nested = join(root, "ignored");
   for (let level = 0; level < 30; level++) {
     nested = join(nested, "a".repeat(60));
@@ -56,10 +57,14 @@ export async function plantFiles(root: string): Promise<void> {
   }
 }
 
-/** What an edit leaves of `undo.txt`, and what the caller makes of it then: nearly the edited passage everywhere. */
+/**
+ * What an edit leaves of `undo.txt`, and what the caller makes of it then: nearly the edited passage everywhere. `change`
+ * is the edit's, once it was made.
+ */
 export const undone = {
+  change: "",
   before: `${"a".repeat(7_000)}c${"a".repeat(7_000)}\n`,
   oldText: "c",
   newText: "b",
   later: "a".repeat(mebibyte - 1),
-} as const;
+};

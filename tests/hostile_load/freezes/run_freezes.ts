@@ -49,6 +49,8 @@ export async function runFreezes(options: FreezeOptions): Promise<FreezeReport> 
   const { tools } = JSON.parse(jsonOf(await ask("tools/list"))).result;
   const { old: _, ...edit } = { old: 0, path: "undo.txt", old_text: undone.oldText, new_text: undone.newText };
   await ask("tools/call", { name: "file_edit", arguments: edit });
+  const changes = JSON.parse(jsonOf(await ask("tools/call", { name: "file_undo", arguments: {} }))).result;
+  undone.change = changes.structuredContent.changes[0].change;
   await Deno.writeTextFile(join(workspaceDir, "undo.txt"), undone.later);
 
   const order = { url, token: innocent, filename: "innocent.txt", controlUrl: `${ollama.url}/api/version` };
