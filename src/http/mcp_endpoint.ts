@@ -47,7 +47,7 @@ import {
 import { noteAnswer, runInTurn, smallAnswerCharacters, type Throttled, whenReady } from "../lib/turns.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
-import { parseJson } from "../lib/json.ts";
+import { isTooDeep, maxDepth, parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import { addressKey } from "../lib/network.ts";
@@ -186,7 +186,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseWhole(refuseBody(read.error, bounds));
       const body = parseJson(read.value);
       if (body === undefined) {
-        return refuseWhole(refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON"));
+        const problem = isTooDeep(read.value)
+          ? `the body is more than ${maxDepth} levels deep`
+          : "the body is not JSON";
+        return refuseWhole(refuse(400, rpcErrorCode.parseError, `Parse error: ${problem}`));
       }
       const handled = mcp.handle(body, exchange);
       const startedAt = handled instanceof Promise ? elapsed() : null;

@@ -1,4 +1,5 @@
 /** What a model wrote, whole or partial: gathered from its events and told as progress; its thoughts, and its JSON. */
+import { parseJson } from "../lib/json.ts";
 import { callerKey } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
@@ -133,12 +134,11 @@ export function parseAnswer(
   problem: ToolFailure | null,
 ): Result<{ readonly parsed: unknown; readonly text: string }, ToolFailure> {
   for (const candidate of candidates(text)) {
-    try {
-      const parsed: unknown = JSON.parse(candidate);
-      return isDeep(parsed)
-        ? failure(notJson("The model's JSON is nested too deeply"))
-        : success({ parsed, text: candidate });
-    } catch { /* the next one may be */ }
+    const parsed = parseJson(candidate);
+    if (parsed === undefined) continue; // the next one may be
+    return isDeep(parsed)
+      ? failure(notJson("The model's JSON is nested too deeply"))
+      : success({ parsed, text: candidate });
   }
   if (problem === null) return failure(notJson("The model did not answer with JSON"));
   return failure({ code: "truncated", message: `The JSON is not complete. ${problem.message}` });

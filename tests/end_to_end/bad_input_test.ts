@@ -33,6 +33,10 @@ const json = { accept: "application/json" };
 const rows: readonly Row[] = [
   { name: "not JSON", body: "{nope", status: 400, code: -32700, id: null },
   {
+    ...{ name: "too deep", body: "[".repeat(70_000), status: 400, code: -32700, id: null },
+    message: "Parse error: the body is more than 5000 levels deep",
+  },
+  {
     name: "wrong jsonrpc",
     body: { jsonrpc: "1.0", id: 3, method: "ping" },
     status: 200,
