@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
+import type { FreezeRow } from "./measure.ts";
 import { runFreezes } from "./run_freezes.ts";
 
 const atOnce = [60];
@@ -14,10 +15,11 @@ const maxPeakMebibytes = 200;
 
 Deno.test("no tool, and no parameter of one, lets a caller keep another one waiting", async () => {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
-  const { rows, idle, peakMebibytes, untried } = await runFreezes({ atOnce, milliseconds, say });
+  const isTooSlow = ({ worst, control }: FreezeRow, idle: number) => worst > allowedFactor * Math.max(idle, control);
+  const { rows, idle, peakMebibytes, untried } = await runFreezes({ atOnce, milliseconds, say, isTooSlow });
   assert.deepEqual(untried, [], "each tool has calls in dear_calls.ts, and each parameter a value");
   assert.deepEqual(rows.flatMap(({ wrong }) => wrong), [], "the innocent caller is served");
-  const frozen = rows.filter(({ worst, control }) => worst > allowedFactor * Math.max(idle, control));
+  const frozen = rows.filter((row) => isTooSlow(row, idle));
   assert.deepEqual(frozen, [], `idle, its longest wait was ${idle.toFixed(0)} ms`);
   assert.ok((peakMebibytes ?? 0) <= maxPeakMebibytes, `${peakMebibytes?.toFixed(0)} MiB for calls of one kind`);
 });
