@@ -46,13 +46,15 @@ export function createProgress(
   return {
     follow() {
       const queue: AnnouncedFile[] = [];
+      let since = now();
       queues.add(queue);
       const endFirst = (): void => {
         const ended = queue.shift();
         if (ended === undefined) return;
         const { file, tests, failed, skipped } = ended;
         left.delete(file);
-        const parts = [`${tests} ${tests === 1 ? "test" : "tests"}`];
+        const parts = [`${tests} ${tests === 1 ? "test" : "tests"} in ${Math.round((now() - since) / 1_000)} s`];
+        since = now();
         if (failed > 0) parts.push(`${failed} FAILED`);
         if (skipped > 0) parts.push(`${skipped} skipped`);
         write(`${files.length - left.size} of ${files.length}: ${file}: ${parts.join(", ")}${remaining()}`);

@@ -186,10 +186,10 @@ Deno.test("the gate says which file ended, how many of how many, and roughly how
   other.end();
   assert.deepEqual(written, [
     "still running: tests/a_test.ts, tests/c_test.ts",
-    "1 of 4: tests/a_test.ts: 2 tests, 1 skipped, about 6 min left",
+    "1 of 4: tests/a_test.ts: 2 tests in 120 s, 1 skipped, about 6 min left",
     "still running: tests/b_test.ts, tests/c_test.ts, about 6 min left",
-    "2 of 4: tests/b_test.ts: 1 test, 1 FAILED, about 2 min left",
-    "3 of 4: tests/c_test.ts: 1 test, less than a minute left",
+    "2 of 4: tests/b_test.ts: 1 test in 0 s, 1 FAILED, about 2 min left",
+    "3 of 4: tests/c_test.ts: 1 test in 120 s, less than a minute left",
   ]);
 });
 
