@@ -1,5 +1,5 @@
 /**
- * `deno task full [WORD...]`: everything that is tested before a release. Both parts of the gate, then what takes still
+ * `deno task full [WORD...]`: everything that is tested before a release. The gate's three parts, then what takes still
  * longer or needs more of the machine: every form of the program with the whole end-to-end suite, the platform's Deno, real
  * clients, the protocol's conformance suite, soaks, hostile load. A part whose needs are missing is skipped by name. Words
  * choose the parts whose names contain one of them. It closes with the counts of all parts as one.
@@ -67,6 +67,7 @@ async function parts(): Promise<readonly Part[]> {
   return [
     { name: "the gate", command: task("ok") },
     { name: "the gate's second part", command: task("ok", "--long") },
+    { name: "the gate's third part", command: task("ok", "--full") },
     {
       name: "a racing writer, a million tries",
       command: task("bench", "race-long"),

@@ -4,6 +4,7 @@
  * ends as it ends, what was skipped, and closes with one line of counts. With FILES it runs these test files alone.
  *
  * `deno task ok --long`: the gate's second part, the test files that take long and the README's commands on a bare machine.
+ * `deno task ok --full`: the third, a part of `deno task full`.
  */
 import process from "node:process";
 import { runPart } from "./run_part.ts";
@@ -53,21 +54,21 @@ function chosenJobs(): number {
 }
 
 const began = performance.now();
-const isLong = Deno.args.includes("--long");
-const named = Deno.args.filter((word) => word !== "--long").map((file) => file.replace(/^\.\//, ""));
+const part = (["long", "full"] as const).find((name) => Deno.args.includes(`--${name}`)) ?? "first";
+const named = Deno.args.filter((word) => !/^--(long|full)$/.test(word)).map((file) => file.replace(/^\.\//, ""));
 const isWhole = named.length === 0;
-const files = isWhole ? testFiles().filter((file) => partOf(file) === (isLong ? "long" : "first")) : named;
+const files = isWhole ? testFiles().filter((file) => partOf(file) === part) : named;
 const jobs = chosenJobs();
-write(`== tests${isLong ? " that take long" : ""}: ${files.length} files, ${jobs} at once`);
+write(`== tests${part === "first" ? "" : " that take long"}: ${files.length} files, ${jobs} at once`);
 const [checkProblems, report] = await Promise.all([
-  isWhole && !isLong ? runChecks() : [],
+  isWhole && part === "first" ? runChecks() : [],
   runTests(groupTests(files), jobs, write),
 ]);
 const { failures, errors, skipped } = report;
 const problems = [...checkProblems, ...report.problems];
 let { passed, failed } = report;
 let ignored = skipped.length;
-if (isLong && isWhole) {
+if (part === "long" && isWhole) {
   write("== the README's commands on a bare machine");
   const bare = await runPart(bareMachine);
   [passed, failed, ignored] = [passed + bare.passed, failed + bare.failed, ignored + bare.ignored];

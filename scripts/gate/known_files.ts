@@ -1,6 +1,6 @@
 /** What the gate knows of single test files: which take long and why, and roughly how much processor time the others take. */
 
-/** A file, or a folder with its last slash, that the gate's second part runs. */
+/** A file, or a folder with its last slash, that the gate's first part leaves to others. */
 export interface LongFile {
   readonly path: string;
   /** Of processor time, for the time that is left. */
@@ -8,6 +8,8 @@ export interface LongFile {
   readonly why: string;
   /** Nothing runs beside it. */
   readonly alone?: boolean;
+  /** Only `deno task full` runs it: a soak, a fuzzer, or what installs much. Otherwise it is in the second part. */
+  readonly isForFull?: boolean;
 }
 
 /** Files whose tests start a server or a command each, and take long together: seconds of processor time. */
@@ -98,16 +100,44 @@ export const longFiles: readonly LongFile[] = [
     why: "starts a server or a command for each test",
   })),
   { path: "tests/ship/forms_test.ts", seconds: 70, why: "the core of the end-to-end suite on every form" },
+  { path: "tests/browser/company_test.ts", seconds: 32, why: "a provider in Chromium", isForFull: true },
+  { path: "tests/browser/company_logout_test.ts", seconds: 4, why: "a provider in Chromium", isForFull: true },
+  {
+    path: "tests/browser/company_glewlwyd_test.ts",
+    seconds: 4,
+    why: "a provider of Debian's in Chromium",
+    isForFull: true,
+  },
+  { path: "tests/browser/real_clients_test.ts", seconds: 38, why: "installs clients from npm", isForFull: true },
+  { path: "tests/browser/console_acts_test.ts", seconds: 18, why: "every act in Chromium", isForFull: true },
+  { path: "tests/browser/console_load_test.ts", seconds: 9, why: "a load in Chromium", isForFull: true },
+  {
+    path: "tests/browser/console_files_test.ts",
+    seconds: 28,
+    why: "every page of the files in Chromium",
+    isForFull: true,
+  },
+  { path: "tests/browser/view_test.ts", seconds: 30, why: "the view in Chromium", isForFull: true },
   { path: "tests/browser/", seconds: 10, why: "Chromium, some minutes of it" },
-  { path: "tests/ship/release_dry_run_test.ts", seconds: 60, why: "makes, publishes and installs a release" },
-  { path: "tests/workspace/kill_test.ts", seconds: 42, why: "kills 300 writers" },
+  {
+    path: "tests/ship/release_dry_run_test.ts",
+    seconds: 60,
+    why: "makes, publishes and installs a release",
+    isForFull: true,
+  },
+  { path: "tests/workspace/kill_test.ts", seconds: 42, why: "kills 100 writers" },
   { path: "tests/servicenow/jobs/", seconds: 32, why: "a load of forty jobs of a service desk" },
   { path: "tests/end_to_end/hostile_cases_test.ts", seconds: 30, why: "hostile calls of every kind" },
-  { path: "tests/workspace/disk_confinement_test.ts", seconds: 25, why: "3,000 cases of each property" },
-  { path: "tests/simulated_fleet/", seconds: 22, why: "a fleet, many seeds" },
+  { path: "tests/workspace/disk_confinement_test.ts", seconds: 25, why: "1,000 cases of each property" },
+  { path: "tests/simulated_fleet/", seconds: 22, why: "a fleet, many seeds", isForFull: true },
   { path: "tests/servicenow/injections/", seconds: 10, why: "every injection in every place" },
-  { path: "tests/connections/told_apart_test.ts", seconds: 19, why: "every fault beside every other one" },
-  { path: "tests/sandbox/race_test.ts", seconds: 18, why: "a racing writer" },
+  {
+    path: "tests/connections/told_apart_test.ts",
+    seconds: 19,
+    why: "every fault beside every other one",
+    isForFull: true,
+  },
+  { path: "tests/sandbox/race_test.ts", seconds: 18, why: "a racing writer", isForFull: true },
   { path: "tests/workspace/kill_trash_test.ts", seconds: 14, why: "kills writers before each step" },
   { path: "tests/end_to_end/agent_jobs_test.ts", seconds: 13, why: "a load of an agent's jobs" },
   { path: "tests/connections/server_faults_test.ts", seconds: 13, why: "a server for each fault" },
@@ -116,27 +146,33 @@ export const longFiles: readonly LongFile[] = [
     path: "tests/connections/held_out_faults_test.ts",
     seconds: 12,
     why: "fifty faults, waited for until they are judged",
+    isForFull: true,
   },
-  { path: "tests/workspace/model_test.ts", seconds: 12, why: "3,000 cases of each property" },
+  { path: "tests/workspace/model_test.ts", seconds: 12, why: "1,000 cases of each property" },
   {
     path: "tests/ship/every_command_test.ts",
     seconds: 11,
     why: "every command in the bundle and in the compiled program",
   },
-  { path: "tests/authorization_server/descriptors_test.ts", seconds: 10, why: "a thousand failures of each kind" },
+  {
+    path: "tests/authorization_server/descriptors_test.ts",
+    seconds: 10,
+    why: "a thousand failures of each kind",
+    isForFull: true,
+  },
   { path: "tests/end_to_end/fleet_test.ts", seconds: 10, why: "a fleet" },
   { path: "tests/ship/compile_test.ts", seconds: 9, why: "compiles the program" },
   { path: "tests/ship/compiled_wall_test.ts", seconds: 9, why: "compiles the program" },
-  { path: "tests/servicenow/many_people_test.ts", seconds: 9, why: "a load of a thousand calls" },
+  { path: "tests/servicenow/many_people_test.ts", seconds: 9, why: "a load of a thousand calls", isForFull: true },
   { path: "tests/fleet/", seconds: 7, why: "a fleet" },
-  { path: "tests/soak/", seconds: 6, why: "a soak in small" },
+  { path: "tests/soak/", seconds: 6, why: "a soak in small", isForFull: true },
   { path: "tests/deploy/", seconds: 6, why: "instances that start, stop and are killed" },
   { path: "tests/console/two_instances_test.ts", seconds: 6, why: "a fleet" },
   { path: "tests/end_to_end/below_a_path_test.ts", seconds: 5, why: "nginx and Caddy, each in two ways" },
   { path: "tests/end_to_end/standard_streams_test.ts", seconds: 7, why: "calls until every pipe is full" },
   { path: "tests/end_to_end/extreme_workspaces_test.ts", seconds: 6, why: "100,000 files, and paths of 8,000 bytes" },
   { path: "tests/workspace/one_winner_test.ts", seconds: 6, why: "racing writers in many orders" },
-  { path: "tests/end_to_end/open_descriptors_test.ts", seconds: 5, why: "every call, many rounds" },
+  { path: "tests/end_to_end/open_descriptors_test.ts", seconds: 5, why: "every call, many rounds", isForFull: true },
   { path: "tests/connections/start_faults_test.ts", seconds: 5, why: "a start for each fault" },
   { path: "tests/connections/proxy_faults_test.ts", seconds: 4, why: "a proxy for each fault" },
   { path: "tests/end_to_end/kill_test.ts", seconds: 4, why: "kills a server" },

@@ -10,8 +10,8 @@ const filesAtOnce = 12;
 /** A file that is in no list. */
 const usualSeconds = 0.7;
 
-/** The first part is the gate; the second one has what takes long. */
-export type GatePart = "first" | "long";
+/** The first part is the gate; the second one has what takes long, and the third what only `deno task full` runs. */
+export type GatePart = "first" | "long" | "full";
 
 /** The groups of all test files: those that may run beside others, and those that may not. */
 export interface TestGroups {
@@ -29,7 +29,8 @@ export function secondsOf(file: string): number {
 
 /** The part that runs a file. */
 export function partOf(file: string): GatePart {
-  return longEntry(file) === undefined ? "first" : "long";
+  const entry = longEntry(file);
+  return entry === undefined ? "first" : entry.isForFull ? "full" : "long";
 }
 
 /** Every test file below a directory, sorted. */

@@ -11,7 +11,9 @@ import { needsPrograms } from "../fixtures/skipped_unless.ts";
 Deno.test("each test file runs once, in one part of the gate, and alone where nothing may run beside it", () => {
   const files = testFiles();
   assert.ok(files.includes("tests/ship/gate_test.ts") && files.length > 200);
-  const parts = (["first", "long"] as const).map((part) => groupTests(files.filter((file) => partOf(file) === part)));
+  const parts = (["first", "long", "full"] as const).map((part) =>
+    groupTests(files.filter((file) => partOf(file) === part))
+  );
   assert.deepEqual(parts.flatMap(({ together, alone }) => [...together, ...alone].flat()).sort(), files);
   assert.deepEqual(parts[0]?.alone, [], "the first part waits for none");
   assert.ok(parts[1]?.alone.every((group) => group.length === 1));

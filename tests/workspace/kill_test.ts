@@ -1,4 +1,4 @@
-/** Kill -9 of a process that writes, 300 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
+/** Kill -9 of a process that writes, 100 times or as often as KILL_ROUNDS says: old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { diskModes } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";
 
-const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 300);
+const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 100);
 const size = 50_000;
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 /** Without a configuration there is less to start. */

@@ -1,12 +1,12 @@
 /**
- * How the properties of the workspace are tried: 3,000 cases each, or as many as PROPERTY_RUNS says, in memory where
+ * How the properties of the workspace are tried: 1,000 cases each, or as many as PROPERTY_RUNS says, in memory where
  * the machine has a file system for that. The seed is printed; PROPERTY_SEED repeats a run.
  */
 import process from "node:process";
 import fc from "fast-check";
 
 /** How many cases a property is tried with. */
-export const propertyRuns = Number(Deno.env.get("PROPERTY_RUNS") ?? 3_000);
+export const propertyRuns = Number(Deno.env.get("PROPERTY_RUNS") ?? 1_000);
 
 /** Tries the property, and says on standard output with how many cases and which seed. */
 export async function checkProperty<T>(
