@@ -75,12 +75,13 @@ export async function inTurns<T>(shared: Promise<T>): Promise<T> {
 }
 
 /**
- * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it
- * is the caller's, who may have gone by then.
+ * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts and nothing of
+ * the caller's waits, else when it is the caller's turn, who may have gone by then.
  */
 export function runInTurn<T>(caller: string, work: (hasWaited: boolean) => T | Promise<T>): T | Promise<T> {
   const started = now();
-  if (isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, () => work(true)));
+  const isBehind = (shares.get(caller)?.waiting.length ?? 0) > 0; // in a rest, too
+  if (isBehind || isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, () => work(true)));
   const done = keepsCallers ? callers.run(caller, () => work(false)) : work(false);
   if (busySince === null && now() - started > shortMilliseconds) begin(started);
   return done;

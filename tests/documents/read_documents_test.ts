@@ -403,9 +403,11 @@ Deno.test("hits in a document without pages are given without a name of its part
 
 Deno.test("a search says where only the beginning of a document was searched", () =>
   withDocuments(async ({ root, search }) => {
-    const text = `Subject: x\n\n${"word ".repeat(1_000)}\n`;
-    Deno.writeTextFileSync(`${root}/long.eml`, text + `${"x".repeat(99)}\n`.repeat(90_000) + "the last\n");
-    assert.match((await answerOf(search, { query: "the last" })).text, /a match may be missed: 1 line: long\.eml:1\)/);
+    const source = `${"x".repeat(99)}\n`.repeat(90_000) + "the last\n";
+    const notebook = { nbformat: 4, nbformat_minor: 5, metadata: {}, cells: [{ cell_type: "markdown", source }] };
+    Deno.writeTextFileSync(`${root}/long.ipynb`, JSON.stringify(notebook));
+    const { text } = await answerOf(search, { query: "the last" });
+    assert.match(text, /a match may be missed: 1 line: long\.ipynb:1\)/);
   }));
 
 Deno.test("what is kept of one caller's document is never another's, were path and version equal", () =>

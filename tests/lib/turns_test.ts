@@ -70,6 +70,26 @@ Deno.test("what many tasks do without a pause of their own is one turn, whoever 
   assert.ok(most <= 25, `${most} steps of a millisecond between two passes of the event loop`);
 });
 
+Deno.test("what arrives during a pause waits behind work of the same caller, and before none of another's", async () => {
+  let time = 0;
+  timeTurnsBy(() => time);
+  try {
+    const order: string[] = [];
+    const arrive = (caller: string, name: string) =>
+      runInTurn(caller, () => {
+        order.push(name);
+        time += 20; // longer than a turn
+      });
+    const all = [arrive("many", "first"), arrive("many", "second")];
+    await new Promise((resolve) => setImmediate(resolve));
+    all.push(arrive("many", "third"), arrive("one", "another's"));
+    await Promise.all(all);
+    assert.deepEqual(order, ["first", "another's", "second", "third"]);
+  } finally {
+    timeTurnsBy(() => performance.now());
+  }
+});
+
 Deno.test("work whose caller has gone ends at its next turn, and other work goes on", async () => {
   const gone = new AbortController();
   let time = performance.now();
