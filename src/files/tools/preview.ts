@@ -9,7 +9,7 @@ import { decodeText } from "../text/detect.ts";
 import { inFormOf, storedFormOf } from "../text/edit.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { count, toVersion } from "./input.ts";
-import { beginLook, inStoredForm, isLink } from "./near_names.ts";
+import { beginLook, inStoredForm, isLink, type Look } from "./near_names.ts";
 
 /**
  * The path itself. As for `mv` and `cp`, a slash at its end means the directory that is there, and for a file one that is
@@ -50,10 +50,10 @@ export async function previewWrite(
 ): Promise<string> {
   if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
   const workspace = workspaceOf(source, context.principal);
-  return await effectsOf([first, ...files], "Writes", async ({ filename, content = "", mode = first.mode }) => {
+  return await effectsOf([first, ...files], "Writes", async ({ filename, content = "", mode = first.mode }, look) => {
     const parsed = parseFilePath(filename);
     if (!parsed.ok) return null; // the call is refused for it
-    const path = await inStoredForm(workspace, parsed.value);
+    const path = await inStoredForm(workspace, parsed.value, look);
     const { text, what } = await stateOf(workspace, path);
     const appends = mode === "append";
     const stored = mode === "create" ? null : await storedFormOf(workspace, path, false);
@@ -67,12 +67,13 @@ export async function previewWrite(
 async function effectsOf<Each>(
   all: readonly Each[],
   verb: string,
-  effectOf: (each: Each) => Promise<string | null>,
+  effectOf: (each: Each, look: Look) => Promise<string | null>,
 ): Promise<string> {
   const effects: string[] = [];
+  const look = beginLook();
   for (const each of all) {
     await nextTurn();
-    const effect = await effectOf(each);
+    const effect = await effectOf(each, look);
     if (effect !== null) effects.push(effect);
   }
   return [...effects.length > 1 ? [`${verb} ${effects.length} paths:`] : [], ...effects].join("\n");
@@ -107,11 +108,10 @@ export async function previewDelete(
   { principal }: ToolContext,
 ): Promise<string> {
   const workspace = workspaceOf(source, principal);
-  const look = beginLook();
-  return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text) => {
+  return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text, look) => {
     const parsed = parseDirectoryPath(text);
     if (!parsed.ok) return `Deletes ${showName(text)}`;
-    const path = await inStoredForm(workspace, parsed.value);
+    const path = await inStoredForm(workspace, parsed.value, look);
     if (await isLink(workspace, path, look)) return `Deletes the link ${showName(path.text)}`;
     const head = `Deletes ${showName(path.text)}`;
     const there = await workspace.stat(path);
@@ -140,13 +140,14 @@ export async function previewMove(
   const isInto = paths.length > 0;
   if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
   const verb = copy ? "Copies" : "Moves";
-  return await effectsOf(one === undefined ? paths : [one, ...paths], verb, async (path) => {
+  return await effectsOf(one === undefined ? paths : [one, ...paths], verb, async (path, look) => {
     const name = path.split("/").filter((each) => each !== "").at(-1) ?? "";
     const text = isInto ? `${destination}/${name}` : destination;
     const from = parseDirectoryPath(path);
     const given = parseDirectoryPath(text);
     if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(text)}`;
-    const to = await destinationOf(workspace, await inStoredForm(workspace, from.value), { text, path: given.value });
+    const stored = await inStoredForm(workspace, from.value, look);
+    const to = await destinationOf(workspace, stored, { text, path: given.value });
     const there = await workspace.stat(to);
     const replaces = there.ok && there.value.kind === "file"
       ? `, replacing a file (${(await stateOf(workspace, to)).what})`
