@@ -12,7 +12,7 @@ export interface LongFile {
   readonly isForFull?: boolean;
 }
 
-/** Files whose tests start a server or a command each, and take long together: seconds of processor time. */
+/** Files whose tests start servers, commands or threads, and together take minutes: seconds of processor time. */
 const startingFiles: Readonly<Record<string, number>> = {
   "tests/audit/arguments_test.ts": 2,
   "tests/audit/postgres_audit_test.ts": 5,
@@ -97,7 +97,7 @@ export const longFiles: readonly LongFile[] = [
   ...Object.entries(startingFiles).map(([path, seconds]) => ({
     path,
     seconds,
-    why: "starts a server or a command for each test",
+    why: "starts servers, commands or threads",
   })),
   { path: "tests/ship/forms_test.ts", seconds: 70, why: "the core of the end-to-end suite on every form" },
   { path: "tests/browser/company_test.ts", seconds: 32, why: "a provider in Chromium", isForFull: true },

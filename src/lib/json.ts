@@ -22,7 +22,7 @@ export function isTooDeep(text: string): boolean {
   for (let at = 0; at < text.length && depth <= maxDepth; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) isString = !isString;
-    else if (isString) at += code === 0x5c ? 1 : 0; // what a backslash is before
+    else if (isString) at += code === 0x5c ? 1 : 0; // past what a backslash escapes
     else if (code === 0x5b || code === 0x7b) depth++;
     else if (code === 0x5d || code === 0x7d) depth--;
   }

@@ -1,4 +1,4 @@
-/** Kill -9 of a process that writes, 100 times or as often as KILL_ROUNDS says: old or new, never a mix, and nothing left over. */
+/** Kill -9 of a process that writes, 100 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";

@@ -231,7 +231,7 @@ async function followLinks(
   const links: { readonly to: WorkspacePath; readonly before: string }[] = [];
   const places = pairs.map(({ from, to }) => ({ base: endOf(workspace, from, "kept"), to }));
   const look = beginLook();
-  let looks = 0;
+  let visited = 0;
   const add = async (path: WorkspacePath, to: WorkspacePath): Promise<void> => {
     const before = (await workspace.stat(path)).ok ? endOf(workspace, path, "followed") : null; // what leads to something
     if (before !== null) links.push({ to, before });
@@ -242,7 +242,7 @@ async function followLinks(
       continue;
     }
     for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
-      if (!step.ok || ++looks > maxLinkLooks) break;
+      if (!step.ok || ++visited > maxLinkLooks) break;
       if (step.value.kind === "link") await add(step.value.path, childPath(to, step.value.segments));
     }
   }
@@ -257,7 +257,9 @@ async function followLinks(
     const more = astray.length > maxNamedLinks ? `, ... (${astray.length})` : "";
     return [
       ...astray.length === 0 ? [] : [`relative links that do not lead where they did: ${names}${more}`],
-      ...looks > maxLinkLooks ? ["too many entries to say of all links in them whether they lead where they did"] : [],
+      ...visited > maxLinkLooks
+        ? ["too many entries to say of all links in them whether they lead where they did"]
+        : [],
     ].map((words) => ({ words, isRemedy: false }));
   };
 }
