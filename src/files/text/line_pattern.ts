@@ -50,6 +50,8 @@ const maxInstructions = 300;
 const maxStepCharacters = 64 * 1024;
 // matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
 const maxStepWork = 400_000;
+/** The beginning of a plain text that is looked for first: it is compared anew at each place of a line. */
+const maxScreenedBytes = 32;
 /** Lines of a stretch that may match are looked at one by one in a part of it that is no longer. */
 const minStretchBytes = 512;
 const startsWithWord = new RegExp(`^[${wordClass}]`, "u");
@@ -71,7 +73,7 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
 function createTextPattern(text: string, ignoreCase: boolean): LinePattern {
   const forms = text.length > maxExpressionLength ? [text] : unicodeForms(text); // one of macOS is longer
   // in any case, which costs nothing: lines are looked at again. Half a character has no bytes that could be looked for
-  const sources = forms.map((form) => escapeExpression(Buffer.from(form).toString("latin1")));
+  const sources = forms.map((form) => escapeExpression(Buffer.from(form).toString("latin1", 0, maxScreenedBytes)));
   const screen = text.isWellFormed() ? new RegExp(sources.join("|"), "i") : null;
   const next = createFormsFinder(forms, ignoreCase ? "i" : "");
   let hasOtherCase = screen === null || beyondAscii.test(text);
@@ -84,7 +86,7 @@ function createTextPattern(text: string, ignoreCase: boolean): LinePattern {
     },
     next(line, from) {
       const match = next(line, from);
-      hasOtherCase ||= match === null && from === 0; // the screen has found it in small or capital letters
+      hasOtherCase ||= match === null && from === 0; // the screen has found its beginning in any case
       return match;
     },
     isExpression: false,
