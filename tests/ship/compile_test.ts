@@ -8,7 +8,7 @@ import { binaryName, bundleFlags, compiledPermissions, targets } from "../../scr
 import { npmManifest } from "../../scripts/release/npm_package.ts";
 import { heapFlag } from "../../src/lib/heap_flag.ts";
 import { libraryFlag } from "../../src/lib/library_paths.ts";
-import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
+import { compile, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
 
 Deno.test("the bundle is the same bytes wherever it is made, holds the commit, and names no place of the machine", async () => {
@@ -63,27 +63,23 @@ Deno.test("npm's launcher starts the bundle as the compiled program is: its perm
 });
 
 Deno.test("in the bundle, the worker evaluates the binding to the kernel and no other module while it may load libraries", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
-  try {
-    await bundleProgram(directory, null);
-    await assert.rejects(bundleProgram(directory, null), /is not empty .*: name a new directory/);
-    const pieces = new Map<string, string>();
-    const pending = namedModules.filter((name) => name.includes("worker")).map((name) => join(directory, name));
-    for (let path; (path = pending.pop()) !== undefined;) {
-      if (pieces.has(path)) continue;
-      const text = await Deno.readTextFile(path);
-      pieces.set(path, text);
-      for (const [, specifier = ""] of text.matchAll(/(?:import|from)\s*"([^"]+)"/g)) {
-        assert.match(specifier, /^\./, "a module of Node or a package");
-        pending.push(join(dirname(path), specifier));
-      }
+  await using prepared = await prepareForm("bundle");
+  const directory = join(dirname(prepared.env["PORTCULLIS_PROGRAM"] ?? ""), "bundle");
+  await assert.rejects(bundleProgram(directory, null), /is not empty .*: name a new directory/);
+  const pieces = new Map<string, string>();
+  const pending = namedModules.filter((name) => name.includes("worker")).map((name) => join(directory, name));
+  for (let path; (path = pending.pop()) !== undefined;) {
+    if (pieces.has(path)) continue;
+    const text = await Deno.readTextFile(path);
+    pieces.set(path, text);
+    for (const [, specifier = ""] of text.matchAll(/(?:import|from)\s*"([^"]+)"/g)) {
+      assert.match(specifier, /^\./, "a module of Node or a package");
+      pending.push(join(dirname(path), specifier));
     }
-    const whole = [...pieces.values()].join("");
-    assert.match(whole, /dlopen/);
-    assert.ok(whole.length < 20_000, `${whole.length} characters are more than the binding`);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
   }
+  const whole = [...pieces.values()].join("");
+  assert.match(whole, /dlopen/);
+  assert.ok(whole.length < 20_000, `${whole.length} characters are more than the binding`);
 });
 
 for (const form of ["bundle", "binary"] as const) {
@@ -113,13 +109,15 @@ if (noBase !== null) {
   Deno.test({ name: `SKIPPED ${sameName}: ${noBase}`, ignore: true, fn: () => {} });
 } else {
   Deno.test(sameName, async () => {
-    const digests: string[] = [];
-    for (let round = 0; round < 2; round++) {
-      await using prepared = await prepareForm("binary");
-      const program = await Deno.readFile(prepared.env["PORTCULLIS_PROGRAM"] ?? "");
-      digests.push(createHash("sha256").update(program).digest("hex"));
-    }
-    assert.equal(digests[0], digests[1]);
+    await using prepared = await prepareForm("binary");
+    const directory = await Deno.makeTempDir({ prefix: "portcullis-again-" });
+    const programs = [prepared.env["PORTCULLIS_PROGRAM"] ?? "", await compile(directory)];
+    const [one, again] = await Promise.all(
+      programs.map(async (program) => createHash("sha256").update(await Deno.readFile(program)).digest("hex")),
+    );
+    assert.notEqual(programs[0], programs[1]);
+    assert.equal(one, again);
+    await Deno.remove(directory, { recursive: true });
   });
 }
 
