@@ -1,13 +1,13 @@
 /** JSON from elsewhere: parsing it, and the shape of what was parsed. */
 
 /** Levels of a long text: V8 takes a third of a second for half a million (RFC 8259 §9 allows such a bound). */
-export const maxDepth = 5_000;
-/** Shorter ones cannot be so deep that it takes long. */
+const maxDepth = 5_000;
+/** Shorter ones can hold nothing that takes long. */
 const longCharacters = 65_536;
 
-/** The parsed text; `undefined`, which no JSON text gives, when it is none, or too deep. */
-export function parseJson(text: string): unknown {
-  if (text.length > longCharacters && isTooDeep(text)) return undefined;
+/** The parsed text; `undefined`, which no JSON text gives, when it is none, or {@link whyTooMuch} says why it is not parsed. */
+export function parseJson(text: string, maxValues = Infinity): unknown {
+  if (whyTooMuch(text, maxValues) !== null) return undefined;
   try {
     return JSON.parse(text);
   } catch {
@@ -15,18 +15,25 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Whether arrays and objects lie in one another more than {@link maxDepth} deep. */
-export function isTooDeep(text: string): boolean {
-  let depth = 0;
+/** What a long text has too much of: levels of arrays and objects in one another, or values. */
+export function whyTooMuch(text: string, maxValues = Infinity): string | null {
+  if (text.length <= longCharacters) return null;
+  let [depth, values] = [0, 1];
   let isString = false;
-  for (let at = 0; at < text.length && depth <= maxDepth; at++) {
+  for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) isString = !isString;
     else if (isString) at += code === 0x5c ? 1 : 0; // past what a backslash escapes
-    else if (code === 0x5b || code === 0x7b) depth++;
     else if (code === 0x5d || code === 0x7d) depth--;
+    else if (code === 0x2c) values++;
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > maxDepth) return `is more than ${maxDepth} levels deep`;
+      const next = text.charCodeAt(at + 1);
+      if (next !== 0x5d && next !== 0x7d) values++; // the first of its own
+    }
+    if (values > maxValues) return `has more than ${maxValues} values`;
   }
-  return depth > maxDepth;
+  return null;
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -37,6 +37,10 @@ const rows: readonly Row[] = [
     message: "Parse error: the body is more than 5000 levels deep",
   },
   {
+    ...{ name: "too many values", body: `[${"{},".repeat(30_000)}{}]`, status: 400, code: -32700, id: null },
+    message: "Parse error: the body has more than 20000 values",
+  },
+  {
     name: "wrong jsonrpc",
     body: { jsonrpc: "1.0", id: 3, method: "ping" },
     status: 200,

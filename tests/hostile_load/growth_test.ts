@@ -35,7 +35,10 @@ const editOfLetters = (characters: number, newText: string): HostileRequest =>
 /** For the large request as many as a query may have; for the small one far less, to stand out. */
 const queryLetters = (bytes: number): number => Math.floor((bytes / large) ** 3 * 998);
 
-/** Requests of about so many bytes. */
+/** For the large request nearly as many as a body may have. */
+const valuesOf = (bytes: number): number => Math.floor((bytes / large) * 19_000);
+
+/** Requests of about so many bytes, or values. */
 const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
   "a text to find that nearly fits everywhere": (bytes) =>
     call("file_edit", { filename: "letters.txt", old_text: oddInTheMiddle(bytes / 2), new_text: "x", dry_run: true }),
@@ -55,20 +58,22 @@ const requests: Readonly<Record<string, (bytes: number) => HostileRequest>> = {
       pattern: `nearly-${bytes}-*.txt`,
       query: oddInTheMiddle(queryLetters(bytes)),
     }),
-  "a schema of many alternatives": (bytes) => format({ anyOf: many(bytes / 13, { items: [] }) }),
-  "a schema of many types": (bytes) => format({ type: many(bytes / 9, "string") }),
+  "a schema of many alternatives": (bytes) => format({ anyOf: many(valuesOf(bytes) / 2, { items: [] }) }),
+  "a schema of many types": (bytes) => format({ type: many(valuesOf(bytes), "string") }),
   "a schema of one long reference": (bytes) => format({ $ref: `#/${text(bytes, "a/")}` }),
-  "a schema of many references": (bytes) => format({ allOf: many(bytes / 12, { $ref: "#" }) }),
+  "a schema of many references": (bytes) => format({ allOf: many(valuesOf(bytes) / 2, { $ref: "#" }) }),
   "a schema of many properties": (bytes) =>
-    format({ properties: Object.fromEntries(Array.from({ length: bytes / 12 }, (_, index) => [`k${index}`, {}])) }),
-  "many wrong messages": (bytes) => call("llm_generate", { prompt: "x", messages: many(bytes / 3, {}) }),
+    format({
+      properties: Object.fromEntries(Array.from({ length: valuesOf(bytes) }, (_, index) => [`k${index}`, {}])),
+    }),
+  "many wrong messages": (bytes) => call("llm_generate", { prompt: "x", messages: many(valuesOf(bytes), {}) }),
   "many wrong files of a message": (bytes) =>
-    call("llm_generate", { prompt: "x", messages: [{ role: "user", content: "y", files: many(bytes / 3, {}) }] }),
-  "many names of files": (bytes) => call("file_read", { filename: "a", files: many(bytes / 4, "a") }),
+    call("llm_generate", { prompt: "x", messages: [{ role: "user", content: "y", files: many(valuesOf(bytes), {}) }] }),
+  "many names of files": (bytes) => call("file_read", { filename: "a", files: many(valuesOf(bytes), "a") }),
   "many arguments that nobody knows": (bytes) =>
-    call("file_read", Object.fromEntries(Array.from({ length: bytes / 10 }, (_, index) => [`k${index}`, 1]))),
+    call("file_read", Object.fromEntries(Array.from({ length: valuesOf(bytes) }, (_, index) => [`k${index}`, 1]))),
   "many lists that nobody knows": (bytes) =>
-    call("file_read", Object.fromEntries(Array.from({ length: bytes / 11 }, (_, index) => [`k${index}`, []]))),
+    call("file_read", Object.fromEntries(Array.from({ length: valuesOf(bytes) }, (_, index) => [`k${index}`, []]))),
   "a long path": (bytes) => call("file_read", { filename: text(bytes, "a/") }),
   "a long glob": (bytes) => call("file_list", { pattern: text(bytes, "{a,b}") }),
   "a long expression": (bytes) => call("file_search", { query: text(bytes, "(a|b)*"), regex: true }),

@@ -1,7 +1,8 @@
 /** Texts from elsewhere: what is too deep is refused before it is parsed, what only looks deep is not. */
 import assert from "node:assert/strict";
-import { maxDepth, parseJson } from "../../src/lib/json.ts";
+import { hasMoreParts, parseJson, whyTooMuch } from "../../src/lib/json.ts";
 
+const maxDepth = 5_000;
 const long = " ".repeat(70_000);
 const nested = (open: string, levels: number, close: string): string =>
   `${open.repeat(levels)}0${close.repeat(levels)}`;
@@ -19,4 +20,21 @@ Deno.test("brackets in strings, and side by side, make no text deep", () => {
   const values = [brackets, `\\"${brackets}`, `${brackets}\\`, { [brackets]: '"' }, Array(50_000).fill([{}])];
   for (const value of values) assert.deepEqual(parseJson(JSON.stringify([value, value])), [value, value]);
   assert.equal(parseJson(`${long}"${brackets}`), undefined, "a string that does not end");
+});
+
+Deno.test("a long text of too many values is not parsed: of items, of names, at any depth", () => {
+  const many = Array.from({ length: 500 }, (_, at) => at);
+  const values = {
+    items: many.map(() => []),
+    objects: many.map((at) => ({ [at]: ["a,b", [{}, '",'], at] })),
+    names: Object.fromEntries(many.map((at) => [`[${at},`, null])),
+    inside: { a: [{ b: many }, [], {}] },
+  };
+  for (const [what, value] of Object.entries(values)) {
+    const text = JSON.stringify(value) + long;
+    const limit = Array.from({ length: 5_000 }, (_, at) => at).findIndex((limit) => !hasMoreParts(value, limit));
+    assert.deepEqual(parseJson(text, limit), value, what);
+    assert.equal(parseJson(text, limit - 1), undefined, what);
+    assert.equal(whyTooMuch(text, limit - 1), `has more than ${limit - 1} values`);
+  }
 });

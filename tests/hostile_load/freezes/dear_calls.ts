@@ -192,7 +192,7 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
       max_tokens: 1,
       options: { seed: 1 },
     }),
-    "a schema": () => ({ prompt: "x", json_schema: { anyOf: many(70_000, () => ({ items: [] })) } }),
+    "a schema": () => ({ prompt: "x", json_schema: { anyOf: many(9_500, () => ({ items: [] })) } }),
     "files": () => ({ prompt: "x", files: many(16, (index) => `binary/${index % 6}.txt`), max_tokens: 1 }),
     "a nested schema": () => ({ prompt: "x", json_schema: { allOf: nested(4_000) } }),
     "the largest schema": () => ({
@@ -292,7 +292,7 @@ export const dearRequests: Readonly<Record<string, DearRequest>> = {
     method: "tasks/update",
     params: {
       taskId,
-      inputResponses: Object.fromEntries(many(20_000, (index) => [`k${index}`, []]) as [string, []][]),
+      inputResponses: Object.fromEntries(many(19_000, (index) => [`k${index}`, []]) as [string, []][]),
     },
     isModern: true,
   },
@@ -332,13 +332,14 @@ export const dearRequests: Readonly<Record<string, DearRequest>> = {
   "resources/read": { method: "resources/read", params: { uri: "workspace:///controls.txt" } },
   "deep JSON": { method: "tools/call", params: { name: "file_read", arguments: { filename: nested(200_000) } } },
   "deep JSON that no method reads": { method: "ping", params: { a: nested(450_000) } },
-  "many unknown arguments": {
+  // as many values as a body may have, and more
+  ...Object.fromEntries([19_000, 100_000].map((count) => [`${count} unknown arguments`, {
     method: "tools/call",
     params: {
       name: "file_read",
-      arguments: Object.fromEntries(many(60_000, (index) => [`k${index}`, []]) as [string, unknown][]),
+      arguments: Object.fromEntries(many(count, (index) => [`k${index}`, []]) as [string, unknown][]),
     },
-  },
+  }])),
 };
 
 /** Methods for which there is no request here. */
@@ -368,9 +369,9 @@ export function dearValue(schema: Readonly<Record<string, unknown>>): unknown {
     case "string":
       return "é,a=b\n".repeat(30_000);
     case "array":
-      return many(40_000, () => "a");
+      return many(19_000, () => "a");
     case "object":
-      return Object.fromEntries(many(40_000, (index) => [`k${index}`, "a"]) as [string, unknown][]);
+      return Object.fromEntries(many(19_000, (index) => [`k${index}`, "a"]) as [string, unknown][]);
     case "boolean":
       return true;
     default:
