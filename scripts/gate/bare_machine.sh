@@ -43,7 +43,7 @@ short=(
   tests/config/overlap_test.ts tests/workspace/{folding_contract,ignore_rules}_test.ts
   tests/end_to_end/{mounted_workspace,full_disk,standard_streams,stdio,tls,doctor,doctor_servicenow}_test.ts
   tests/cli/{read_passphrase,start_problems,doctor_database,printed_commands,connect}_test.ts tests/stdio/serve_stdio_test.ts
-  tests/storage/{postgres,postgres_tls,sqlite}_test.ts tests/fleet/fleet_test.ts tests/transfer/curl_test.ts
+  tests/storage/{postgres,postgres_tls}_test.ts tests/fleet/fleet_test.ts tests/transfer/curl_test.ts
   tests/browser/{console,upload_page}_test.ts tests/ship/{installed_bundle,release,gate}_test.ts
 )
 
