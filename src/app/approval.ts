@@ -172,7 +172,13 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
       const held = { rules: rules.current.filter(counts), now: parts.clock(), find: options.findTrueNames };
       return judgeByNames({ ...about, places: [place], otherNames, paths }, { principal, ...held });
     },
-    decisions: createDecisions({ ...parts, rules }),
+    decisions: createDecisions({
+      ...{ ...parts, rules },
+      isLive: ({ person, clientId, grantId }) => {
+        const named = { subject: person, clientId, grantId, tokenId: grantId, keyId: null };
+        return parts.isLive({ ...named, scopes: new Set(), expiresAt: Infinity });
+      },
+    }),
     /** The tool behind the gate. */
     gate: (tool: Tool): Tool => takingMachinePaths(gateTool(tool, options), parts.workspace),
     gateResources: (family: ResourceFamily): ResourceFamily =>

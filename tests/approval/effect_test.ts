@@ -66,7 +66,8 @@ async function gate(
     nameOfClient: () => "Claude Code",
     isLive: () => Promise.resolve(isLive()),
   });
-  return { rules, gated, decisions: createDecisions({ storage, clock: Date.now, log, rules }) };
+  const decisions = createDecisions({ storage, clock: Date.now, log, rules, isLive: () => Promise.resolve(true) });
+  return { rules, gated, decisions };
 }
 
 function calling() {

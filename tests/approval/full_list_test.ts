@@ -43,7 +43,7 @@ async function approveForAnHour(before: readonly Rule[]) {
   const rules = createRuleStore({ storage, clock, log });
   assert.ok(await rules.change(() => before, ada));
   await putHeldCall(storage, waiting, null);
-  const decisions = createDecisions({ storage, clock, log, rules });
+  const decisions = createDecisions({ storage, clock, log, rules, isLive: () => Promise.resolve(true) });
   const decision = { id: "call", effectDigest: "digest", approves: true, extent: "hour", word: "" } as const;
   const decided = await decisions.decide(decision, ada);
   rules.close();

@@ -78,7 +78,10 @@ Deno.test("where others are quicker each time, asking and deciding end and say s
   const held = await asking.ask("ada", "c", "a.txt");
   assert.ok(typeof held === "object");
   const rules = createRuleStore(asking.options);
-  const decisions = createDecisions({ ...asking.options, storage: contended, rules });
+  const decisions = createDecisions({
+    ...{ ...asking.options, storage: contended, rules },
+    isLive: () => Promise.resolve(true),
+  });
   const decision = { id: held.call.id, effectDigest: held.call.effectDigest, approves: true, extent: "once", word: "" };
   const decided = await decisions.decide({ ...decision, extent: "once" }, {
     userId: "ada",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { openSignedIn, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Page } from "../fixtures/person.ts";
-import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { callTool, createToken, fileIn, isThere, startDesk } from "./desk.ts";
 
@@ -273,4 +273,35 @@ Deno.test("what waits and what was approved outlives a restart", async () => {
   assert.equal((await callTool(server, token, "file_write", input)).isError, false);
   assert.ok((await callTool(server, token, "file_write", { ...input, content: "other" })).isError, "the rule holds");
   await server.stop();
+});
+
+Deno.test("calls whose access was ended wait for nobody, and cannot be approved from a page that is still open", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  const invited = await desk.owner.submit(await desk.page("people"), { user: "ada" }, 'value="invite"');
+  const [, link = ""] = /<pre>([^<]*)<\/pre>/.exec(invited.html) ?? assert.fail(invited.html);
+  const ada = createPerson(desk.server.url);
+  await ada.submit(await ada.open(link), { passphrase: ownerPassphrase, confirmation: ownerPassphrase });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const ended = await createToken(desk.place, "owner");
+  const adas = await createToken(desk.place, "ada");
+  await callTool(desk.server, ended, "file_write", { filename: "revoked.txt", content: "a" });
+  await callTool(desk.server, adas, "file_write", { filename: "disabled.txt", content: "a" });
+  await desk.call("file_write", { filename: "live.txt", content: "a" });
+  const before = await desk.page("decisions");
+  for (const name of ["revoked", "disabled", "live"]) assert.ok(before.html.includes(`${name}.txt`), name);
+  const [, id = ""] = ended.split("_");
+  const revoked = await runCommand(["token", "revoke", id, "--data-dir", desk.place.dataDir]);
+  assert.equal(revoked.code, 0, revoked.stderr);
+  const people = await desk.page("people");
+  await desk.owner.submit(people, { user: "ada" }, 'value="disable"');
+  const after = await desk.page("decisions");
+  assert.deepEqual(["revoked", "disabled", "live"].filter((name) => after.html.includes(`${name}.txt`)), ["live"]);
+  for (const name of ["revoked", "disabled"]) {
+    const held = before.html.split('<article class="held"').find((part) => part.includes(`${name}.txt`)) ?? "";
+    const [, call = ""] = /name="call" value="([0-9a-f]{64})"/.exec(held) ?? assert.fail(before.html);
+    const [, effect = ""] = /name="effect" value="([0-9a-f]+)"/.exec(held) ?? [];
+    const stale = { ...before, html: `<form ${held.split("<form ")[1]?.split("</form>")[0]}</form>` };
+    const decided = await desk.owner.submit(stale, { call, effect, decision: "approve" });
+    assert.match(decided.html, /The access of its agent was ended/);
+  }
 });

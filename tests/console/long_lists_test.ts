@@ -76,7 +76,7 @@ async function checkWaiting(effect: string, onPage: number, count: number): Prom
   await using harness = await startConsole();
   const { storage, deps: { clock, log } } = harness;
   const rules = createRuleStore({ storage, clock, log });
-  const decisions = createDecisions({ storage, clock, log, rules });
+  const decisions = createDecisions({ storage, clock, log, rules, isLive: () => Promise.resolve(true) });
   const ids: string[] = [];
   for (let index = 0; index < count; index++) {
     const who = { person: "owner", clientId: "client", grantId: "grant", tool: "file_write" };

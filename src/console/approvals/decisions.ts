@@ -172,7 +172,9 @@ type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { appr
  * What became of a decision; `once`: it was to last, and is for this call alone, since the rule that asked is gone or
  * the list of rules is full; `busy`: the call changed each time.
  */
-type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "busy";
+type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "ended" | "busy";
+
+type Caller = Pick<HeldCall, "person" | "clientId" | "grantId">;
 
 /** What the pages of approvals need: the calls that wait, and deciding about one. */
 export type Decisions = ReturnType<typeof createDecisions>;
@@ -182,21 +184,27 @@ export type Decisions = ReturnType<typeof createDecisions>;
  * meanwhile, its effect is another than was shown, or the person may not decide; a lasting one adds a rule.
  */
 export function createDecisions(
-  { storage, clock, log, rules }: Foundation & {
+  { storage, clock, log, rules, isLive }: Foundation & {
     readonly rules: RuleStore;
+    /** Whether the access with which it was asked has not been ended. */
+    isLive(caller: Caller): Promise<boolean>;
   },
 ) {
   return {
-    /** The waiting calls that the person may decide about. */
+    /** The waiting calls that the person may decide about, and that could run. */
     async waiting(decider: Pick<Doer, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
-      return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
+      const own = all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
+      const grants = new Map<string, Promise<boolean>>();
+      const live = await Promise.all(own.map((call) => grants.getOrInsertComputed(call.grantId, () => isLive(call))));
+      return own.filter((_, at) => live[at]);
     },
     async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Doer): Promise<Decided> {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const found = await readHeldCall(storage, id);
         if (found === null || found.call.state !== "waiting") return "gone";
         if (!mayDecide(found.call, decider)) return "not_yours";
+        if (approves && !await isLive(found.call)) return "ended";
         if (found.call.effectDigest !== effectDigest) return "changed";
         const now = clock();
         const call: HeldCall = {

@@ -90,6 +90,7 @@ const problemWords = {
   gone: "This call no longer waits: it was decided, or its time is over.",
   changed: "What the call would do has changed since you saw it. Look at it again.",
   busy: "Others change this call at this moment. Nothing was decided. Try again.",
+  ended: "The access of its agent was ended. The call cannot run.",
   not_yours: "Only an administrator decides about this call.",
 } as const;
 
