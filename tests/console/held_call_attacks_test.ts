@@ -190,6 +190,39 @@ Deno.test("an undo shows what it would undo, and undoes that alone", async () =>
   assert.match((await desk.page("decisions")).html, /What it would do">[^<]*second\.txt/);
 });
 
+Deno.test("an undo runs on what its approver was shown, to the last bit of a version", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  await desk.call("file_write", { filename: "d/made.txt", content: "1" });
+  await desk.rule({ tool: "file_undo", verdict: "ask" });
+  assert.ok((await desk.call("file_undo", { change: "last" })).isError);
+  const page = await desk.page("decisions");
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/d/made.txt`, "2");
+  await desk.owner.submit(page, { decision: "approve" }, 'value="decide"');
+  assert.match((await desk.call("file_undo", { change: "last" })).text, /waits for a person/);
+  assert.equal(await fileIn(desk, "d/made.txt"), "2");
+});
+
+Deno.test("a directory with more entries than are compared is not held for a change, and is for a read", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  const root = desk.place.workspaceDir;
+  await Deno.mkdir(`${root}/many`, { recursive: true });
+  for (let at = 0; at <= 10_000; at++) Deno.writeTextFileSync(`${root}/many/${at}`, "");
+  await desk.rule({ verdict: "ask" });
+  for (
+    const [tool, input] of [
+      ["file_delete", { path: "many", recursive: true }],
+      ["file_move", { path: "many", destination: "others" }],
+    ] as const
+  ) {
+    const { text, isError } = await desk.call(tool, input);
+    assert.ok(isError && /Nothing was done: .* Name what is in it, in several calls/.test(text), text);
+  }
+  assert.match((await desk.call("file_list", { path: "many" })).text, /waits for a person/);
+  const { html } = await desk.page("decisions");
+  assert.equal(html.split('<article class="held"').length, 2);
+  assert.ok(html.includes("more than 10000 entries, too many to compare"), html);
+});
+
 Deno.test("of two decisions at once one counts", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });

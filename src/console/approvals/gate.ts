@@ -29,11 +29,11 @@ import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { suggestible } from "../../lib/suggestible.ts";
 
-/** What is at the paths of a call: each for people, and with a version that differs whenever it does. */
+/** What is at the paths of a call: each for people, and with a version that differs whenever it does; `null`: not known. */
 export type FindStates = (
   principal: Principal,
   places: { readonly paths: readonly string[]; readonly targets: ReadonlySet<string> },
-) => Promise<readonly { readonly words: string; readonly version: string }[]>;
+) => Promise<readonly { readonly words: string; readonly version: string | null }[]>;
 
 export interface GateOptions extends Foundation {
   readonly rules: RuleStore;
@@ -125,7 +125,9 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   // before anything is looked at: even when the answer comes must say nothing of what is there
   const mayWait = await readHeldCall(storage, id) !== null || hasPlace(call, await listHeldCalls(storage));
   if (!mayWait) return notHeld.too_many;
-  const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
+  const asking = describe(tool, held, options).then((described) =>
+    described.isComparable || !call.changes ? ask({ ...held, ...described }, options) : "too_large"
+  );
   asking.catch(() => {}); // where the caller goes before it is known
   const decided = await waitForDecision({ id, tool: tool.name, asking }, context, options);
   if (typeof decided === "string") return notHeld[decided];
@@ -175,7 +177,8 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const trial = isObject(input) && input["dry_run"] === true ? "A trial that changes nothing. " : "";
   const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
-  return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
+  const isComparable = states.every(({ version }) => version !== null);
+  return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), isComparable, judged, asking };
 }
 
 /** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
@@ -400,7 +403,12 @@ const accessEnded = refuse(
 );
 const tooMany = "Nothing was done: too many calls wait for approval. Try again after some were decided.";
 const busy = "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
-const notHeld = { too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) };
+const tooLarge = "Nothing was done: a person cannot approve a directory with so many entries as a whole. " +
+  "Name what is in it, in several calls.";
+const notHeld = {
+  ...{ too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) },
+  too_large: refuse("too_large_to_approve", tooLarge),
+};
 
 /** Why a call was not stored. */
 type NotHeld = keyof typeof notHeld;

@@ -81,14 +81,16 @@ async function wantedChange(trash: Trash, principal: Principal, wanted: string):
 }
 
 /** For the person who decides: all that the undo may touch, as it is now. */
-async function previewUndo(workspace: Workspace, change: Change): Promise<string> {
+async function previewUndo(workspace: Workspace, change: Change): Promise<ToolOutcome> {
   const { id, at, steps } = change;
   const lines = [`Undoes ${toolOf(change)} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
+  const versions: (string | null)[] = [];
   for (const path of new Set(steps.map(({ step }) => step.path))) {
-    const { words } = await stateOf(workspace, pathOf(path), true);
+    const { words, version } = await stateOf(workspace, pathOf(path), true);
     lines.push(`- ${showName(path)} (now: ${words})`);
+    versions.push(version);
   }
-  return lines.join("\n");
+  return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom: JSON.stringify(versions) };
 }
 
 async function undo(source: WorkspaceSource, context: ToolContext, kept: Trash, change: Change): Promise<ToolOutcome> {

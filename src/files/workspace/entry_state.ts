@@ -13,8 +13,8 @@ const shownCharacters = 12;
 export interface EntryState {
   /** For people. */
   readonly words: string;
-  /** Differs whenever the entry does; empty where nothing can differ but the words. */
-  readonly version: string;
+  /** Differs whenever the entry does; empty where nothing can differ but the words, `null` where it is too much to compare. */
+  readonly version: string | null;
 }
 
 /** `isWhole`: with what is in a directory. */
@@ -35,9 +35,7 @@ export async function stateOf(workspace: Workspace, path: WorkspacePath, isWhole
   for await (const step of walk(workspace, path, { depth: maxWalkDepth, details: true })) {
     if (!step.ok) return { words: `a directory that cannot be listed (${step.error.reason})`, version: "" };
     if (++entries > maxHeldEntries) {
-      const words = `a directory with more than ${maxHeldEntries} entries: TOO LARGE TO COMPARE, ` +
-        "what is in it may have changed when the call runs";
-      return { words, version: "" };
+      return { words: `a directory with more than ${maxHeldEntries} entries, too many to compare`, version: null };
     }
     const { path: at, segments, kind: of } = step.value;
     const version = of === "file" ? await stampOf(workspace, at) : of === "link" ? linkOf(workspace, at) : "";
