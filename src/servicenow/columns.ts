@@ -153,7 +153,7 @@ async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readon
   return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
 }
 
-/** `isWhole`: it has columns of each table of the lineage. Rows can be hidden from a person one by one. */
+/** `isWhole`: it has columns of each table of the lineage, and was not cut. Rows can be hidden from a person one by one. */
 async function fromDictionary({ tableApi }: DeskParts, lineage: readonly string[]) {
   const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
   const request = { query, fields: dictionaryFields, limit: maxColumns, stored: true };
@@ -162,7 +162,7 @@ async function fromDictionary({ tableApi }: DeskParts, lineage: readonly string[
   const described = new Set(rows.map((row) => storedValue(row, "name")));
   return {
     columns: [...columns.values()].flatMap((same) => same.slice(0, 1)),
-    isWhole: lineage.every((each) => described.has(each)),
+    isWhole: rows.length < maxColumns && lineage.every((each) => described.has(each)),
   };
 }
 

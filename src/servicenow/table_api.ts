@@ -331,7 +331,8 @@ export async function readOn(
     if (fresh.length > missing) return end({ offset, skip: skip + missing, given }, total);
     given += rows.length;
     const isAll = total !== null && given >= total;
-    if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) return end(null, total);
+    const isPast = rows.length === 0 && chunk >= wideChunk && offset + chunk >= (total ?? 0);
+    if (nextOffset === null && (isAll || isPast)) return end(null, total);
     offset = Math.min(nextOffset ?? Infinity, offset + chunk); // a link may lead too far
     skip = Math.max(0, skip - rows.length);
     if (requests >= maxRequests || found.length >= wanted) return end({ offset, skip, given }, total);

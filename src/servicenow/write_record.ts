@@ -224,7 +224,9 @@ export async function updateRecord(
     throw invalidInput(`if_version is ${ifVersion === "" ? "empty" : "no number"}; the record's version is ${version}`);
   }
   const by = shownValue(before, "sys_updated_by");
-  const seen = ifVersion ?? (by === parts.person.account.userName ? undefined : parts.seen.of(found.sysId));
+  const known = parts.seen.of(found.sysId);
+  const isOwn = by === parts.person.account.userName && Number(version) === Number(known) + 1;
+  const seen = ifVersion ?? (isOwn ? undefined : known);
   if (seen !== undefined && seen !== version) {
     throw invalidInput(
       `the record has changed: version ${version}, by ${by}, ${shownValue(before, "sys_updated_on")}. Read it again` +
@@ -234,6 +236,7 @@ export async function updateRecord(
   const columns = await columnsOf(parts, found.table);
   const values = await resolveValues(parts, columns, given, before);
   await refuseMissing(parts, columns, { values, record: before });
+  if (!dryRun) parts.seen.note(before);
   const made = await sendChange(parts, found, { values, dryRun });
   if (dryRun) return made;
   const notes = [...made.notes];
@@ -262,7 +265,8 @@ async function sendChange(
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
   const after = await attempt(parts.tableApi.update(table, sysId, body));
   if (!after.ok) throw new Refusal(await refusalOfWrite(parts, found, after.error));
-  parts.seen.note(after.value);
+  // a note says nothing of what others changed before it
+  if ([undefined, storedValue(before, "sys_mod_count")].includes(parts.seen.of(sysId))) parts.seen.note(after.value);
   return finish(after.value);
 }
 

@@ -81,6 +81,30 @@ Deno.test("no row is lost between pages where an instance gives rows of the same
   }
 });
 
+Deno.test("no row is lost behind thousands that are hidden, where a count says that there are more", async () => {
+  const all = Array.from({ length: 5_005 }, (_, index) => ({ sys_id: String(index) }));
+  const rows = ({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number }) =>
+    Promise.resolve({
+      rows: all.slice(offset, offset + limit).filter(({ sys_id: id }) => Number(id) >= 5_000),
+      nextOffset: null,
+      total: all.length,
+    });
+  const found: unknown[] = [];
+  let requests = 0;
+  for (let start: Awaited<ReturnType<typeof readOn>>["next"] | undefined; start !== null;) {
+    const read = await readOn(
+      { rows: (_table, request) => (requests++, rows(request)) },
+      "incident",
+      { query: "" },
+      { wanted: 3, maxRequests: 4, ...start === undefined ? {} : { start } },
+    );
+    found.push(...read.rows);
+    start = read.next;
+    assert.ok(requests < 20, "it comes to an end");
+  }
+  assert.deepEqual(found, all.slice(5_000));
+});
+
 Deno.test("a link to a later page than the next one skips no rows", async () => {
   const all = Array.from({ length: 30 }, (_, index) => ({ sys_id: String(index) }));
   const rows = ({ limit, offset = 0 }: { readonly limit: number; readonly offset?: number }) =>

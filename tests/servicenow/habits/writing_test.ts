@@ -87,6 +87,37 @@ Deno.test("a colleague's change since the person was shown the record is not ove
   );
 });
 
+Deno.test("what the person does herself hides no colleague's change from the guard", async () => {
+  await using desk = await openDesk({ people: ["ada", "eve"], instance: { data: "desk" } });
+  const id = "INC0010016";
+  const inServicenow = () => {
+    const row = incident(desk);
+    Object.assign(row, { sys_updated_by: "ada", sys_mod_count: String(Number(row["sys_mod_count"]) + 1) });
+  };
+  const own = {
+    "a note": () => desk.text("servicenow_add_note", { id, audience: "team", text: "On it" }),
+    "a change in ServiceNow itself": () => Promise.resolve(inServicenow()),
+  };
+  for (const [what, act] of Object.entries(own)) {
+    await desk.text("servicenow_get_record", { id });
+    await act();
+    const alone = await desk.text("servicenow_update", { id, values: "impact=2" });
+    assert.doesNotMatch(alone, /has changed/, `${what} alone`);
+    await desk.text("servicenow_get_record", { id });
+    await desk.text("servicenow_get_record", { id }, "eve");
+    const urgency = incident(desk)["urgency"] === "1" ? "2" : "1";
+    await desk.text("servicenow_update", { id, values: `urgency=${urgency}` }, "eve");
+    await act();
+    const before = writes(desk);
+    assert.match(
+      await desk.text("servicenow_update", { id, values: "assigned_to=me" }),
+      /the record has changed/,
+      what,
+    );
+    assert.equal(writes(desk), before);
+  }
+});
+
 Deno.test("a change that comes between the look and the write is told", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   desk.instance.habits.meanwhile = () => {
