@@ -11,7 +11,7 @@ const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 /** A number of seconds or bytes as people read it, exact on hover; other values as they are. */
 function readable(name: string, value: string): Html {
   const count = /^\d{1,15}$/.test(value) ? Number(value) : 0;
-  if (count > 0 && /_SECONDS$|_TTL$|_LIFETIME$/.test(name)) {
+  if (count > 0 && /_SECONDS$|_TTL$|_LIFETIME$|_TIMEOUT$/.test(name)) {
     return html`<span title="${value} s">${durationWords(count)}</span>`;
   }
   const [unit, size] = Object.entries(units).findLast(([, size]) => count >= size && count % size === 0) ?? ["", 1];
