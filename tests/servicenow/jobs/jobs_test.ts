@@ -49,6 +49,15 @@ const ways: readonly (readonly [way: string, habits: NonNullable<StandInOptions[
     pageCut: "after_acl",
     queryDates: "person_zone",
   }],
+  ["closes its choices alone, and shows history in forms", { hiddenTables: ["sys_choice"], history: "history_set" }],
+  ["closes its dictionary alone, and shows history", {
+    hiddenTables: ["sys_dictionary", "sys_db_object", "sys_documentation"],
+    history: "audit",
+  }],
+  ["closes fields, gives no links, and sorts rows of one rank as it likes", {
+    ...{ linkHeader: "absent", ties: "any_order" },
+    hiddenFields: ["incident.u_cost_centre", "incident.close_notes", "task.work_notes_list"],
+  }],
   ["passes over conditions that a person may not ask for", { unreadableCondition: "ignored", invalidQuery: "no_rows" }],
 ];
 /** Words that would be wrong in any of the jobs: everything in them exists. */
