@@ -269,7 +269,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
 
 /** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
 const smallBodyBytes = 4_096;
-/** Of a long body: V8 takes some 20 ms for a hundred thousand empty arrays, or for as many names. */
+/** Of a long body: to parse some hundred thousand empty arrays held the thread for 40 to 76 ms. */
 const maxBodyValues = 20_000;
 /** Answers after so long may be too late for their caller. */
 const slowAnswerMs = 1_000;

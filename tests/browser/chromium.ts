@@ -4,7 +4,7 @@ import process from "node:process";
 import { type Browser, chromium } from "playwright-core";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
-/** The same pages with and without what a person sees of a browser: the shell starts in half the time. */
+/** Chromium's headless shell starts in half the time. */
 const [shellPath, wholePath] = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 const executablePath = process.env["CHROMIUM_PATH"] ?? (existsSync(shellPath) ? shellPath : wholePath);
 

@@ -190,7 +190,7 @@ Deno.test("an undo shows what it would undo, and undoes that alone", async () =>
   assert.match((await desk.page("decisions")).html, /What it would do">[^<]*second\.txt/);
 });
 
-Deno.test("an undo runs on what its approver was shown, to the last bit of a version", async () => {
+Deno.test("an undo does not run on contents that its approver was not shown", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   await desk.call("file_write", { filename: "d/made.txt", content: "1" });
   await desk.rule({ tool: "file_undo", verdict: "ask" });

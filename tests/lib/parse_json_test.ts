@@ -1,4 +1,4 @@
-/** Texts from elsewhere: what is too deep is refused before it is parsed, what only looks deep is not. */
+/** Texts from elsewhere: what is too deep or has too many values is refused before it is parsed, what only looks so is not. */
 import assert from "node:assert/strict";
 import { hasMoreParts, parseJson, whyTooMuch } from "../../src/lib/json.ts";
 
