@@ -7,7 +7,9 @@ import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
 import { type Html, html } from "../../src/lib/page.ts";
 import { success } from "../../src/lib/result.ts";
-import type { Act, ConsoleSources, Section } from "../../src/console/pages/section.ts";
+import type { FoundLine } from "../../src/audit/search.ts";
+import { createDayOfCalls } from "../../src/console/pages/day_of_calls.ts";
+import type { Act, ConsoleSources, SearchAudit, Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
   type Harness,
@@ -24,6 +26,16 @@ import {
 
 /** A part of a page where there is nothing to show. */
 export const noPart = (): Promise<Html> => Promise.resolve(html``);
+
+/** The search of an audit that has these lines, which may become more. */
+export function searchIn(lines: readonly FoundLine[]): SearchAudit {
+  return ({ since = 0 }, { limit, cursor }) => {
+    const fitting = lines.filter(({ time }) => time >= since).toSorted((one, other) => other.time - one.time);
+    const end = Number(cursor ?? 0) + limit;
+    const next = end < fitting.length ? String(end) : null;
+    return Promise.resolve({ lines: fitting.slice(end - limit, end), cursor: next });
+  };
+}
 
 /** A section whose act is done after a sign-in, and who did it. */
 export function stopSection(): { readonly section: Section; readonly done: string[] } {
@@ -48,23 +60,26 @@ export interface ConsoleHarness extends Harness {
 
 export async function startConsole(
   more: readonly Section[] = [],
-  options: HarnessOptions = {},
+  { lines = [], ...options }: HarnessOptions & { readonly lines?: readonly FoundLine[] } = {},
 ): Promise<ConsoleHarness> {
   const harness = await startHarness(options);
   const { visits, administration } = await harness.server.forConsole();
   const warnings: string[] = [];
-  const nothing = () => Promise.resolve([]);
   const sources = {
     issuer,
     secrets: harness.secrets,
     administration,
     decisions: { waiting: () => Promise.resolve([]) } as unknown as ConsoleSources["decisions"],
-    search: () => Promise.resolve({ lines: [], cursor: null }),
+    tools: [],
+    clock: () => harness.time.now,
+    nameOfClient: () => null,
+    search: searchIn(lines),
     callsOfDay: () => Promise.resolve([]),
     health: () => Promise.resolve([{ name: "Storage", state: "well", text: "Fine." }]),
     servicenow: null,
     companyLink: null,
   } as unknown as ConsoleSources;
+  const day = createDayOfCalls(sources);
   const pages = createConsole({
     issuer,
     visits,
@@ -73,8 +88,8 @@ export async function startConsole(
     warnings: () => warnings,
     waiting: () => Promise.resolve(0),
     sections: [
-      overviewSection(sources, { connected: nothing, today: nothing }, noPart),
-      connectionsSection(sources, () => Promise.resolve(new Map())),
+      overviewSection(sources, day, noPart),
+      connectionsSection(sources, day.usage),
       peopleSection({ administration, visits }),
       settingsSection({
         log: { write: () => {}, flush: () => {} },

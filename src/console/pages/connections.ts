@@ -3,7 +3,7 @@ import { accountName, linkProblem } from "../../oauth/mod.ts";
 import type { AccessList, Administration, LinkHealth, ListedGrant, Vouching } from "../../oauth/mod.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Usage } from "./day_of_calls.ts";
+import { lastDay, type Usage } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
 import { ago, dataTable, pageOf, personColumn, textField, timeCursor, withCode } from "./section.ts";
 import type { ConsoleSources, Section, ServicenowAccounts, Visit } from "./section.ts";
@@ -14,7 +14,7 @@ const rowsShown = 100;
 /** Clients and command-line tokens with access; administrators also approve clients that act in their own name. */
 export function connectionsSection(
   { administration, servicenow, companyLink }: ConsoleSources,
-  usage: () => Promise<ReadonlyMap<string, Usage>>,
+  usage: () => Promise<Usage>,
 ): Section {
   return {
     name: "connections",
@@ -197,7 +197,7 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
 async function grantsTable(
   administration: Administration,
   { grants, isCut }: AccessList,
-  used: ReadonlyMap<string, Usage>,
+  used: Usage,
   visit: Visit,
 ): Promise<Html> {
   const { shown, next } = pageOf(grants, visit, {
@@ -207,13 +207,15 @@ async function grantsTable(
   const vouching = await administration.vouchingFor(shown.map(({ clientId }) => clientId));
   const rows = shown.map((grant) => {
     const { id, clientId, clientName, subject, scopes, createdAt, renewedAt, address } = grant;
-    const { calls = 0, errors = 0, lastAt = renewedAt } = used.get(id) ?? {};
+    const { calls, errors, lastAt } = used.of(id);
+    const unseen = lastAt === undefined && used.since !== null && `not ${used.since}; renewed `;
+    const from = address !== undefined && html`<br><span class="quiet">from ${address}</span>`;
     return [
       clientCell(grant, vouching.get(clientId) ?? { by: "none" }),
       personCell(subject, visit),
       scopes.join(", "),
       ago(createdAt, visit.now),
-      html`${ago(lastAt, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`,
+      html`${unseen}${ago(lastAt ?? renewedAt, visit.now)}${from}`,
       calls === 0 ? 0 : html`<a href="${visit.href("activity", { client: clientId })}">${calls}</a>`,
       errors,
       endForm(visit, "grant", id, clientName),
@@ -225,7 +227,7 @@ async function grantsTable(
     "Scopes",
     "Allowed",
     "Last used",
-    "#Calls, 24 h",
+    `#Calls${used.since === null ? ", 24 h" : ` ${used.since}`}`,
     "#Errors",
     "Actions",
   ];
@@ -250,21 +252,21 @@ function personCell(subject: string, { visitor, href }: Visit): Html | string {
   return visitor.isAdministrator ? html`<a href="${href("connections", { person: subject })}">${subject}</a>` : subject;
 }
 
-function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, visit: Visit): Html {
+function tokensTable({ tokens }: AccessList, used: Usage, visit: Visit): Html {
   const { shown, next } = pageOf(tokens, visit, {
     ...{ section: "connections", name: "tokens", words: "Made before these", size: rowsShown, falling: true },
     cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
   });
   const rows = shown.map(({ id, name: given, userId, scopes, createdAt, expiresAt }) => {
     const name = given === "" ? "Unnamed token" : given;
-    const { lastAt, calls = 0 } = used.get(id) ?? {};
+    const { lastAt, calls } = used.of(id);
     return [
       html`<strong>${name}</strong><br><code>${id.slice(0, 8)}</code>`,
       personCell(userId, visit),
       scopes.join(", "),
       ago(createdAt, visit.now),
       ago(expiresAt, visit.now),
-      lastAt === undefined ? "not in the last 24 hours" : ago(lastAt, visit.now),
+      lastAt === undefined ? `not ${used.since ?? lastDay}` : ago(lastAt, visit.now),
       calls,
       endForm(visit, "token", id, name),
     ];
@@ -276,7 +278,7 @@ function tokensTable({ tokens }: AccessList, used: ReadonlyMap<string, Usage>, v
     "Created",
     "Expires",
     "Last used",
-    "#Calls, 24 h",
+    `#Calls${used.since === null ? ", 24 h" : ` ${used.since}`}`,
     "Actions",
   ];
   const whenEmpty = withCode("None. Create one with `portcullis token create`.");

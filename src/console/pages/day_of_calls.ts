@@ -5,6 +5,8 @@ import type { JudgedCall } from "../approvals/rule.ts";
 import type { ConsoleSources } from "./section.ts";
 
 const dayMs = 86_400_000;
+/** What figures are of where `since` gives `null`. */
+export const lastDay = "in the last 24 hours";
 /** Calls that are read; of a busier day, the latest. */
 const maxCalls = 5_000;
 /** Pages of the audit that are read for them, and their lines: some are not of calls. */
@@ -28,8 +30,12 @@ interface Call extends JudgedCall {
   readonly change: string | null;
 }
 
-/** What a grant's calls came to in the last day; `lastAt` in milliseconds since the epoch. */
-export type Usage = Readonly<Record<"calls" | "errors" | "lastAt", number>>;
+/** The latest calls, newest first; none is missing since `from`, in milliseconds since the epoch. */
+type Known = Readonly<{ calls: readonly Call[]; from: number }>;
+const nothing: Known = { calls: [], from: Infinity };
+
+export type DayOfCalls = ReturnType<typeof createDayOfCalls>;
+export type Usage = Awaited<ReturnType<DayOfCalls["usage"]>>;
 
 /** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
 export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
@@ -51,9 +57,9 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
     }];
   };
   /** Reads what is newer than `known`, and all where that is too much. */
-  const read = async (known: readonly Call[]): Promise<readonly Call[]> => {
+  const read = async (known: Known): Promise<Known> => {
     const now = clock();
-    const since = Math.max(now - dayMs, Math.min(now, known[0]?.time ?? 0) - settledMs);
+    const since = Math.max(now - dayMs, Math.min(now, known.calls[0]?.time ?? 0) - settledMs);
     const found: Call[] = [];
     let cursor: string | null | undefined;
     for (let pages = 0; cursor !== null && pages < maxPages && found.length < maxCalls; pages++) {
@@ -61,30 +67,40 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
       found.push(...page.lines.flatMap(callOf));
       cursor = page.cursor;
     }
-    const settled = cursor === null ? known.filter(({ time }) => time < since && time >= now - dayMs) : [];
-    return [...found, ...settled].slice(0, maxCalls);
+    const settled = cursor === null ? known.calls.filter(({ time }) => time < since && time >= now - dayMs) : [];
+    const all = [...found, ...settled];
+    const calls = all.slice(0, maxCalls);
+    const isWhole = cursor === null && all.length <= maxCalls;
+    return { calls, from: isWhole ? Math.min(since, known.from) : calls.at(-1)?.time ?? now };
   };
-  let last = { at: -Infinity, wholeAt: -Infinity, calls: Promise.resolve<readonly Call[]>([]) };
-  const latest = (): Promise<readonly Call[]> => {
+  let last = { at: -Infinity, wholeAt: -Infinity, known: Promise.resolve(nothing) };
+  const latest = (): Promise<Known> => {
     const at = clock();
-    if (at >= last.at && at - last.at <= keptMs) return last.calls;
+    if (at >= last.at && at - last.at <= keptMs) return last.known;
     const isWhole = at < last.at || at - last.wholeAt > wholeMs;
-    const known = isWhole ? Promise.resolve([]) : last.calls.catch(() => []);
-    last = { at, wholeAt: isWhole ? at : last.wholeAt, calls: known.then(read) };
-    return last.calls;
+    const known = isWhole ? Promise.resolve(nothing) : last.known.catch(() => nothing);
+    last = { at, wholeAt: isWhole ? at : last.wholeAt, known: known.then(read) };
+    return last.known;
   };
-  const calls = (): Promise<readonly Call[]> => inTurns(latest());
+  const calls = async (): Promise<readonly Call[]> => (await inTurns(latest())).calls;
+  const since = async (): Promise<string | null> => {
+    const { from } = await latest();
+    return from <= clock() - dayMs ? null : `since ${new Date(from).toISOString().slice(11, 19)} UTC`;
+  };
   return {
+    /** Since when calls are counted, in words, where a day has too many; `null`: for the whole day. */
+    since,
     /** The latest calls, newest first. */
     today: async () => (await calls()).filter(({ isCall }) => isCall),
-    /** By the id of a grant or a token of the command line. */
-    async usage(): Promise<ReadonlyMap<string, Usage>> {
+    /** What the calls of a grant or a token of the command line came to, and since when; `lastAt` in milliseconds. */
+    async usage() {
       const byGrant = Map.groupBy(await calls(), ({ grantId }) => grantId);
-      return new Map(Array.from(byGrant, ([grant, own]) => {
+      const of = (id: string) => {
+        const own = byGrant.get(id) ?? [];
         const made = own.filter(({ isCall }) => isCall);
-        const errors = made.filter(({ isWell }) => !isWell).length;
-        return [grant, { calls: made.length, errors, lastAt: own[0]?.time ?? 0 }];
-      }));
+        return { calls: made.length, errors: made.filter(({ isWell }) => !isWell).length, lastAt: own[0]?.time };
+      };
+      return { of, since: await since() };
     },
     /** Who called something in the last minutes, the last first: each client for each person. */
     async connected() {

@@ -5,26 +5,25 @@ import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
 import { inTurns } from "../../lib/turns.ts";
 import type { Changes } from "./changes.ts";
-import type { createDayOfCalls } from "./day_of_calls.ts";
+import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
 import { ago, dataTable, personColumn, timeOfDay, withCode } from "./section.ts";
 import type { ConsoleSources, Section, Visit } from "./section.ts";
 import type { Decisions } from "../approvals/decisions.ts";
 
-type DayOfCalls = ReturnType<typeof createDayOfCalls>;
 /** A part of the page with its heading; nothing where there is nothing to show. */
 export type OverviewPart = (visit: Visit) => Promise<Html>;
 
 /** The parts that have something to show, in order. To someone without a connection the connect card alone. */
 export function overviewSection(
   sources: ConsoleSources,
-  { connected, today }: Pick<DayOfCalls, "connected" | "today">,
+  day: DayOfCalls,
   changes: OverviewPart,
 ): Section {
   const { issuer, administration, secrets, decisions, health } = sources;
   const base = basePathOf(issuer);
   const nameOf = (id: string): string => sources.nameOfClient(id) ?? id;
-  const [ofConnected, ofCalls] = [connectedPart(connected, nameOf), callsPart(today, sources.callsOfDay, nameOf)];
+  const [ofConnected, ofCalls] = [connectedPart(day.connected, nameOf), callsPart(day, sources.callsOfDay, nameOf)];
   const isConnected = async ({ visitor }: Visit): Promise<boolean> => {
     const { grants, tokens } = await administration.access(visitor.userId);
     return grants.length + tokens.length > 0;
@@ -47,7 +46,7 @@ export function overviewSection(
         ...parts,
         quiet: html`${
           isQuiet && isHere && html`
-            <p>No client has called a tool in the last 24 hours. <a href="${base}/">Connect a client</a></p>
+            <p>No client has called a tool ${await day.since() ?? lastDay}. <a href="${base}/">Connect a client</a></p>
           `
         }`,
       };
@@ -119,7 +118,7 @@ function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): Over
     const rows = all.slice(0, clientsShown)
       .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]);
     const columns = ["Client", personColumn(visit), "#Calls", "Last"];
-    const table = dataTable("Clients that called a tool in the last five minutes", columns, rows);
+    const table = dataTable("Clients of the latest calls, of five minutes at most", columns, rows);
     const more = all.length - clientsShown;
     return html`<h2>Active now</h2>${table}${
       more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`
@@ -161,10 +160,11 @@ export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateO
 const seriesShown = 5;
 
 /** The calls of the last day by client, as a picture, and as a table for who cannot see it. */
-function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfDay"], nameOf: NameOf): OverviewPart {
+function callsPart(day: DayOfCalls, readDay: ConsoleSources["callsOfDay"], nameOf: NameOf): OverviewPart {
   return async (visit) => {
-    const calls = (await today()).filter(isSeenBy(visit));
-    const counted = visit.visitor.isAdministrator ? await inTurns(readDay()) : [];
+    const { isAdministrator } = visit.visitor;
+    const [calls, since] = [(await day.today()).filter(isSeenBy(visit)), await day.since()];
+    const counted = isAdministrator ? await inTurns(readDay()) : [];
     const byClient = [...Map.groupBy(calls, ({ clientId }) => clientId)]
       .toSorted(([, one], [, other]) => other.length - one.length).slice(0, seriesShown - 1).map(([id]) => id);
     const last = visit.now - visit.now % hourMs;
@@ -185,7 +185,9 @@ function callsPart(today: DayOfCalls["today"], readDay: ConsoleSources["callsOfD
       colour: index === byClient.length ? seriesShown - 1 : index,
     }));
     const refused = visit.href("activity", { outcome: "refused", since: "1d" });
-    return html`<h2>Calls, last 24 hours</h2>${picture(hours, series, total)}${numbers(hours, series)}
+    const when = !isAdministrator && since || lastDay;
+    return html`<h2>Calls ${when}</h2>${picture(hours, series, `${total} calls ${when}`)}${numbers(hours, series)}
+      ${isAdministrator && since && html`<p class="quiet">Clients are counted ${since}: earlier calls are Others.</p>`}
       <p><a href="${refused}">Refused calls</a></p>`;
   };
 }
@@ -204,7 +206,7 @@ function roundedUp(most: number): number {
   return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= most) ?? most;
 }
 
-function picture(hours: readonly Hour[], series: readonly Series[], total: number): Html {
+function picture(hours: readonly Hour[], series: readonly Series[], words: string): Html {
   const [width, height, gap] = [20, 100, 4];
   const top = roundedUp(Math.max(...hours.map(({ all }) => all)));
   const failed = sumOf(hours.map((each) => each.failed));
@@ -225,7 +227,7 @@ function picture(hours: readonly Hour[], series: readonly Series[], total: numbe
   });
   const whole = hours.length * (width + gap);
   const line = (y: number): Html => html`<line x1="0" y1="${y}" x2="${whole}" y2="${y}" />`;
-  const label = `${total} calls in the last ${hours.length} hours, at most ${top} an hour; the numbers are below`;
+  const label = `${words}, at most ${top} an hour; the numbers are below`;
   const key = [...series, { name: "Failed", count: failed, colour: null }].filter(({ count }) => count > 0);
   return html`
     <figure class="chart">

@@ -4,6 +4,7 @@ import type { JudgedCall, Rule, Verdict } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
+import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
 import { choiceField, textField, timeOfDay } from "./section.ts";
 import type { Act, ConsoleSources, Section, Visit } from "./section.ts";
@@ -21,7 +22,7 @@ const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
 /** The rules in words, a form for a new one, and its trial on calls of the last day. */
 export function rulesSection(
   { rules, administration, ...sources }: ConsoleSources,
-  recentCalls: () => Promise<readonly JudgedCall[]>,
+  day: DayOfCalls,
 ): Section {
   const tools = sources.tools.map(({ name }) => name);
   const clients = async (): Promise<NamesOfClients> => {
@@ -80,14 +81,14 @@ export function rulesSection(
           });
           if (typeof rule === "string") return failure(rule);
           if (form.get("trial") !== null) {
-            const calls = await recentCalls();
+            const [calls, since] = [await day.today(), await day.since()];
             const changed = calls.filter((call) =>
               verdictOf([...rules.current, rule], call, now) !== verdictOf(rules.current, call, now)
             );
             return html`
               <p>${ruleWords(rule)}</p>
               <p>Beside the other rules, it would have ${caughtWords[rule.verdict]} <strong>${changed.length}</strong>
-                of ${calls.length} calls: those of the last 24 hours, or the latest of a busy day.</p>
+                of ${calls.length} calls ${since ?? lastDay}.</p>
               ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(form) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;

@@ -41,7 +41,7 @@ export function openConsole(sources: ConsoleSources) {
       filesSection(files, changes, namesOf),
       settingsSection(sources),
       peopleSection(sources),
-      rulesSection(sources, day.today),
+      rulesSection(sources, day),
     ],
   });
 }
