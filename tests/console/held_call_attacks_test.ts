@@ -202,25 +202,39 @@ Deno.test("an undo does not run on contents that its approver was not shown", as
   assert.equal(await fileIn(desk, "d/made.txt"), "2");
 });
 
-Deno.test("a directory with more entries than are compared is not held for a change, and is for a read", async () => {
+Deno.test("a change of a directory with more entries than are compared can be denied only, and says so after that", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await Deno.mkdir(`${root}/many`, { recursive: true });
   for (let at = 0; at <= 10_000; at++) Deno.writeTextFileSync(`${root}/many/${at}`, "");
   await desk.rule({ verdict: "ask" });
+  const erase = { path: "many", recursive: true };
+  // what is there is not told before a decision
+  const said = new Set<string>();
   for (
     const [tool, input] of [
-      ["file_delete", { path: "many", recursive: true }],
+      ["file_delete", erase],
+      ["file_delete", { path: "nothing", recursive: true }],
       ["file_move", { path: "many", destination: "others" }],
+      ["file_move", { path: "nothing", destination: "others" }],
+      ["file_list", { path: "many" }],
     ] as const
   ) {
     const { text, isError } = await desk.call(tool, input);
-    assert.ok(isError && /Nothing was done: .* Name what is in it, in several calls/.test(text), text);
+    assert.ok(isError && text.includes("waits for a person"), text);
+    said.add(text.replaceAll(/call=\w+/g, ""));
   }
-  assert.match((await desk.call("file_list", { path: "many" })).text, /waits for a person/);
-  const { html } = await desk.page("decisions");
-  assert.equal(html.split('<article class="held"').length, 2);
-  assert.ok(html.includes("more than 10000 entries, too many to compare"), html);
+  assert.equal(said.size, 1, [...said].join("\n"));
+  const page = await desk.page("decisions");
+  assert.equal(page.html.split("more than 10000 entries, too many to compare").length - 1, 3);
+  assert.equal(page.html.split("cannot be approved as a whole").length - 1, 2);
+  assert.equal(page.html.split('value="approve"').length - 1, 3);
+  for (const extent of ["once", "always"]) {
+    const { html } = await desk.owner.submit(page, { decision: "approve", extent }, 'value="decide"');
+    assert.match(html, /cannot be approved as a whole.* Deny this call|your passphrase/);
+  }
+  await desk.owner.submit(page, { decision: "deny" }, 'value="decide"');
+  assert.match((await desk.call("file_delete", erase)).text, /Nothing was done\. A directory .* in several calls\.$/);
 });
 
 Deno.test("of two decisions at once one counts", async () => {

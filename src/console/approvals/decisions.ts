@@ -28,7 +28,7 @@ const heldShape = z.lazy(() =>
     arguments: z.string(),
     /** What the call would do, in words or as a difference. */
     effect: z.string(),
-    /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. */
+    /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. See {@link notComparable}. */
     effectDigest: z.string(),
     approver: z.enum(["person", "administrator"]),
     /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
@@ -47,6 +47,12 @@ const heldShape = z.lazy(() =>
 );
 
 export type HeldCall = z.output<typeof heldShape>;
+
+/** In place of the digest, where what is there is too large to notice each change of it: the call can be denied only. */
+export const notComparable = "";
+/** What is said of such a call. */
+export const tooLarge = "A directory with so many entries cannot be approved as a whole: " +
+  "what is in it has to be named, in several calls.";
 
 /** A held call as it was read, with the version that a change of it has to name. */
 export type StoredHeldCall = NonNullable<Awaited<ReturnType<typeof readHeldCall>>>;
@@ -172,7 +178,7 @@ type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { appr
  * What became of a decision; `once`: it was to last, and is for this call alone, since the rule that asked is gone or
  * the list of rules is full; `busy`: the call changed each time.
  */
-type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "ended" | "busy";
+type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "ended" | "too_large" | "busy";
 
 type Caller = Pick<HeldCall, "person" | "clientId" | "grantId">;
 
@@ -206,6 +212,7 @@ export function createDecisions(
         if (!mayDecide(found.call, decider)) return "not_yours";
         if (approves && !await isLive(found.call)) return "ended";
         if (found.call.effectDigest !== effectDigest) return "changed";
+        if (approves && effectDigest === notComparable) return "too_large";
         const now = clock();
         const call: HeldCall = {
           ...found.call,

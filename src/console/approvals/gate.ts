@@ -10,12 +10,14 @@ import {
   heldCallKey,
   heldMs,
   listHeldCalls,
+  notComparable,
   passPlaceOf,
   putHeldCall,
   readHeldCall,
   type StoredHeldCall,
   storeNewCall,
   takeHeldCall,
+  tooLarge,
 } from "./decisions.ts";
 import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
 import type { FindTrueNames, JudgedCall, PlaceReader, Rule, RuleStore } from "./rule.ts";
@@ -125,16 +127,15 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   // before anything is looked at: even when the answer comes must say nothing of what is there
   const mayWait = await readHeldCall(storage, id) !== null || hasPlace(call, await listHeldCalls(storage));
   if (!mayWait) return notHeld.too_many;
-  const asking = describe(tool, held, options).then((described) =>
-    described.isComparable || !call.changes ? ask({ ...held, ...described }, options) : "too_large"
-  );
+  const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
   asking.catch(() => {}); // where the caller goes before it is known
   const decided = await waitForDecision({ id, tool: tool.name, asking }, context, options);
   if (typeof decided === "string") return notHeld[decided];
   if (decided === null) return waits(pageUrl, id);
   if (decided.call.state === "denied") {
     const said = decided.call.word ? ` They say: ${decided.call.word}` : "";
-    return refuse("denied_by_person", `A person refused this call. Nothing was done.${said}`);
+    const why = decided.call.effectDigest === notComparable ? ` ${tooLarge}` : "";
+    return refuse("denied_by_person", `A person refused this call. Nothing was done.${why}${said}`);
   }
   if (context.signal.aborted) return waits(pageUrl, id);
   // another call may have used the approval
@@ -165,7 +166,7 @@ function namesBehindLinks({ places, otherNames = [], trueNames }: JudgedCall): r
   return trueNames?.ofCall.filter((name) => !written.has(name)) ?? [];
 }
 
-/** What the call would do to the present state; the digest covers both. */
+/** What the call would do to the present state; the digest covers both, where all of it can be compared. */
 async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const { input, context, call } = held;
   const judged = await resolveNames(held, options);
@@ -177,8 +178,10 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const trial = isObject(input) && input["dry_run"] === true ? "A trial that changes nothing. " : "";
   const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
-  const isComparable = states.every(({ version }) => version !== null);
-  return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), isComparable, judged, asking };
+  if (call.changes && states.some(({ version }) => version === null)) {
+    return { effect: `${tooLarge}\n${effect}`, effectDigest: notComparable, judged, asking };
+  }
+  return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
 
 /** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
@@ -403,12 +406,7 @@ const accessEnded = refuse(
 );
 const tooMany = "Nothing was done: too many calls wait for approval. Try again after some were decided.";
 const busy = "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
-const tooLarge = "Nothing was done: a person cannot approve a directory with so many entries as a whole. " +
-  "Name what is in it, in several calls.";
-const notHeld = {
-  ...{ too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) },
-  too_large: refuse("too_large_to_approve", tooLarge),
-};
+const notHeld = { too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) };
 
 /** Why a call was not stored. */
 type NotHeld = keyof typeof notHeld;

@@ -1,5 +1,5 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
-import { type Decisions, type Extent, type HeldCall, heldMs } from "../approvals/decisions.ts";
+import { type Decisions, type Extent, type HeldCall, heldMs, notComparable, tooLarge } from "../approvals/decisions.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { OverviewPart } from "./overview.ts";
@@ -90,6 +90,7 @@ const problemWords = {
   gone: "This call no longer waits: it was decided, or its time is over.",
   changed: "What the call would do has changed since you saw it. Look at it again.",
   busy: "Others change this call at this moment. Nothing was decided. Try again.",
+  too_large: `${tooLarge} Deny this call.`,
   ended: "The access of its agent was ended. The call cannot run.",
   not_yours: "Only an administrator decides about this call.",
 } as const;
@@ -112,6 +113,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   const each = `each ${call.tool}${call.passPlace ? ` in ${showExactly(call.passPlace)}` : ""}`;
   const hour = `${each} by this connection for an hour`;
   const lasting = `${each} by ${call.clientName} from now on`;
+  const mayApprove = call.effectDigest !== notComparable;
   return html`
     <article class="held" id="held-${call.id}" tabindex="0" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
@@ -124,15 +126,18 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       <form method="post" action="${href("decisions")}">
         ${noDefaultButton}
         ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
-        <fieldset><legend>Approve</legend>
-          <label><input type="radio" name="extent" value="once" checked> this time</label>
-          <label><input type="radio" name="extent" value="hour"> ${hour}</label>
-          <label><input type="radio" name="extent" value="always"> ${lasting}</label>
-        </fieldset>
+        ${mayApprove && html`
+          <fieldset>
+            <legend>Approve</legend>
+            <label><input type="radio" name="extent" value="once" checked> this time</label>
+            <label><input type="radio" name="extent" value="hour"> ${hour}</label>
+            <label><input type="radio" name="extent" value="always"> ${lasting}</label>
+          </fieldset>
+        `}
         <div class="message"><label for="word-${call.id}">Message to the agent (optional)</label>
           <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off"></div>
         <div class="actions">
-          <button type="submit" name="decision" value="approve">Approve</button>
+          ${mayApprove && html`<button type="submit" name="decision" value="approve">Approve</button>`}
           <button type="submit" name="decision" value="deny" class="danger">Deny</button>
         </div>
       </form>

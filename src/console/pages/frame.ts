@@ -76,7 +76,7 @@ const consoleScript = `
     const step = { j: 1, k: -1 }[key];
     if (step !== undefined) calls[Math.min(Math.max(at + step, 0), calls.length - 1)].focus();
     const decision = { a: "approve", d: "deny" }[key];
-    if (decision !== undefined && at >= 0) calls[at].querySelector("button[value=" + decision + "]").click();
+    if (decision !== undefined && at >= 0) calls[at].querySelector("button[value=" + decision + "]")?.click();
   });
   document.addEventListener("focusout", () => setTimeout(() => {
     if (waiting.size === 0) return;
