@@ -1,12 +1,14 @@
 /** The console's Files is no way around what someone's groups let them allow. */
 import assert from "node:assert/strict";
-import { changeSection, createChanges } from "../../src/console/pages/changes.ts";
+import { authorOf, changeSection, createChanges } from "../../src/console/pages/changes.ts";
 import { createOwnFiles, filesSection } from "../../src/console/pages/files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
+import { users } from "../../src/oauth/records.ts";
 import { parseGroups } from "../../src/oauth/company/settings.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { pathOf } from "../../src/files/text/undo.ts";
 import { defaultWorkspaceLimits } from "../../src/files/workspace/port.ts";
 import { act, startConsole } from "../console/harness.ts";
 import { openBrowser } from "../authorization_server/harness.ts";
@@ -83,6 +85,16 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       version: "abcdefghi.1",
     });
     assert.match(await gone.text(), /no longer kept/);
-    assert.match(await (await writer.get("/console/files?path=a.txt")).text(), /before/, "writing implies reading");
+    const page = await (await writer.get("/console/files?path=a.txt")).text();
+    assert.match(page, /before/, "writing implies reading");
+    const all = await users.list(harness.storage, { limit: 9 });
+    const will = all.find(({ value }) => JSON.stringify(value).includes("will"))?.value.id ?? assert.fail();
+    const written = await workspace.begin(authorOf(will)).write(pathOf("a.txt"), new TextEncoder().encode("after\n"));
+    assert.ok(written.ok);
+    const history = "/console/files?path=a.txt&view=history";
+    assert.match(await (await writer.get(history)).text(), /value="undo"/);
+    const moved = await (await open("will", "readers")).get(history);
+    const words = await moved.text();
+    assert.ok(words.includes(">Your groups do not give you files:write.<") && !words.includes('value="undo"'), words);
   }, { trash });
 });

@@ -84,3 +84,53 @@ Deno.test("a change is the difference of the whole file, shown and undone by wha
   assert.match(created.html, /created new\.md/);
   assert.ok(!created.html.includes("theirs") && !created.html.includes("Undo this change"));
 });
+
+Deno.test("every page offers the undos that work, says why others do not, and leaves what is long to judge to its own page", async () => {
+  await using desk = await startDesk();
+  const { place, owner, server, call } = desk;
+  const overview = () => openSignedIn(owner, `${server.url}/console`);
+  const pathIn = (name: string) => `${place.workspaceDir}/${name}`;
+  for (const name of ["works.txt", "changed.txt", "taken.txt", "undone.txt"]) {
+    await Deno.writeTextFile(pathIn(name), "before\n");
+  }
+  await Deno.writeFile(pathIn("large.bin"), new Uint8Array(9_000_000));
+  const write = (name: string) => call("file_write", { filename: name, content: "after\n" });
+  await write("undone.txt");
+  const undone = await until("the change has its row", async () => {
+    const page = await overview();
+    return page.html.includes(">undone.txt</a>") ? page : null;
+  });
+  assert.match((await owner.submit(undone, {}, 'value="undo"')).html, /Undid file_write of undone\.txt/);
+  await write("works.txt");
+  await write("changed.txt");
+  await call("file_delete", { path: "taken.txt" });
+  await call("file_move", { path: "large.bin", destination: "moved.bin" });
+  await Deno.writeTextFile(pathIn("changed.txt"), "theirs\n");
+  await Deno.writeTextFile(pathIn("taken.txt"), "new\n");
+
+  const offers = {
+    "works.txt": "Undo",
+    "changed.txt": "This change cannot be undone: changed.txt was changed since.",
+    "taken.txt": "This change cannot be undone: there is something new at taken.txt.",
+    "undone.txt": "undone",
+    "moved.bin": "Undo…",
+  };
+  const offerIn = (html: string) => /<button[^>]*>(Undo)<|>(This change cannot[^<]*|undone|Undo…)</.exec(html);
+  const words = (html: string) => offerIn(html)?.slice(1).join("");
+  for (const section of ["", "/decisions", "/files?view=history"]) {
+    const page = await until(`${section} has each change`, async () => {
+      const { html } = await openSignedIn(owner, `${server.url}/console${section}`);
+      return Object.keys(offers).every((each) => html.includes(each)) ? html : null;
+    });
+    const rows = page.split("<tr>").filter((row) => row.includes("</td>"));
+    const found = Object.keys(offers).map((file) => [file, words(rows.findLast((row) => row.includes(file)) ?? "")]);
+    assert.deepEqual(Object.fromEntries(found), offers, section);
+  }
+  // its own page judges it, however long that takes
+  const { html } = await overview();
+  const link = /<a href="([^"]+)">Undo…</.exec(html)?.[1] ?? assert.fail(html);
+  const moved = await owner.submit(await owner.open(new URL(decodeEntities(link), server.url)), {}, 'value="undo"');
+  assert.match(moved.html, /Undid file_move of moved\.bin/);
+  const back = await owner.submit(await overview(), {}, 'value="undo"');
+  assert.match(back.html, /Undid file_write of works\.txt/);
+});

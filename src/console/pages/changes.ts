@@ -26,11 +26,14 @@ import {
   workspaceOf,
 } from "../../files/mod.ts";
 import { actButton } from "./frame.ts";
-import { type ActVisit, ago, type ConsoleSources, differenceBlock, type Section } from "./section.ts";
+import { type ActVisit, ago, type ConsoleSources, differenceBlock, type Section, type Visit } from "./section.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
 const maxTextBytes = 1_048_576;
+/** Of files, read to judge which changes of a page can be undone; and what a step counts for beside its file. */
+const maxJudgedBytes = 8_388_608;
+const bytesOfStep = 65_536;
 /** Who the trash says undid a change from the console. */
 const consoleClientId = "portcullis-console";
 
@@ -50,11 +53,6 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
   };
   return {
     find,
-    /** Whether it can be looked at, and was undone; `null` where it is no longer kept. */
-    async stateOf(id: string, person: string): Promise<"kept" | "undone" | null> {
-      const found = await find(id, person);
-      return found && (found.change.undoneBy === null ? "kept" : "undone");
-    },
     /** Undoes the change that a form names; what became of it, in words. */
     async undo({ by, form }: ActVisit): Promise<Result<string, string>> {
       const missing = missingScope(by, "files:write");
@@ -110,11 +108,11 @@ export function changeSection(
       }
       const rest = steps.length - blocks.length;
       if (rest > 0) blocks.push(`... and ${rest} more ${rest === 1 ? "step" : "steps"}`);
+      const undoing = actButton(visit, "change", "undo", "Undo this change", { values: { id, person } });
       return html`
         <p><strong>${change.by?.tool}</strong>${visitor.seesOthers && `, for ${person}`}, ${ago(change.at, now)}</p>
         ${differenceBlock(blocks.join("\n"), "What it changed")}
-        ${await whyKept(workspace, change) ??
-          actButton(visit, "change", "undo", "Undo this change", { values: { id, person } })}
+        <div>${await undoParts(visit, Infinity)(workspace, change, undoing)}</div>
         ${back}
       `;
     },
@@ -127,11 +125,24 @@ export function changeSection(
   };
 }
 
-/** Why it cannot be undone now; `null` when it can. */
-async function whyKept(workspace: Undoable, change: Change): Promise<Html | null> {
-  if (change.undoneBy !== null) return html`<p class="quiet">It was undone.</p>`;
-  const planned = await planUndo(workspace, change);
-  return planned.ok ? null : html`<p class="quiet">${undoWords(change, planned.error)}</p>`;
+/**
+ * What stands for undoing a change, for each of a page: `button` where that would work now, else why not. Once the next
+ * one takes more than `left` to judge, a link to its own page.
+ */
+export function undoParts(visit: Visit, left = maxJudgedBytes) {
+  return async (workspace: Undoable, change: Change, button: Html): Promise<Html> => {
+    const { id, by, steps, undoneBy } = change;
+    if (undoneBy !== null) return html`<span class="badge">undone</span>`;
+    const looked = steps.slice(0, maxJudgedBytes / bytesOfStep);
+    const infos = await Promise.all(looked.map(({ step }) => workspace.stat(pathOf(step.path))));
+    const cost = infos.reduce((sum, info) => sum + (info.ok ? info.value.sizeBytes : 0), steps.length * bytesOfStep);
+    if (cost > left) return html`<a href="${visit.href("change", { id, person: by?.subject ?? "" })}">Undo…</a>`;
+    left -= cost;
+    const missing = missingScope(visit.visitor, "files:write");
+    const planned = missing === null ? await planUndo(workspace, change) : null;
+    const why = planned?.ok === false ? undoWords(change, planned.error) : missing;
+    return why === null ? button : html`<span class="quiet">${why}</span>`;
+  };
 }
 
 function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {

@@ -24,7 +24,7 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { Visitor } from "../../oauth/mod.ts";
 import { quietly } from "../approvals/gate.ts";
 import { ruleWords } from "../approvals/rule.ts";
-import { authorOf, bytesIn, type Changes, missingScope, personOf, textOf } from "./changes.ts";
+import { authorOf, bytesIn, type Changes, missingScope, personOf, textOf, undoParts } from "./changes.ts";
 import { actButton } from "./frame.ts";
 import { ago, dataTable, differenceBlock, personColumn } from "./section.ts";
 import type { ActVisit, ConsoleSources, Section, Visit } from "./section.ts";
@@ -159,24 +159,23 @@ export function filesSection(
           if (await files.ruledOut(visitor, "file_read", each.path) === null) kept.push(each);
           if (kept.length === rowsOfHistory || ++judged === maxJudged) break;
         }
+        const undoPart = undoParts(visit);
         const names = await namesOf([...new Set(kept.flatMap(({ by }) => by?.clientId ?? []))]);
-        const rows = kept.map(({ id, at, by, path: shownPath, did, version, isUndone }) => {
+        const rows = kept.map(async ({ id, at, by, trash, change, path: shownPath, did, version }) => {
           const whose = { id, person: by?.subject ?? "" };
-          const undo = { values: { ...whose, path }, kind: "plain" } as const;
+          const undo = actButton(visit, name, "undo", "Undo", { values: { ...whose, path }, kind: "plain" });
           return [
             ...[ago(at, visit.now), whose.person, names.get(by?.clientId ?? "") ?? null, did],
             link(showName(shownPath), { path: showName(shownPath), view: "history" }),
             html`
               <div class="row"><a href="${visit.href("change", whose)}">Difference</a>
                 ${version && link("Version before", { version })}
-                ${isUndone
-                  ? html`<span class="badge">undone</span>`
-                  : actButton(visit, name, "undo", "Undo", undo)}</div>
+                ${await undoPart({ ...workspace, trash }, change, undo)}</div>
             `,
           ];
         });
         const columns = ["Time", personColumn(visit), "Client", "What", isDirectory ? "File" : null, "Change"];
-        const table = dataTable(`History of ${here}`, columns, rows, "No change is kept.");
+        const table = dataTable(`History of ${here}`, columns, await Promise.all(rows), "No change is kept.");
         const calls = html`<p><a href="${visit.href("activity", { target: own })}">All calls</a></p>`;
         return html`${table}${!isDirectory && calls}`;
       },
@@ -266,7 +265,8 @@ function contentOf(outcome: ToolOutcome, path: string): Html {
 async function* changesOf({ trash }: Workspace, path: string) {
   let own = path;
   let lookedAt = 0;
-  for await (const { id, at, by, steps, undoneBy } of trash?.changes() ?? []) {
+  for await (const change of trash?.changes() ?? []) {
+    const { id, at, by, steps } = change;
     if (trash === null || ++lookedAt > maxLookedAt) return;
     await nextTurn();
     const about = steps.map(({ step }) => step).filter((step) => isWithin(step.path, own) || isWithin(own, step.path));
@@ -275,12 +275,11 @@ async function* changesOf({ trash }: Workspace, path: string) {
     const before = steps.find(({ step }) => step.path === own && "kept" in step && step.kept?.kind === "file");
     const holds = before !== undefined && await trash.holds({ change: id, number: before.number });
     yield {
-      ...{ id, at, by },
+      ...{ id, at, by, trash, change },
       path: isWithin(first.path, own) ? first.path : own,
       did: about.length === 1 ? didOf(first) : `${didOf(first)}, and ${about.length - 1} more`,
       /** Names the content before, where that is kept. */
       version: holds ? `${id}.${before.number}` : null,
-      isUndone: undoneBy !== null,
     };
     for (const step of about.toReversed()) {
       if (step.op === "move" && own !== "" && isWithin(own, step.path)) own = step.from + own.slice(step.path.length);

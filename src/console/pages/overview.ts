@@ -4,7 +4,7 @@ import { counted } from "../../lib/counted.ts";
 import { basePathOf, type Html, html } from "../../lib/page.ts";
 import type { Check } from "../../lib/result.ts";
 import { inTurns } from "../../lib/turns.ts";
-import type { Changes } from "./changes.ts";
+import { type Changes, undoParts } from "./changes.ts";
 import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton } from "./frame.ts";
 import { ago, dataTable, personColumn, timeOfDay, withCode } from "./section.ts";
@@ -133,21 +133,20 @@ function isSeenBy({ visitor }: Visit) {
 }
 
 /** The last changes of files, each with its undo. */
-export function changesPart(today: DayOfCalls["today"], stateOf: Changes["stateOf"], nameOf: NameOf): OverviewPart {
+export function changesPart(today: DayOfCalls["today"], find: Changes["find"], nameOf: NameOf): OverviewPart {
   return async (visit) => {
     const changes = (await today()).filter(isSeenBy(visit)).filter(({ change }) => change !== null);
     if (changes.length === 0) return html``;
+    const undoPart = undoParts(visit);
     const rows = changes.slice(0, linesShown).map(async ({ change, person, places, clientId, time, tool }) => {
       const whose = { id: change ?? "", person };
       const about = `${tool} of ${places.join(", ")}`;
-      const undo = {
-        kept: actButton(visit, "change", "undo", "Undo", { values: whose, kind: "plain", about }),
-        undone: html`<span class="badge">undone</span>`,
-      };
-      const state = await stateOf(whose.id, person);
+      const undo = actButton(visit, "change", "undo", "Undo", { values: whose, kind: "plain", about });
+      const found = await find(whose.id, person);
+      const cell = found && await undoPart(found.workspace, found.change, undo);
       return [
         html`<a href="${visit.href("change", whose)}">${places.join(", ") || tool}</a>`,
-        ...[nameOf(clientId), person, ago(time, visit.now), state && undo[state]],
+        ...[nameOf(clientId), person, ago(time, visit.now), cell],
       ];
     });
     const columns = ["File", "Client", personColumn(visit), "Time", "Undo"];

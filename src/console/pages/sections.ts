@@ -23,7 +23,7 @@ export function openConsole(sources: ConsoleSources) {
   ];
   const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
   const [changes, files] = [createChanges(sources), createOwnFiles(sources)];
-  const lastChanges = changesPart(day.today, changes.stateOf, (id) => sources.nameOfClient(id) ?? id);
+  const lastChanges = changesPart(day.today, changes.find, (id) => sources.nameOfClient(id) ?? id);
   return createConsole({
     ...sources,
     waiting: async (visitor) => (await decisions.waiting(visitor)).length,
