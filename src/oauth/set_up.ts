@@ -26,7 +26,6 @@ import { defineRecordFamily, ownerId, type RecordOf, setUpCodes, type Stored, un
 import { addUser, existingUserProblem, newUser, newUserProblem, resetUser } from "./manage_users.ts";
 import type { Account, UserProblem } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/mod.ts";
 
 /** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
 const invitations = defineRecordFamily("invitation", () => ({
@@ -113,7 +112,7 @@ export function createInvitationEndpoint(options: SetUpOptions): Endpoint {
       const found = await invitations.read(storage, hashSecret(code));
       const account = found === null ? null : await options.users.find(found.value.userId);
       if (account !== null && account.company !== null) return failure("sign_in_elsewhere");
-      return found !== null && await isInvitationGood(storage, found.value)
+      return found !== null && await isInvitationGood(options, found.value)
         ? success(found)
         : failure("invitation_invalid");
     },
@@ -294,9 +293,11 @@ export async function invite(
 const maxListedInvitations = 100;
 
 /** Invitations and resets that can still be used, at most {@link maxListedInvitations}. */
-export async function listInvitations({ storage }: AdministrationOptions): Promise<readonly Invitation["value"][]> {
-  const stored = await invitations.list(storage, { limit: maxListedInvitations });
-  const isGood = await Promise.all(stored.map(({ value }) => isInvitationGood(storage, value)));
+export async function listInvitations(
+  options: Parameters<typeof isInvitationGood>[0],
+): Promise<readonly Invitation["value"][]> {
+  const stored = await invitations.list(options.storage, { limit: maxListedInvitations });
+  const isGood = await Promise.all(stored.map(({ value }) => isInvitationGood(options, value)));
   return stored.map(({ value }) => value).filter((_, index) => isGood[index]);
 }
 
@@ -306,9 +307,11 @@ export async function withdrawInvitation({ storage }: AdministrationOptions, id:
 }
 
 /** Whether its maker is still an administrator and its user is as they were. */
-async function isInvitationGood(storage: Storage, { userId, kind, by, epoch }: Invitation["value"]): Promise<boolean> {
-  const maker = by === ownerId ? null : await users.read(storage, by);
-  if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
+async function isInvitationGood(
+  { storage, users: directory }: Pick<SetUpOptions, "storage" | "users">,
+  { userId, kind, by, epoch }: Invitation["value"],
+): Promise<boolean> {
+  if ((await directory.find(by))?.isAdministrator !== true) return false;
   const user = await users.read(storage, userId);
   return kind === "new" ? user === null : user?.value.epoch === epoch;
 }

@@ -152,6 +152,28 @@ Deno.test("an administrator by group is one no longer, in the session that is op
   assert.equal(await isAdministrator(), false);
 });
 
+Deno.test("an invitation by an administrator by group is good while its maker is one", async () => {
+  await using place = await startWithAda();
+  const { harness, provider } = place;
+  provider.employ("ada", { groups: ["mcp-users", "mcp-admins"] });
+  const { browser } = await connectAda(place);
+  const { visits, administration } = await harness.server.forConsole();
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const entered = await visits.enter(new Request("https://mcp.test/console", { headers: { cookie } }), "console");
+  assert.ok(entered.ok);
+  const by = { ...entered.value, address: "192.0.2.1" };
+  const made = await administration.invite({ userId: "ben", kind: "new" }, by);
+  assert.ok(made.ok);
+  const link = new URL(made.value);
+  const open = () => openBrowser(harness).get(`${link.pathname}${link.search}`);
+  assert.equal((await open()).status, 200);
+  assert.deepEqual((await administration.invitations()).map(({ userId }) => userId), ["ben"]);
+  provider.employ("ada", { groups: ["mcp-users"] });
+  harness.time.now += place.recheckMs;
+  assert.equal((await open()).status, 403);
+  assert.deepEqual(await administration.invitations(), []);
+});
+
 const outages = {
   "is down": broken.down,
   "answers HTML": broken.html,
