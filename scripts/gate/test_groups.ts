@@ -5,8 +5,8 @@
 import { heavyFiles, longFiles } from "./known_files.ts";
 
 /** What files of one process may take together, in seconds of processor time. */
-const mostSeconds = 12;
-const filesAtOnce = 12;
+const mostSeconds = 20;
+const filesAtOnce = 24;
 /** A file that is in no list. */
 const usualSeconds = 0.7;
 
@@ -44,7 +44,8 @@ export function testFiles(directory = "tests"): string[] {
 
 /**
  * Divides files into groups, each file into one, the longest group first: a file that takes long has a process of its own,
- * the others share one with their folder's.
+ * the others share one with their folder's, and where there is room with those of other folders. Each process takes half a
+ * second to start, and as long again to load what tests import.
  */
 export function groupTests(files: readonly string[]): TestGroups {
   const isAlone = (file: string): boolean => longEntry(file)?.alone === true;
@@ -52,17 +53,26 @@ export function groupTests(files: readonly string[]): TestGroups {
     files.filter((file) => !isAlone(file)),
     (file) => file.slice(0, file.lastIndexOf("/")),
   );
-  const together: string[][] = [];
+  const groups: string[][] = [];
   for (const inFolder of folders.values()) {
     let group: string[] = [];
     for (const file of inFolder.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
       if (group.length === filesAtOnce || sumOf(group) + secondsOf(file) > mostSeconds) group = [];
-      if (group.length === 0) together.push(group);
+      if (group.length === 0) groups.push(group);
       group.push(file);
     }
   }
+  const longestFirst = (one: readonly string[], other: readonly string[]): number => sumOf(other) - sumOf(one);
+  const together: string[][] = [];
+  for (const group of groups.sort(longestFirst)) {
+    const room = together.find((other) =>
+      other.length + group.length <= filesAtOnce && sumOf(other) + sumOf(group) <= mostSeconds
+    );
+    if (room === undefined) together.push(group);
+    else room.push(...group);
+  }
   return {
-    together: together.sort((one, other) => sumOf(other) - sumOf(one)),
+    together: together.sort(longestFirst),
     alone: files.filter(isAlone).map((file) => [file]),
   };
 }
