@@ -1,17 +1,16 @@
 /** Kill -9 of a process that writes, 100 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { diskModes } from "./disk_modes.ts";
+import { programToKill } from "./program_to_kill.ts";
 import { quickDirectory } from "./property_runs.ts";
 
 const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 100);
 const size = 50_000;
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-/** Without a configuration there is less to start. */
-const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock"];
+const writeUntilKilled = await programToKill("write_until_killed.ts");
+const changeOnce = await programToKill("change_once.ts");
 
 Deno.test("kill -9 in the midst of writes of all kinds leaves old or new, all that was acknowledged, and nothing over", async () => {
   const lanes = [0, 1].map(async (lane) => {
@@ -36,13 +35,7 @@ Deno.test("kill -9 in the midst of writes of all kinds leaves old or new, all th
 
 /** Lets a process write for a moment, kills it, and gives the lines that it printed. */
 async function killWhileWriting(root: string): Promise<string[]> {
-  const args = [
-    ...runFlags,
-    `--import-map=${here("bare_programs.json")}`,
-    here("write_until_killed.ts"),
-    root,
-    `${size}`,
-  ];
+  const args = [...writeUntilKilled, root, `${size}`];
   const child = new Deno.Command(Deno.execPath(), { args, stdout: "piped", stderr: "inherit" }).spawn();
   const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -120,7 +113,7 @@ for (const { what, change, mode } of cases) {
       for (let isDone = false; !isDone;) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-          args: [...runFlags, `--import-map=${here("bare_programs.json")}`, here("change_once.ts"), root, what, mode],
+          args: [...changeOnce, root, what, mode],
           env: { KILL_STEP: `${kills}` },
         }).output();
         isDone = signal !== "SIGKILL";

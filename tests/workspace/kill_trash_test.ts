@@ -4,16 +4,15 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { roomyTrash, tree } from "./contract.ts";
+import { programToKill } from "./program_to_kill.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { changesOf, trashOf, undo } from "./trash_contract.ts";
 import { loadKernel } from "../../src/lib/kernel/kernel.ts";
 import { refuseLinks, replaceable } from "./replaceable_kernel.ts";
 
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`];
+const changeOnce = await programToKill("change_once.ts");
 const kernel = loadKernel();
 const changes = [
   "overwrite",
@@ -39,7 +38,7 @@ for (const mode of ["checked", ...kernel.available ? ["kernel"] : []]) {
         for (let isDone = false; !isDone;) {
           const root = plant(`${directory}/${kills}`);
           const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-            args: [...runFlags, here("change_once.ts"), root, what, mode, "trash"],
+            args: [...changeOnce, root, what, mode, "trash"],
             env: { KILL_STEP: `${kills}` },
           }).output();
           isDone = signal !== "SIGKILL";
@@ -73,7 +72,7 @@ for (const what of kernel.available ? ["overwrite", "copy", "move"] : []) {
       for (let [kills, isDone] = [0, false]; !isDone; kills++) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-          args: [...runFlags, here("change_once.ts"), root, what, "kernel", "unlinkable"],
+          args: [...changeOnce, root, what, "kernel", "unlinkable"],
           env: { KILL_STEP: `${kills}` },
         }).output();
         isDone = signal !== "SIGKILL";
