@@ -65,24 +65,22 @@ const untrue = /has no field|cannot be "|NOT taken|NOTHING was taken|may have ig
 
 for (const [way, habits] of ways) {
   Deno.test(`the jobs are done too where an instance ${way}`, async (test) => {
-    for (const { jobs } of deskPractices) {
-      await using worker = await startDeskWorker(habits);
-      for (const job of jobs) {
-        await test.step(`${job.by}: ${job.name}`, async () => {
-          const run: DeskJob["run"] = (agent) =>
-            job.run({
-              ...agent,
-              async call(tool, input) {
-                const text = await agent.call(tool, input);
-                assert.doesNotMatch(text, untrue);
-                return text;
-              },
-            });
-          await worker.work({ ...job, run });
-        });
-      }
-      assert.deepEqual(worker.instance.crashes, []);
-      assert.deepEqual(worker.instance.scripts, []);
+    await using worker = await startDeskWorker(habits); // the jobs of all practices, one after another, as at a desk
+    for (const job of deskPractices.flatMap(({ jobs }) => jobs)) {
+      await test.step(`${job.by}: ${job.name}`, async () => {
+        const run: DeskJob["run"] = (agent) =>
+          job.run({
+            ...agent,
+            async call(tool, input) {
+              const text = await agent.call(tool, input);
+              assert.doesNotMatch(text, untrue);
+              return text;
+            },
+          });
+        await worker.work({ ...job, run });
+      });
     }
+    assert.deepEqual(worker.instance.crashes, []);
+    assert.deepEqual(worker.instance.scripts, []);
   });
 }
