@@ -60,8 +60,9 @@ export async function runOnForm(
   if (missing !== null) return { missing, success: true, output: "" };
   await using form = await prepareForm(name, options.program);
   const stdio = options.isShown ? "inherit" : "piped";
+  const run = options.isShown ? tests : ["scripts/gate/one_isolate.ts", "--", ...tests];
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...tests],
+    args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...run],
     cwd: root,
     env: { NO_COLOR: "1", ...form.env },
     stdout: stdio,

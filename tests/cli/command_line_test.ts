@@ -1,5 +1,6 @@
 /** What the program says about a command line, as a person gets it wrong. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
 import { closestWord } from "../../src/lib/closest_word.ts";
 
@@ -37,15 +38,18 @@ const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["keys rotate --now=yes", /--now: takes no value/],
 ];
 
-Deno.test("a command line with a mistake is refused with exit status 2, the mistake's name and what is meant", async () => {
-  for (const [args, error] of mistakes) {
-    const { code, stdout, stderr } = await runCommand(args.split(" "));
-    assert.equal(code, 2, `${args}: ${stderr}`);
-    assert.equal(stdout, "", args);
-    assert.match(stderr, /^error: /, args);
-    assert.match(stderr, error, args);
-  }
-});
+needing("sources").test(
+  "a command line with a mistake is refused with exit status 2, the mistake's name and what is meant",
+  async () => {
+    for (const [args, error] of mistakes) {
+      const { code, stdout, stderr } = await runCommand(args.split(" "));
+      assert.equal(code, 2, `${args}: ${stderr}`);
+      assert.equal(stdout, "", args);
+      assert.match(stderr, /^error: /, args);
+      assert.match(stderr, error, args);
+    }
+  },
+);
 
 Deno.test("closestWord() finds one or two mistakes in a word, and nothing in a short or foreign one", () => {
   const known = ["token", "doctor", "users", "connect"];

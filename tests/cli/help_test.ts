@@ -6,12 +6,14 @@ import { commonFlags } from "../../src/cli/run_command.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { describeVersion, version } from "../../src/lib/version.ts";
 import { loadCommand } from "../../src/cli/load_commands.ts";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
+const onSources = needing("sources");
 const screenLines = 24;
 const screenColumns = 80;
 
-Deno.test("--help fits one screen, names each command, and says where more is", async () => {
+onSources.test("--help fits one screen, names each command, and says where more is", async () => {
   const { code, stdout } = await runCommand(["--help"]);
   assert.equal(code, 0);
   const lines = stdout.trimEnd().split("\n");
@@ -46,7 +48,7 @@ async function git(cwd: URL, ...args: string[]): Promise<string | null> {
   return success ? new TextDecoder().decode(stdout).trim() : null;
 }
 
-Deno.test("--version from source names the commit, in each way to ask", async () => {
+onSources.test("--version from source names the commit, in each way to ask", async () => {
   const commit = await git(new URL("../..", import.meta.url), "rev-parse", "HEAD");
   const from = ["from source", commit?.slice(0, 12), "files "].filter((each) => each !== undefined).join(", ");
   const said = new Set<string>();
@@ -99,7 +101,7 @@ Deno.test({
   },
 });
 
-Deno.test("help COMMAND shows the command's flags, how it is called, and where the flags of settings are", async () => {
+onSources.test("help COMMAND shows the command's flags, how it is called, and where the flags of settings are", async () => {
   for (
     const { name, usage, flags = {}, switches = {}, isServer = false } of await Promise.all(commands.map(loadCommand))
   ) {

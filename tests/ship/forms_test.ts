@@ -1,18 +1,19 @@
 /**
  * The core of the end-to-end suite on each way to run Portcullis that this machine has: sign-in, the official SDKs,
- * files, models, ServiceNow, revocation, kill -9. `deno task end-to-end all` runs the whole suite on them, and on the
- * container.
+ * files, models, ServiceNow, revocation, kill -9. In the gate the suite itself has the bundle, and this file the sources.
+ * `deno task end-to-end all` runs the whole suite on all of them, and on the container.
  */
 import assert from "node:assert/strict";
 import { coreTests, runOnForm } from "../../scripts/end_to_end.ts";
-import { whyMissing } from "../fixtures/forms/prepare_form.ts";
+import { madeOnce } from "../fixtures/forms/made_once.ts";
+import { type FormName, whyMissing } from "../fixtures/forms/prepare_form.ts";
 
-const forms = [
-  ["bundle", "the bundle, under the compiled program's permissions"],
+const forms: readonly (readonly [FormName, string])[] = [
+  madeOnce ? ["start", "the sources"] : ["bundle", "the bundle, under the compiled program's permissions"],
   ["binary", "the compiled program"],
   ["deploy", "two instances as on Deno Deploy, on one database, without a disk"],
   ["fleet", "two instances on one PostgreSQL behind a round-robin proxy"],
-] as const;
+];
 
 for (const [form, title] of forms) {
   const name = `${title}: passes the core of the end-to-end suite`;
