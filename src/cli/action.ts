@@ -6,13 +6,13 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import { didYouMean } from "../lib/closest_word.ts";
 import { commandLine } from "../lib/program_name.ts";
 
-type Run<Given> = (given: Given, context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
+type Ending = ExitStatus | Promise<ExitStatus>;
 
 /** Runs with the configuration, or says what is wrong with it. */
-export function withConfig(run: Run<Config>) {
-  return (context: CommandContext, words = context.words): ExitStatus | Promise<ExitStatus> => {
+export function withConfig(run: (config: Config, context: CommandContext) => Ending): CommandWork["run"] {
+  return (context) => {
     const config = context.loadConfig();
-    return config.ok ? run(config.value, context, words) : endWith(context.say, describeProblems(config.error), 2);
+    return config.ok ? run(config.value, context) : endWith(context.say, describeProblems(config.error), 2);
   };
 }
 
@@ -22,23 +22,12 @@ export interface OpenInstallation extends Installation {
   readonly clock: Clock;
 }
 
-function withInstallation(run: Run<OpenInstallation>): Action["run"] {
-  return withConfig(async (config, context, words) => {
-    const { openInstallation } = await loadInstallation(); // with the storage
-    const installation = await openInstallation(config.storage, systemClock);
-    try {
-      return await run({ ...installation, config, clock: systemClock }, context, words);
-    } finally {
-      await installation.storage.close();
-    }
-  });
-}
-
-/** What a command's first word can name. The words after it are those of its usage. */
+/** What a command's first word can name. */
 export interface Action {
   /** The command's own flags and switches that it takes. */
   readonly flags?: readonly string[];
-  readonly run: (context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
+  /** The words of its context are those after its own name. */
+  readonly run: CommandWork["run"];
 }
 
 type Actions = Readonly<Record<string, Action>>;
@@ -64,7 +53,7 @@ async function runAction(command: Callable, actions: Actions, context: CommandCo
     mistake = `there is no \`${name} ${printable(first)}\`${didYouMean(first, known)}`;
   } else {
     mistake = mistakeIn(`\`${name} ${first}\``, { ...command, usage: own }, action, words, context.flags);
-    if (mistake === null) return await action.run(context, words);
+    if (mistake === null) return await action.run({ ...context, words });
   }
   const usage = action === undefined ? command.usage : own;
   return endWith(context.say, `error: ${mistake}\nhint: ${usage.map(commandLine).join("\n      ")}\n`, 2);
@@ -95,15 +84,19 @@ export function printable(word: string): string {
 /** An action on the opened installation, by the functions of a module that is loaded when the action runs. */
 export function administered<Operations>(
   load: () => Promise<Operations>,
-  run: (
-    operations: Operations,
-    installation: OpenInstallation,
-    context: CommandContext,
-    words: readonly string[],
-  ) => ExitStatus | Promise<ExitStatus>,
+  work: (operations: Operations, installation: OpenInstallation, context: CommandContext) => Ending,
   flags: readonly string[] = [],
 ): Action {
-  return { flags, run: withInstallation(async (...given) => await run(await load(), ...given)) };
+  const run = withConfig(async (config, context) => {
+    const { openInstallation } = await loadInstallation(); // with the storage
+    const installation = await openInstallation(config.storage, systemClock);
+    try {
+      return await work(await load(), { ...installation, config, clock: systemClock }, context);
+    } finally {
+      await installation.storage.close();
+    }
+  });
+  return { flags, run };
 }
 
 interface Table {

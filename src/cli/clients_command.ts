@@ -132,12 +132,8 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
   }, context);
 }
 
-async function approve(
-  clients: Clients,
-  installation: OpenInstallation,
-  { flags, say }: CommandContext,
-  [id = ""]: readonly string[],
-): Promise<ExitStatus> {
+async function approve(clients: Clients, installation: OpenInstallation, { flags, say, words }: CommandContext) {
+  const [id = ""] = words;
   const { scope = "", assertions } = flags;
   const approved = await clients.approveClient(installation, { id, scope, assertions: assertions !== undefined });
   if (approved.ok) {
@@ -155,17 +151,11 @@ async function approve(
     : endWith(say, `error: --${field} ${message}\n`, 2);
 }
 
-async function remove(
-  clients: Clients,
-  installation: OpenInstallation,
-  { say }: CommandContext,
-  [id = ""]: readonly string[],
-): Promise<ExitStatus> {
-  const removed = await clients.removeClient(installation, id);
-  say(
-    removed
-      ? "removed, with everything it was granted\n"
-      : `error: there is no client ${JSON.stringify(id)}\nhint: \`portcullis clients list\` shows the ids\n`,
-  );
-  return removed ? 0 : 1;
+async function remove(clients: Clients, installation: OpenInstallation, { say, words: [id = ""] }: CommandContext) {
+  return await clients.removeClient(installation, id)
+    ? endWith(say, "removed, with everything it was granted\n", 0)
+    : endWith(
+      say,
+      `error: there is no client ${JSON.stringify(id)}\nhint: \`portcullis clients list\` shows the ids\n`,
+    );
 }

@@ -131,7 +131,8 @@ export async function runToEnd(command: Command, context: CommandContext): Promi
 // Each command's own page of help.
 
 const flagWidth = 23;
-const lineWidth = 100;
+/** Beside the flags the help keeps to 100 columns, but for a longer word. */
+const lineOfHelp = /\S(?:.{0,74}|\S*)(?= |$)/g;
 
 /** A server's own flags are the settings; for other commands one line says where those are. */
 function commandHelpText(command: Command): string {
@@ -179,19 +180,8 @@ function settingFlagText(setting: Setting<unknown>): readonly string[] {
 }
 
 function flagText(flag: string, help: string): string {
-  const lines = wrapped(help, lineWidth - flagWidth - 2);
+  const lines = help.match(lineOfHelp) ?? [""];
   return lines.map((line, at) => `  ${(at === 0 ? flag : "").padEnd(flagWidth)}${line}`).join("\n");
-}
-
-/** The words of a text in lines of at most `width` characters, but for a longer word. */
-function wrapped(text: string, width: number): readonly string[] {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1) ?? "";
-    if (last !== "" && last.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
-  }
-  return lines;
 }
 
 // Splits arguments into words and flags, and reports every mistake at once.

@@ -72,12 +72,7 @@ async function list(tokens: Tokens, installation: OpenInstallation, context: Com
   }, context);
 }
 
-async function revoke(
-  tokens: Tokens,
-  installation: OpenInstallation,
-  { say }: CommandContext,
-  [id = ""]: readonly string[],
-): Promise<ExitStatus> {
+async function revoke(tokens: Tokens, installation: OpenInstallation, { say, words: [id = ""] }: CommandContext) {
   return await tokens.revokeOperatorToken(installation, id)
     ? endWith(say, "revoked; the next request with it is refused\n", 0)
     : endWith(say, `error: there is no token ${JSON.stringify(id)}\nhint: \`portcullis token list\` shows the ids\n`);

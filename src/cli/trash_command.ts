@@ -21,13 +21,13 @@ export const trashCommand: CommandWork = commandOf({
   actions: { list: withTrash(list, ["user", "json"]), restore: withTrash(restore, ["user", "as"]) },
 });
 
-type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
+type Work = (trash: OwnerTrash, context: CommandContext) => Promise<ExitStatus>;
 
 function withTrash(work: Work, flags: readonly string[]): Action {
-  return administered(loadOwnerTrash, async ({ openOwnerTrash }, { config, storage, clock }, context, words) => {
+  return administered(loadOwnerTrash, async ({ openOwnerTrash }, { config, storage, clock }, context) => {
     const opened = await openOwnerTrash(config, { storage, clock, user: context.flags["user"] });
     try {
-      return await work(opened, context, words);
+      return await work(opened, context);
     } finally {
       await opened.close();
     }
@@ -54,7 +54,7 @@ async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitSta
   }, context);
 }
 
-async function restore(trash: OwnerTrash, { flags, say }: CommandContext, [id = ""]: readonly string[]) {
+async function restore(trash: OwnerTrash, { flags, say, words: [id = ""] }: CommandContext) {
   const restored = await trash.restore(id, flags["as"]);
   say(restored.ok ? `restored ${escapeUnprintable(restored.value)}\n` : problemText(restored.error));
   return restored.ok ? 0 : 1;

@@ -59,7 +59,7 @@ function administrator(is: boolean): (users: Users) => Users["disableUser"] {
 }
 
 function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action {
-  return administered(load, async (users, installation, { say }, [name = ""]) => {
+  return administered(load, async (users, installation, { say, words: [name = ""] }) => {
     const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
     if (unfit !== null) return endWith(say, `error: ${unfit.message}\n`);
     const passphrase = await readPassphrase(say);
@@ -71,7 +71,8 @@ function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, 
 function change(pick: (users: Users) => Users["disableUser"], done: string): Action {
   return administered(
     load,
-    async (users, installation, { say }, [name = ""]) => report(await pick(users)(installation, name), name, done, say),
+    async (users, installation, { say, words: [name = ""] }) =>
+      report(await pick(users)(installation, name), name, done, say),
   );
 }
 

@@ -16,20 +16,21 @@ export const workspaceCommand: CommandWork = commandOf({
 });
 
 type Added = Parameters<typeof changeAdded>[1];
-type Work = (config: Config, added: Added, context: CommandContext, word: string) => ExitStatus | Promise<ExitStatus>;
+type Work = (config: Config, added: Added, context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 
 function withDirectories(work: Work): Action {
-  const run = withConfig(async (config, context, [word = ""]) => {
+  const run = withConfig(async (config, context) => {
     if (config.workspace.store === "storage") {
       return endWith(context.say, "error: the workspace is in the database\nhint: set WORKSPACE_STORE=disk\n");
     }
     const added = config.workspace.directories.filter(({ isAdded }) => isAdded);
-    return await work(config, added, context, word);
+    return await work(config, added, context);
   });
   return { run };
 }
 
-async function add(config: Config, added: Added, context: CommandContext, word: string): Promise<ExitStatus> {
+async function add(config: Config, added: Added, context: CommandContext): Promise<ExitStatus> {
+  const [word = ""] = context.words;
   const parsed = parseNamedDirectories(word);
   const [given, ...more] = parsed?.ok ? parsed.value : [];
   if (given === undefined || more.length > 0) {
@@ -41,7 +42,8 @@ async function add(config: Config, added: Added, context: CommandContext, word: 
   return change(config, [...added, { ...given, path }], context, `${given.name} is added: ${path}`);
 }
 
-function remove(config: Config, added: Added, context: CommandContext, name: string): ExitStatus {
+function remove(config: Config, added: Added, context: CommandContext): ExitStatus {
+  const [name = ""] = context.words;
   const rest = added.filter((each) => each.name !== name);
   if (rest.length < added.length) return change(config, rest, context, `${name} is removed; its files stay`);
   const isSet = config.workspace.directories.some((each) => each.name === name);
