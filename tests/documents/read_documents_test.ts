@@ -26,7 +26,7 @@ interface Place {
 
 async function withDocuments(work: (place: Place) => Promise<void>): Promise<void> {
   await withWorkspace(async ({ root, workspace }) => {
-    const documents = createDocuments();
+    const documents = createDocuments({ readingMs: 120_000 });
     try {
       const [read, search] = [
         fileReadTool(workspace, null, documents),
@@ -148,7 +148,7 @@ Deno.test("a part of what is no document is refused by what it is", () =>
 
 Deno.test("file_read shows how a document differs from what a change replaced", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const documents = createDocuments();
+    const documents = createDocuments({ readingMs: 120_000 });
     try {
       const read = fileReadTool(workspace, null, documents);
       for (const [name, months] of [["a.pdf", "one"], ["b.pdf", "three"]] as const) {
@@ -342,7 +342,7 @@ Deno.test("pages that one reading does not reach are read where they are asked f
   withWorkspace(async ({ root, workspace }) => {
     Deno.writeFileSync(`${root}/long.pdf`, makePdf([["x"]]));
     const asked: number[] = [];
-    const inner = createDocuments();
+    const inner = createDocuments({ readingMs: 120_000 });
     const [pages, reach] = [1_000, 30];
     const documents: Documents = { // reads few pages at a time, as of a document of very dense ones
       ...inner,
@@ -412,7 +412,7 @@ Deno.test("a search says where only the beginning of a document was searched", (
 
 Deno.test("what is kept of one caller's document is never another's, were path and version equal", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const documents = createDocuments();
+    const documents = createDocuments({ readingMs: 120_000 });
     const path = parseFilePath("a.pdf");
     assert.ok(path.ok);
     const asVersion1: Workspace = {

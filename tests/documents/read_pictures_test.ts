@@ -12,7 +12,7 @@ function draw(width: number, height: number): PhotonImage {
 
 Deno.test("file_read scales pictures of more than one read holds, and says what they were", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const documents = createDocuments();
+    const documents = createDocuments({ readingMs: 120_000 });
     try {
       const read = fileReadTool(workspace, null, documents);
       Deno.writeFileSync(`${root}/big.jpg`, draw(2400, 1600).get_bytes_jpeg(98));

@@ -25,7 +25,7 @@ Deno.test("what is read of a document is the reader's own, whose release leaves 
   withWorkspace(async ({ workspace }) => {
     const page = `<!doctype html><p>${"word ".repeat(40_000)}</p>`;
     assert.ok((await workspace.write(at("page.html"), new TextEncoder().encode(page))).ok);
-    const documents = createDocuments();
+    const documents = createDocuments({ readingMs: 120_000 });
     try {
       const { view } = openDocuments(workspace, { documents, caller: "one" }, "text");
       const sizes: number[] = [];
