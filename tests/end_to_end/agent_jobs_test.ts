@@ -1,6 +1,7 @@
 /** The everyday jobs of an agent, done over HTTP and looked at on the disk. AGENT_JOBS=large: as much as repositories have. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { systemClock } from "../../src/lib/time.ts";
 import { dataFiles } from "../../src/storage/mod_settings.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
@@ -24,19 +25,28 @@ import { at } from "../workspace/contract.ts";
 
 const size = Deno.env.get("AGENT_JOBS") === "large" ? largeSize : smallSize;
 
-testInEachWay("an agent does thirty everyday jobs in few calls", async ({ start }, test) => {
+/** What the jobs may cost a model in the small workspace: the arguments of their calls as JSON, and the answers. */
+const maxTokens = 40_000;
+
+testInEachWay("an agent does thirty everyday jobs in few calls, and at most 40,000 tokens", async ({ start }, test) => {
   assert.equal(jobs.length, 30);
   await withFileServer(
     { ...start, fill: (root) => makeAgentWorkspace(root, size) },
     async ({ root, done, refused }) => {
+      let tokens = 0;
+      const pay = (input: Readonly<Record<string, unknown>>, answer: string): string => {
+        tokens += countTokens(JSON.stringify(input)) + countTokens(answer);
+        return answer;
+      };
       const agent: Agent = {
         onDisk: true,
-        done: async (tool, input) => (await done(tool, input)).text,
-        refused,
+        done: async (tool, input) => pay(input, (await done(tool, input)).text),
+        refused: async (tool, input) => pay(input, await refused(tool, input)),
         bytes: (path) => Deno.readFile(`${root}/${path}`).catch(() => null),
         save: (path, text) => Deno.writeTextFile(`${root}/${path}`, text),
       };
       for (const { name, run } of jobs) await test.step(name, () => run(agent));
+      if (size === smallSize) assert.ok(tokens > 10_000 && tokens <= maxTokens, `${tokens} tokens`);
     },
   );
 });
