@@ -89,6 +89,22 @@ Deno.test("a client that cannot wait is told to come again, and its call runs on
   assert.ok((await desk.call("file_write", { ...input, content: "d" })).isError, "other arguments are another call");
 });
 
+Deno.test("where too many calls of a client wait, a decision about one makes place for the next", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const ask = (number: number) => desk.call("file_write", { filename: `${number}.txt`, content: "c" });
+  let asked = 0;
+  while (/call again with these same arguments/.test((await ask(asked)).text)) assert.ok(++asked < 100);
+  assert.ok(asked > 10);
+  const { text } = await ask(asked);
+  assert.match(text, /too many calls wait for approval\. Try again after a decision/);
+  await desk.decide("deny");
+  assert.match((await ask(asked)).text, /call again with these same arguments/);
+  await desk.decide("approve");
+  const approved = (await Promise.all([1, 0].map(ask))).filter(({ isError }) => !isError);
+  assert.equal(approved.length, 1);
+});
+
 Deno.test("an approval is for what the page showed: a file that changed meanwhile asks again", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   const path = `${desk.place.workspaceDir}/e.txt`;

@@ -3,9 +3,13 @@ import assert from "node:assert/strict";
 import { sourceFiles } from "../fixtures/source_files.ts";
 import { refusedCalls } from "../mcp/refused_calls.ts";
 import { refusedDeskCalls } from "../servicenow/desk/refused_desk_calls.ts";
+import { refusedFileCalls } from "../tools/refused_file_calls.ts";
 import { refusedModelCalls } from "../tools/refused_model_calls.ts";
 
+/** By the directory below src whose texts they are of. */
 const tables: Readonly<Record<string, readonly RegExp[]>> = {
+  "console/approvals": [],
+  files: refusedFileCalls.map(([, , says]) => says),
   mcp: refusedCalls.map(([, says]) => says),
   llm: refusedModelCalls.map(({ says }) => says),
   servicenow: refusedDeskCalls.map(([, , says]) => says),
@@ -13,12 +17,12 @@ const tables: Readonly<Record<string, readonly RegExp[]>> = {
 
 /** Words by which a text tells its reader what to do. */
 const remedy =
-  /did you mean|leave .*\bout\b|leave some out|[Tt]ry again|\buse (?:only|one|another|a|it|action|servicenow_)|\bset [a-z]+[._][a-z]+|[;:,] give |\bname (?:one|lines|at least)|search for|\bsend (?:each|it|this|initialize)|shorten|lower max|raise max|ask for less|connect again|call the tool|begin a new|read it |by its number/;
+  /did you mean|leave .*\bout\b|leave some out|[Tt]ry again|\buse (?:only|one|another|a|it|action|servicenow_)|\bset [a-z]+[._][a-z]+|[;:,] give |\bname (?:one|lines|at least)|search for|\bsend (?:each|it|this|initialize)|shorten|lower max|raise max|ask for less|connect again|call the tool|begin a new|read it |by its number|[;:,.(] (?:[Gg]ive|set|search|[Ll]eave|write|copy|name|add|[Rr]ead|[Uu]se|take|[Cc]all|undo|append|delete|ask|[Ss]end|repeat|wait|[Mm]ake|[Mm]ove|create|put|replace|choose|upload|do not|[Tt]ell|[Tt]hen) |\bor (?:give|set|delete|ask|add|use|leave|append|take)\b|file_[a-z]+ (?:lists|creates|finds|names|reads|writes|shows|changes|and|with|takes|to) |[Cc]all (?:again|once|file_)/;
 
 /** Remedies that no repeat of one caller can show, by their words. */
 const others: readonly (readonly [words: RegExp, why: string])[] = [
   [
-    /OLLAMA_|LLM_MODELS|SERVICENOW_|must name at least one table|the operator|on the machine that runs/,
+    /OLLAMA_|LLM_MODELS|SERVICENOW_|must name at least one table|the operator|server's operator|on the machine that runs/,
     "for the operator",
   ],
   [/to open|sign in|sign-in|Ask the user|connect again/, "the person signs in"],
@@ -53,6 +57,34 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/and did not say why: leave out|as too large/, "tests/llm/odd_answers_test.ts"],
   [/give filename(?:$|\. Nothing)/, "tests/servicenow/desk/attachment_truth_test.ts"],
   [/give order, asc or desc/, "tests/tools/refused_and_repeated_test.ts"],
+  [
+    /link is for one whole file|file_write changes them|leave embed out to read text in parts/,
+    "tests/end_to_end/way_on_test.ts",
+  ],
+  [/file_search finds lines in it/, "tests/tools/file_read_parts_test.ts"],
+  [/cannot be moved into another of the workspace's directories/, "tests/workspace/joined_workspace_test.ts"],
+  [/lists it under another name; use that one/, "a file system that folds names"],
+  [/did you mean \$\{others\.|^\}\. Give one's \$|: write word$/, "texts in texts: their cases are in the tables"],
+  [
+    /name a directory in it|there may be more|include_ignored|apart at|in RE2 |name one to undo|to redo it/,
+    "a success",
+  ],
+  [/this answer is full; read it|: part\.isShort|came between the look and the write/, "a success"],
+  [/a resource at most \S+: read it in parts/, "a resource, which clients read"],
+  [/has no text to search/, "tables that the test instances lack"],
+  [/changed during the access|could not be read whole/, "other programs"],
+  [/did not start in time|behind other documents|that reads documents ended/, "time"],
+  [/many calls ask for approval at this moment|other files are on their way/, "other calls"],
+  [/call again with these same arguments|Use a tool, whose calls can wait/, "tests/console/held_calls_test.ts"],
+  [/too many calls wait for approval/, "tests/console/held_calls_test.ts"],
+  [/stopped this call\. Do not repeat it|Tell the owner/, "nothing to repeat"],
+  [/or give if_version=\S+ to write/, "a record that has no journal"],
+  [/write \+NAME to add/, "tests/servicenow/habits/writing_test.ts"],
+  [/another ServiceNow account during the call/, "the person links another account"],
+  [/\{setting\}|redirects elsewhere|put a proxy in front|run doctor again/, "for the operator"],
+  [/Read fewer fields, or a smaller attachment/, "megabytes from the instance"],
+  [/name \(label\) type|\[a field of|The record follows as JSON/, "a success"],
+  [/^(?:Creates a file|Names the content|SHA-256 of|New path, |Show what would|how long files)/, "a description"],
   [/recommendation with reasons|instead of guessing/, "a prompt's text"],
 ];
 

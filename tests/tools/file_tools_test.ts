@@ -93,7 +93,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   [
     "list",
     { path: "text/none" },
-    "Failed to list directory: it, or a part of its path, is a file and not a directory; file_read reads files (text/none)",
+    "Failed to list directory: it, or a part of its path, is a file and not a directory; leave out what follows the file's name (text/none)",
   ],
 ];
 

@@ -62,6 +62,11 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   },
   // files
   {
+    args: { prompt, files: ["*.nots"] },
+    says: /No file is named .*: set each to true/,
+    repeat: set({ prompt, files: ["*.txt"], each: true }),
+  },
+  {
     args: { prompt, files: ["nots.txt"] },
     says: /did you mean ([^ ?]+)\?/,
     repeat: ([, file]) => ({ prompt, files: [file] }),
@@ -103,7 +108,7 @@ export const refusedModelCalls: readonly RefusedModelCall[] = [
   },
   {
     args: { prompt, each: true, files: ["*.eml"] },
-    says: /No file matches \*\.eml: (file_list) shows what there is/,
+    says: /No file matches \S+: (file_list) shows what there is/,
     repeat: set({ files: ["notes.*"] }),
   },
   {

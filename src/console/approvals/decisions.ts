@@ -114,7 +114,7 @@ export async function takeHeldCall(storage: Storage, { call, version }: StoredHe
   return await storage.commit({ checks: [{ key, version }], deletes: [key] });
 }
 
-/** Calls of one person, and of one of their clients, that wait: none keeps all others from asking. */
+/** Calls of one person, the decided included, and those of one client that wait: none keeps all others from asking. */
 const maxOfPerson = 50;
 const maxOfClient = 25;
 
@@ -154,9 +154,9 @@ export async function storeNewCall(storage: Storage, call: HeldCall): Promise<bo
 /** Whether a further call may wait. */
 export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clientId">, held: readonly HeldCall[]) {
   const own = held.filter((call) => call.person === person);
-  const ofClient = own.filter((call) => call.clientId === clientId).length;
-  if (ofClient === 0) return held.length < maxHeldCalls + placesForFirst;
-  return held.length < maxHeldCalls && own.length < maxOfPerson && ofClient < maxOfClient;
+  if (!own.some((call) => call.clientId === clientId)) return held.length < maxHeldCalls + placesForFirst;
+  const waiting = own.filter((call) => call.clientId === clientId && call.state === "waiting").length;
+  return held.length < maxHeldCalls && own.length < maxOfPerson && waiting < maxOfClient;
 }
 
 /** What the audit says of a held call. */

@@ -400,11 +400,8 @@ const noPage = refuse(
   "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
     "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
 );
-const accessEnded = refuse(
-  "access_ended",
-  "Nothing was done: the access of this connection ended while the call waited.",
-);
-const tooMany = "Nothing was done: too many calls wait for approval. Try again after some were decided.";
+const accessEnded = refuse("access_ended", "Nothing was done: this connection's access ended while the call waited.");
+const tooMany = "Nothing was done: too many calls wait for approval. Try again after a decision, or in 15 minutes.";
 const busy = "Nothing was done: many calls ask for approval at this moment. Try again in a minute.";
 const notHeld = { too_many: refuse("too_many_held_calls", tooMany), busy: refuse("approval_busy", busy) };
 

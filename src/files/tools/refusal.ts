@@ -79,10 +79,13 @@ export function toFailure(action: string, path: WorkspacePath, refusal: Workspac
   return refuse(action, `${words}${where}`, codeOf(refusal));
 }
 
+const behindFile = "; leave out what follows the file's name";
+
 /** The call that would work, where the reason alone does not say it. */
 const remedies: Readonly<Record<string, Partial<Record<WorkspaceRefusal["reason"], string>>>> = {
-  "read file": { is_directory: "; file_list lists it" },
-  "list directory": { not_a_directory: "; file_read reads files" },
+  "read file": { is_directory: "; file_list lists it", not_a_directory: behindFile },
+  "list directory": { not_a_directory: behindFile },
+  search: { not_a_directory: behindFile },
   "write file": {
     already_exists: "; leave mode out to replace it, or use file_edit",
     is_directory: "; name a file in it",

@@ -245,4 +245,57 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
     meant,
     call("servicenow_describe", { table: "incident" }),
   ],
+  // conditions that a field cannot have
+  [
+    "servicenow_search",
+    { ...incident, where: "disk" },
+    /is no condition: write one a line, such as (.*)$/,
+    named("where"),
+  ],
+  [
+    "servicenow_search",
+    { ...incident, words: "disk OR vpn" },
+    /would be looked for itself\. Use where/,
+    () => ({ ...incident, where: "short_description contains disk or vpn" }),
+  ],
+  [
+    "servicenow_count",
+    { ...incident, where: "assignment_group>Network" },
+    /is compared by name: use = or !=/,
+    set({
+      where: "assignment_group=Network",
+    }),
+  ],
+  [
+    "servicenow_count",
+    { ...incident, where: "opened_at contains 2026" },
+    /is a date: use =, >, >=/,
+    set({
+      where: "opened_at>=2026-01-01",
+    }),
+  ],
+  ["servicenow_count", { ...incident, where: "opened_at>soon" }, /is no date; write (\S+),/, ([, date]) => ({
+    ...incident,
+    where: `opened_at>${date}`,
+  })],
+  ["servicenow_count", { ...incident, where: "active>true" }, /is true or false: use =/, set({ where: "active=true" })],
+  // versions, and calls for one record
+  [
+    "servicenow_update",
+    { ...one, values: "urgency=1", if_version: "999" },
+    /has changed: version .*\. Read it again/,
+    call("servicenow_get_record", { id: "INC0010001" }),
+  ],
+  [
+    "servicenow_update",
+    { ...one, id: "INC0010001 INC0010002", values: "urgency=1", if_version: "999" },
+    /is of one record: make a call for each/,
+    () => ({ ...one, values: "urgency=1" }),
+  ],
+  [
+    "servicenow_fetch_attachment",
+    { id: "INC0010001 INC0010002" },
+    /names one record: make a call for each/,
+    set({ id: "INC0010001" }),
+  ],
 ];
