@@ -14,7 +14,9 @@ import { makeServerPlace } from "../fixtures/running_server.ts";
 Deno.test("the bundle is the same bytes wherever it is made, holds the commit, and names no place of the machine", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
   const commit = "0123456789ab";
-  await bundleProgram(`${directory}/here`, commit);
+  const args = ["run", "-A", join(root, "scripts/bundle.ts"), "here"]; // from another directory than the repository's
+  const made = new Deno.Command(Deno.execPath(), { args, cwd: directory, env: { PORTCULLIS_COMMIT: commit } });
+  assert.ok((await made.output()).success);
   const copy = `${directory}/some/where/else`;
   await copySources(copy);
   await bundleProgram(`${directory}/there`, commit, copy);
@@ -31,19 +33,19 @@ Deno.test("the bundle is the same bytes wherever it is made, holds the commit, a
 Deno.test("the bundle closes what the sources close: no `using` is lost on the way", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
   const countIn = async (bundle: string): Promise<number> =>
-    (await textOf(`${directory}/${bundle}`)).match(/\busing [\w$]+ ?=/g)?.length ?? 0;
+    (await textOf(bundle)).match(/\busing [\w$]+ ?=/g)?.length ?? 0;
   const worker = namedModules.filter((name) => name.includes("worker"));
   let expected = 0;
   for (const entries of [["main.js", ...namedModules.filter((name) => !worker.includes(name))], worker]) {
     const output = `whole${entries.length}`;
     const scripts = entries.map((name) => name.replace(/js$/, "ts"));
     await runBundler(["--frozen", "--code-splitting", "--outdir", `${directory}/${output}`, ...scripts], root);
-    expected += await countIn(output);
+    expected += await countIn(`${directory}/${output}`);
   }
   assert.ok(expected > 10, "the expression finds them");
-  const args = ["run", "-A", join(root, "scripts/bundle.ts"), "small"]; // from another directory than the repository's
-  assert.ok((await new Deno.Command(Deno.execPath(), { args, cwd: directory }).output()).success);
-  assert.equal(await countIn("small"), expected, "write the new one with try and finally");
+  await using small = await prepareForm("bundle");
+  const bundle = join(dirname(small.env["PORTCULLIS_PROGRAM"] ?? ""), "bundle");
+  assert.equal(await countIn(bundle), expected, "write the new one with try and finally");
   await Deno.remove(directory, { recursive: true });
 });
 
