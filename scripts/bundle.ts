@@ -10,8 +10,9 @@ import { mergePieces, type Together } from "./merge_pieces.ts";
 
 /** The root of the repository. */
 export const root: string = fileURLToPath(new URL("..", import.meta.url));
-const commitStamp = "@PORTCULLIS_COMMIT@";
-const rootStamp = "@PORTCULLIS_ROOT@";
+/** What of the sources a bundle replaces: by the commit, and by the way from a file to the root. */
+export const commitStamp = "@PORTCULLIS_COMMIT@";
+export const rootStamp = "@PORTCULLIS_ROOT@";
 
 /** What of the program is loaded by its place; see lib/program.ts. */
 const commandEntries: readonly string[] = [
