@@ -93,6 +93,7 @@ export async function buildApp(config: Config, given: AppParts) {
     ...parts,
     nameOfClient,
     isLive: verifier.isLive,
+    isGrantLive: verifier.isGrantLive,
     workspace: () => toolbox.workspace,
   });
   const toolbox: Toolbox = await createToolbox(config, {

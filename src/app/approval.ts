@@ -1,6 +1,6 @@
 /** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
 import { decodeTriplets } from "../lib/network.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { NamedGrant, Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
   directoryOfPattern,
@@ -133,6 +133,7 @@ export type Approval = Awaited<ReturnType<typeof openApproval>>;
 interface ApprovalParts extends Parts {
   nameOfClient(clientId: string): string | undefined;
   isLive(principal: Principal): Promise<boolean>;
+  isGrantLive(grant: NamedGrant): Promise<boolean>;
   /** Opened by the time of the first call. */
   workspace(): WorkspaceSource;
 }
@@ -172,13 +173,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
       const held = { rules: rules.current.filter(counts), now: parts.clock(), find: options.findTrueNames };
       return judgeByNames({ ...about, places: [place], otherNames, paths }, { principal, ...held });
     },
-    decisions: createDecisions({
-      ...{ ...parts, rules },
-      isLive: ({ person, clientId, grantId }) => {
-        const named = { subject: person, clientId, grantId, tokenId: grantId, keyId: null };
-        return parts.isLive({ ...named, scopes: new Set(), expiresAt: Infinity });
-      },
-    }),
+    decisions: createDecisions({ ...parts, rules, isLive: parts.isGrantLive }),
     /** The tool behind the gate. */
     gate: (tool: Tool): Tool => takingMachinePaths(gateTool(tool, options), parts.workspace),
     gateResources: (family: ResourceFamily): ResourceFamily =>

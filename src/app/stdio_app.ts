@@ -46,6 +46,7 @@ export async function runStdio(
     ...parts,
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
+    isGrantLive: () => Promise.resolve(true),
     workspace: () => toolbox.workspace,
   });
   const opening = createToolbox(config, { ...parts, ...approval, servicenow });

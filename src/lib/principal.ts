@@ -18,6 +18,9 @@ export interface Principal {
   readonly expiresAt: number;
 }
 
+/** A grant, or a token of the command line, which is a grant of its own. */
+export type NamedGrant = Pick<Principal, "clientId" | "grantId">;
+
 export function hasScopes({ scopes: held }: Principal, scopes: readonly string[]): boolean {
   for (const scope of scopes) if (!held.has(scope)) return false;
   return true;

@@ -10,7 +10,7 @@ import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { type SigningKeys, signingKeys } from "./signing_keys.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { NamedGrant, Principal } from "../lib/principal.ts";
 import type { StorageKey } from "../storage/mod.ts";
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
@@ -157,17 +157,24 @@ export function createVerifier(
     readonly accessTokens: AccessTokens;
   },
 ) {
-  /** Who holds a verified token that was not revoked, whether or not it has expired; `null` too for whom was shut out. */
+  /**
+   * Who holds a verified token that was not revoked, whether or not it has expired, or a grant, by whatever token of it;
+   * `null` too for whom was shut out.
+   */
   const holderOfUnrevoked = async (
-    { clientId, keyId, grantId, tokenId }: Omit<Principal, "scopes">,
+    { clientId, keyId, grantId, tokenId }: NamedGrant & {
+      readonly keyId: string | null;
+      readonly tokenId: string | null;
+    },
   ): Promise<Holder | null> => {
     if (clientId === operatorClientId) {
-      const token = await operatorTokens.read(storage, tokenId);
+      const token = await operatorTokens.read(storage, grantId); // has the id of the token itself
       return token === null ? null : await users.holderOfToken(token.value);
     }
     // A key that was withdrawn ends the tokens that were verified before, too.
     if (keyId !== null && await signingKeys.find(keyId) === null) return null;
-    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    const revoking = tokenId === null ? null : revokedTokens.read(storage, tokenId);
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revoking]);
     if (grant === null || revoked !== null) return null;
     return holderOf(await users.find(grant.value.subject), grant.value);
   };
@@ -226,6 +233,8 @@ export function createVerifier(
     holderNow,
     /** Whether what this principal began may go on, with all of its scopes: its token may have expired meanwhile. */
     isLive,
+    /** Whether a grant, or a token of the command line, has not ended: what was begun with it may be decided about. */
+    isGrantLive: async (held: NamedGrant) => await holderOfUnrevoked({ ...held, keyId: null, tokenId: null }) !== null,
     whyEnded,
     /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */
     watch: (principal: Principal, onRevoked: () => void) =>

@@ -126,11 +126,13 @@ Deno.test("what was begun with a token goes on when it has expired and is refres
   assert.ok(refreshed.body.refresh_token);
   const other = verifier.watch(mine.value, () => assert.fail("it was only refreshed"));
   assert.ok(await verifier.isLive(mine.value));
+  assert.ok(await verifier.isGrantLive(mine.value));
   other();
   assert.ok(!hasEnded);
   await postForm(harness, "/oauth/revoke", { token: refreshed.body.refresh_token, client_id: client.client_id });
   await promise;
   assert.ok(!await verifier.isLive(mine.value));
+  assert.ok(!await verifier.isGrantLive(mine.value));
   stop();
 });
 

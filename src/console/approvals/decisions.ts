@@ -1,6 +1,7 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
+import type { NamedGrant } from "../../lib/principal.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import type { Doer } from "../../oauth/mod.ts";
 import type { Foundation, Storage, StorageKey } from "../../storage/mod.ts";
@@ -180,8 +181,6 @@ type Decision = Readonly<Record<"id" | "effectDigest" | "word", string> & { appr
  */
 type Decided = "decided" | "once" | "gone" | "changed" | "not_yours" | "ended" | "too_large" | "busy";
 
-type Caller = Pick<HeldCall, "person" | "clientId" | "grantId">;
-
 /** What the pages of approvals need: the calls that wait, and deciding about one. */
 export type Decisions = ReturnType<typeof createDecisions>;
 
@@ -193,7 +192,7 @@ export function createDecisions(
   { storage, clock, log, rules, isLive }: Foundation & {
     readonly rules: RuleStore;
     /** Whether the access with which it was asked has not been ended. */
-    isLive(caller: Caller): Promise<boolean>;
+    isLive(grant: NamedGrant): Promise<boolean>;
   },
 ) {
   return {
