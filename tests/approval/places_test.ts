@@ -1,7 +1,14 @@
 /** Which calls a rule about a place stops, whatever the call names it by. */
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { createRuleStore, decidingRule, placesOf, type Rule, ruleWords } from "../../src/console/approvals/rule.ts";
+import {
+  createRuleStore,
+  decidingRule,
+  meaningOf,
+  placesOf,
+  type Rule,
+  ruleWords,
+} from "../../src/console/approvals/rule.ts";
 import { isKnownTool, placeReader, takingMachinePaths } from "../../src/app/approval.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
@@ -245,4 +252,27 @@ Deno.test("a rule that names an unknown tool refuses, and the tools of every con
   assert.equal(decidingRule(held, call("file_read", "open/a"), 0), null);
   assert.equal(decidingRule(held, call("servicenow_update", "incident"), 0)?.verdict, "ask");
   assert.match(ruleWords(held[0] ?? assert.fail()), /are refused\. The rule names the tool file_wriet/);
+});
+
+Deno.test("rules that hold alike have one meaning, however they are spelled, and no two others", () => {
+  const rule: Rule = {
+    id: "1",
+    clientId: "c",
+    clientName: "C",
+    tool: "file_write",
+    place: "caf\u00e9/a",
+    verdict: "ask",
+  };
+  const { clientId: _, ...anyClients } = rule;
+  const alike: Partial<Rule>[] = [
+    ...[{ id: "2" }, { clientName: "D" }, { approver: "person" as const }],
+    ...["./caf\u00e9/a", "/caf\u00e9//a/", "cafe\u0301/a"].map((place) => ({ place })),
+  ];
+  for (const other of alike) assert.equal(meaningOf({ ...rule, ...other }), meaningOf(rule), JSON.stringify(other));
+  const others: readonly Rule[] = [rule, anyClients].flatMap((one) => [
+    ...[one, { ...one, verdict: "deny" as const }, { ...one, tool: "changes" }, { ...one, place: "caf\u00e9" }],
+    ...[{ ...one, approver: "administrator" as const }, { ...one, person: "ada" }, { ...one, grantId: "g" }],
+    ...[{ ...one, until: 5 }, { ...one, passes: ["1"] }, { ...one, place: "CAF\u00c9/a" }],
+  ]);
+  assert.equal(new Set(others.map(meaningOf)).size, others.length);
 });

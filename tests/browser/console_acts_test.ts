@@ -84,7 +84,7 @@ async function visitPages(browser: Browser, { hasScript, byKeyboard, all }: Way)
 async function setRules({ open, page, hands, press, call }: Visit): Promise<void> {
   assert.equal((await call("file_write", { filename: "first.txt", content: "x" })).isError, false);
   await open("rules");
-  await press("Ask before anything is changed", "Calls that change something wait for approval now.");
+  await press("Ask before anything is changed", "The rule was added.");
   await hands.press(page.locator("summary").getByText("Add a rule"));
   await hands.choose(page.getByLabel("What happens"), "Refuse");
   await hands.choose(page.getByLabel("Tool"), "file_read");

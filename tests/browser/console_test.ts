@@ -114,7 +114,7 @@ consoleTest(
     await callTools(server, token);
     await first.goto(`${server.url}/console/rules`);
     await first.getByRole("button", { name: "Ask before anything is changed" }).click();
-    await first.getByText("wait for approval now").waitFor();
+    await first.getByText("The rule was added.").waitFor();
     abandon(callTools(server, token));
     await first.goto(`${server.url}/console/decisions`);
     await first.getByRole("button", { name: "Approve" }).first().waitFor();

@@ -36,3 +36,25 @@ Deno.test("changes of rules, undone changes and what is done to people name thei
     async () => (await lines()).some(({ target }) => target === "removed: Calls of file_write in secret are refused."),
   );
 });
+
+Deno.test("a rule that stands is not added again, from whatever page", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  const { owner } = desk;
+  const empty = await desk.page("rules"); // still open when the rules below stand
+  const add = async (fields: Record<string, string>) =>
+    (await owner.submit(empty, { ...fields, clicked: "" }, 'value="add"')).html;
+  const shown = async () =>
+    (await desk.page("rules")).html.split(/<ul class="rules">|<\/ul>/)[1]?.match(/<li>/g)?.length;
+  const secret = { verdict: "ask", tool: "file_write", place: "secret" };
+  const both = await Promise.all([add(secret), add(secret)]);
+  assert.equal(both.filter((page) => page.includes("The rule was added.")).length, 1);
+  const again = await add({ ...secret, place: " ./secret/" });
+  assert.match(again, /This rule stands already\. Nothing was changed\./);
+  assert.doesNotMatch(again, /The rule was added/);
+  assert.equal(await shown(), 1);
+  assert.match(await add({ ...secret, approver: "administrator" }), /The rule was added\./);
+  for (const said of [/The rule was added\. Calls that change something wait/, /This rule stands already/]) {
+    assert.match((await owner.submit(empty, {}, 'value="guard"')).html, said);
+  }
+  assert.equal(await shown(), 3);
+});

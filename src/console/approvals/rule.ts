@@ -163,6 +163,11 @@ export function ruleWords(rule: Rule): string {
   return `Calls${which} ${verdictWords(rule)}${unknown}`;
 }
 
+/** The same for two rules that hold alike, however their places are spelled and their clients are called. */
+export function meaningOf({ id: _, clientName: __, place, approver = "person", ...others }: Rule): string {
+  return JSON.stringify([place && namesOf(place.normalize("NFC")), approver, Object.entries(others).toSorted()]);
+}
+
 function verdictWords({ verdict, approver }: Rule): string {
   if (verdict === "allow") return "are allowed.";
   if (verdict === "deny") return "are refused.";

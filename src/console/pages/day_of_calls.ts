@@ -67,10 +67,9 @@ export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {
       found.push(...page.lines.flatMap(callOf));
       cursor = page.cursor;
     }
-    const settled = cursor === null ? known.calls.filter(({ time }) => time < since && time >= now - dayMs) : [];
-    const all = [...found, ...settled];
-    const calls = all.slice(0, maxCalls);
-    const isWhole = cursor === null && all.length <= maxCalls;
+    if (cursor === null) found.push(...known.calls.filter(({ time }) => time < since && time >= now - dayMs));
+    const calls = found.slice(0, maxCalls);
+    const isWhole = cursor === null && calls.length === found.length;
     return { calls, from: isWhole ? Math.min(since, known.from) : calls.at(-1)?.time ?? now };
   };
   let last = { at: -Infinity, wholeAt: -Infinity, known: Promise.resolve(nothing) };

@@ -1,5 +1,5 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import { decidingRule, everyChange, maxRules, maxRuleTextCharacters, ruleWords } from "../approvals/rule.ts";
+import { decidingRule, everyChange, maxRules, maxRuleTextCharacters, meaningOf, ruleWords } from "../approvals/rule.ts";
 import type { JudgedCall, Rule, Verdict } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
@@ -7,7 +7,7 @@ import { randomId } from "../../lib/secrets.ts";
 import { type DayOfCalls, lastDay } from "./day_of_calls.ts";
 import { actButton, actFields } from "./frame.ts";
 import { choiceField, textField, timeOfDay } from "./section.ts";
-import type { Act, ConsoleSources, Section, Visit } from "./section.ts";
+import type { ActVisit, ConsoleSources, Section, Visit } from "./section.ts";
 
 /** What clients with access are called, by id. */
 type NamesOfClients = ReadonlyMap<string, string>;
@@ -15,9 +15,6 @@ type NamesOfClients = ReadonlyMap<string, string>;
 const verdictNames = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" } as const;
 const verdicts = Object.keys(verdictNames) as readonly Verdict[];
 const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "refused", allow: "allowed" };
-
-/** The one-click rule. */
-const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
 
 /** The rules in words, a form for a new one, and its trial on calls of the last day. */
 export function rulesSection(
@@ -29,16 +26,17 @@ export function rulesSection(
     const { grants } = await administration.access(null);
     return new Map(grants.map(({ clientId, clientName }) => [clientId, clientName]));
   };
-  const changing = (
-    done: string,
-    change: (all: readonly Rule[], form: URLSearchParams) => readonly Rule[] | null,
-  ): Act => ({
-    confirm: "change the rules",
-    async run({ form, by }) {
-      const isChanged = await rules.change((all) => change(all, form), by);
-      return isChanged ? success(done) : failure("This rule is no longer there, or there are too many.");
-    },
-  });
+  const confirm = "change the rules";
+  const add = async (rule: Rule, by: ActVisit["by"]) => {
+    let stands = false;
+    const isAdded = await rules.change((all) => {
+      stands = all.some((each) => meaningOf(each) === meaningOf(rule));
+      return stands ? null : [rule, ...all];
+    }, by);
+    if (stands) return success("This rule stands already. Nothing was changed.");
+    if (!isAdded) return failure(`There are ${maxRules} rules already. Remove one first.`);
+    return success(`The rule was added. ${ruleWords(rule)}`);
+  };
   return {
     name: "rules",
     title: "Rules",
@@ -62,13 +60,16 @@ export function rulesSection(
       `;
     },
     acts: {
-      guard: changing(
-        "Calls that change something wait for approval now.",
-        (all) => [...all, { id: randomId(), ...askBeforeChanges }],
-      ),
-      remove: changing("The rule was removed.", (all, form) => without(all, form.get("rule"))),
+      guard: { confirm, run: ({ by }) => add({ id: randomId(), tool: everyChange, verdict: "ask" }, by) },
+      remove: {
+        confirm,
+        async run({ form, by }) {
+          const isRemoved = await rules.change((all) => without(all, form.get("rule")), by);
+          return isRemoved ? success("The rule was removed.") : failure("This rule is no longer there.");
+        },
+      },
       add: {
-        confirm: "change the rules",
+        confirm,
         async run(visit) {
           const { form, by, now, href } = visit;
           const [known, users] = await Promise.all([clients(), administration.users()]);
@@ -93,10 +94,7 @@ export function rulesSection(
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
           }
-          const isAdded = await rules.change((all) => [rule, ...all], by);
-          return isAdded
-            ? success("The rule was added.")
-            : failure(`There are ${maxRules} rules already. Remove one first.`);
+          return await add(rule, by);
         },
       },
     },
