@@ -32,7 +32,7 @@ export async function openOwnerTrash(
   const directory = isShared || user === undefined ? null : userDirectoryName(user);
   const [only] = settings.directories;
   const root = join(only?.path ?? "", directory ?? "");
-  if (settings.store === "disk" && only?.name === "" && !isDirectory(root)) {
+  if (settings.store === "disk" && only?.name === "" && !lstatSync(root, { throwIfNoEntry: false })?.isDirectory()) {
     const remedy = isShared
       ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
       : "see `portcullis users list`";
@@ -118,10 +118,6 @@ function toEntry({ keepMs }: Trash, change: Change, item: KeptItem) {
     client: change.by?.clientId ?? null,
     tool: change.by?.tool ?? null,
   };
-}
-
-function isDirectory(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 function problem(what: string, remedy: string): Result<never, Problem> {

@@ -65,11 +65,7 @@ const needsCare = /[%"\\|~\u0000-\u001f\u007f-\u009f\ud800-\udfff]/;
 export function encodeField(text: string): string {
   if (text.length <= maxCharacters && !needsCare.test(text)) return text;
   const short = text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text;
-  return short.toWellFormed().replace(escaped, escape);
-}
-
-function escape(sign: string): string {
-  return `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  return short.toWellFormed().replace(escaped, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }
 
 /** The stored text, with its end. After the duration stand, where there are any, the trace and the arguments. */

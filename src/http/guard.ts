@@ -45,12 +45,11 @@ export function createSpellings(spellings: readonly [string, ...string[]]) {
 // `WWW-Authenticate` values (RFC 6750 §3, RFC 9728 §5.1), built from settings only: no request text gets into one.
 
 /** RFC 9110 §5.6.4: scope names and URLs of ours need no escaping; whatever would is left out. */
-function quoted(text: string): string {
-  return `"${text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "")}"`;
-}
+const unquotable = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g;
 
 function challenge(parameters: Readonly<Record<string, string>>): string {
-  return `Bearer ${Object.entries(parameters).map(([name, value]) => `${name}=${quoted(value)}`).join(", ")}`;
+  const pairs = Object.entries(parameters).map(([name, value]) => `${name}="${value.replace(unquotable, "")}"`);
+  return `Bearer ${pairs.join(", ")}`;
 }
 
 /** The challenges of one resource; `scopes` are what a client without a token should request. */

@@ -162,7 +162,7 @@ export function encodeKey(key: StorageKey): string {
   for (const part of key) {
     if (part === "") throw new TypeError("A storage key has no empty parts");
     if (!part.isWellFormed()) throw new TypeError("A storage key holds no half surrogate pairs");
-    text += part.replace(escaped, escape) + endOfPart;
+    text += part.replace(escaped, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`) + endOfPart;
   }
   if (isOver(text, storageLimits.keyBytes)) {
     throw new RangeError(`A storage key has at most ${storageLimits.keyBytes} bytes, escaped`);
@@ -202,10 +202,6 @@ export function entryOf({ key, value, version }: EntryRow): StoredEntry {
 /** The least text that sorts after every key below the one given as text. */
 export function endOfRange(keyText: string): string {
   return keyText.slice(0, -1) + afterEndOfPart;
-}
-
-function escape(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
 function decodePart(text: string): string {

@@ -86,11 +86,12 @@ export function rulesSection(
             const changed = calls.filter((call) =>
               verdictOf([...rules.current, rule], call, now) !== verdictOf(rules.current, call, now)
             );
+            const fields = [...form].filter(([name]) => !["csrf", "act", "trial", "passphrase"].includes(name));
             return html`
               <p>${ruleWords(rule)}</p>
               <p>Beside the other rules, it would have ${caughtWords[rule.verdict]} <strong>${changed.length}</strong>
                 of ${calls.length} calls ${since ?? lastDay}.</p>
-              ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(form) })}
+              ${actButton(visit, "rules", "add", "Add this rule", { values: Object.fromEntries(fields) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
           }
@@ -138,11 +139,6 @@ function ruleFrom(form: URLSearchParams, clients: NamesOfClients, offers: Offers
     verdict,
     ...(form.get("approver") === "administrator" && verdict === "ask" ? { approver: "administrator" as const } : {}),
   };
-}
-
-/** The fields that make the same rule again. */
-function fieldsOf(form: URLSearchParams): Readonly<Record<string, string>> {
-  return Object.fromEntries([...form].filter(([name]) => !["csrf", "act", "trial", "passphrase"].includes(name)));
 }
 
 function ruleItem(rule: Rule, visit: Visit): Html {

@@ -53,7 +53,8 @@ export function openDocuments(workspace: Workspace, { documents, caller, work }:
     let read = sizeBytes > maxDocumentBytes
       ? failure(`it has ${sizeBytes} bytes, and documents of up to ${maxDocumentBytes} are read`)
       : await readFrom(1);
-    const page = firstPageOf(part);
+    // the first that is asked for
+    const page = Number(/^(?:p|pages?)?\s*([1-9]\d{0,5})(?!\d)/i.exec(part?.trim() ?? "")?.[1] ?? 1);
     for (const firstPage of [page - (page - 1) % pagesApart, page]) {
       if (read.ok && isPageMissing(read.value.document, page)) read = await readFrom(firstPage);
     }
@@ -182,11 +183,6 @@ const maxWords = 1_000;
 
 /** Where pages behind those that one reading gave are asked for, it begins at one of a few: they are kept, too. */
 const pagesApart = 100;
-
-/** The first page that is asked for; 1 where none is. */
-function firstPageOf(part = ""): number {
-  return Number(/^(?:p|pages?)?\s*([1-9]\d{0,5})(?!\d)/i.exec(part.trim())?.[1] ?? 1);
-}
 
 function isPageMissing({ kind, isCut, pages = Infinity, parts }: DocumentText, page: number): boolean {
   return kind === "pdf" && isCut === true && page <= pages && !parts.some(({ name }) => name === `p${page}`);

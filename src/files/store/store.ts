@@ -55,11 +55,6 @@ export function createStoreKeys(name: string) {
   };
 }
 
-/** The name that an entry's key holds. */
-function nameOfKey(key: StorageKey): string {
-  return Buffer.from(key[key.length - 1] ?? "", "hex").toString("utf8");
-}
-
 /** A stored entry. Throws when the store holds something else. */
 export function parseEntry(value: unknown): EntryRecord {
   return parseStored(entryRecord, value, "workspace entry");
@@ -193,6 +188,8 @@ export async function* entriesOf(
   const prefix = store.keys.entriesOf(directoryId);
   const first = after === undefined || after === "" ? undefined : store.keys.entry(directoryId, after);
   for await (const stored of pagesBelow(store.storage, prefix, { limit: page, after: first })) {
-    for (const { key, value } of stored) yield [nameOfKey(key), parseEntry(value)];
+    for (const { key, value } of stored) {
+      yield [Buffer.from(key.at(-1) ?? "", "hex").toString("utf8"), parseEntry(value)];
+    }
   }
 }

@@ -77,15 +77,12 @@ export function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
     if (step.op !== "put" || step.again !== true || first?.op !== "put") joined.push(each);
     else {
       const { sizeBefore } = step.sizeBefore === undefined ? step : first; // several appends are cut off together
-      const whole = { ...withoutPassages(first), ...sizeBefore === undefined ? {} : { sizeBefore }, left: step.left };
+      const { passages: _, sizeBefore: __, ...kept } = first;
+      const whole = { ...kept, ...sizeBefore === undefined ? {} : { sizeBefore }, left: step.left };
       joined[at] = { number: joined[at]?.number ?? 0, step: whole };
     }
   }
   return joined;
-}
-
-function withoutPassages({ passages: _, sizeBefore: __, ...step }: PutStep): PutStep {
-  return step;
 }
 
 /** How to undo a step, once it is known that it can be. */

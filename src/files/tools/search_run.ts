@@ -255,7 +255,7 @@ async function search(run: SearchRun) {
   for await (const step of candidates(run, nextTurn)) {
     if (!step.ok) return { outcome: toFailure(action, path, step.error), state, isWhole: false };
     const entry = step.value;
-    const file = fileOf(run, entry);
+    const file = entry.kind === "file" && !entry.isSkipped && run.matchesName(entry.segments) ? entry.path : null;
     // a caller can only go away while others have their turn
     const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
     const isOver = isTime && visited > 0 && run.isOver(); // else there would be no place to go on from
@@ -341,11 +341,6 @@ function createPartNames(facts: () => DocumentFacts | null): (match: LineMatch) 
     const { name = "" } = places[at] ?? {};
     return name === "" || name === "text" ? match : { ...match, text: `[${name}] ${match.text}` };
   };
-}
-
-/** Where a file lies that is to be searched, or found by its name. */
-function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }: WalkedEntry): WorkspacePath | null {
-  return kind === "file" && !isSkipped && matchesName(segments) ? path : null;
 }
 
 /** What is looked at, in the order of names. */
