@@ -288,13 +288,7 @@ async function readNamed(
 }
 
 /** Reads one file. The end of the name asks for a part only if no file has the whole name. */
-async function readOne(
-  reader: Reader,
-  name: string,
-  request: Input,
-  maxBytes: number,
-  look: Look | null = beginLook(),
-): Promise<FileRead> {
+async function readOne(reader: Reader, name: string, request: Input, maxBytes: number, look: Look | null) {
   const { workspace, ...shared } = reader;
   const { start_line: startLine, limit, encoding } = request;
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
