@@ -236,12 +236,17 @@ Deno.test("rules hold on the page: refused is refused, and who may approve may l
     await Deno.mkdir(`${place.workspaceDir}/${name}`);
     await Deno.writeTextFile(`${place.workspaceDir}/${name}/a.txt`, `words of ${name}\n`);
   }
+  await Deno.writeTextFile(`${place.workspaceDir}/kept/b.txt`, "moved away\n");
   await Deno.symlink("secret", `${place.workspaceDir}/way`);
   await desk.call("file_write", { filename: "kept/a.txt", content: "words of kept, later\n" });
   await desk.call("file_write", { filename: "secret/a.txt", content: "words of secret, later\n" });
   const versionIn = async (path: string): Promise<string> =>
     linkOf(await desk.page(addressOf({ path, view: "history" })), "Version before").searchParams.get("version") ?? "";
   const [ofSecret, ofKept] = [await versionIn("secret/a.txt"), await versionIn("kept/a.txt")];
+  await desk.call("file_move", { path: "kept/b.txt", destination: "open/b.txt" });
+  const undoes = await Promise.all(
+    ["kept/a.txt", "open/b.txt"].map((path) => desk.page(addressOf({ path, view: "history" }))),
+  );
   await desk.rule({ place: "secret", verdict: "deny" });
   await desk.rule({ place: "asked", verdict: "ask", tool: "file_read", approver: "administrator" });
   await desk.rule({ place: "kept", verdict: "deny", tool: "file_write" });
@@ -285,7 +290,15 @@ Deno.test("rules hold on the page: refused is refused, and who may approve may l
   const restored = await desk.owner.submit(version, {}, 'value="restore"');
   assert.equal(restored.status, 422);
   assert.match(restored.html, /A rule stands against this/);
+  for (const page of undoes) {
+    const undone = await desk.owner.submit(page, {}, 'value="undo"');
+    assert.equal(undone.status, 422);
+    assert.match(undone.html, /A rule stands against this/);
+  }
   assert.equal(await fileIn(desk, "kept/a.txt"), "words of kept, later\n");
+  assert.equal(await fileIn(desk, "open/b.txt"), "moved away\n");
+  const offered = await desk.page(addressOf({ path: "kept/a.txt", view: "history" }));
+  assert.doesNotMatch(offered.html, /value="undo"/);
 });
 
 Deno.test("each person sees their own workspace and their own history", async () => {

@@ -37,10 +37,13 @@ const bytesOfStep = 65_536;
 /** Who the trash says undid a change from the console. */
 const consoleClientId = "portcullis-console";
 
+/** Why groups or a rule keep the visitor from using a tool on a path, or `null`. */
+type RuledOut = (visitor: Visitor, tool: string, path: string) => Promise<string | null>;
+
 /** The changes of everyone's files. */
 export type Changes = ReturnType<typeof createChanges>;
 
-export function createChanges({ workspace: source, documents, log, isUser }: ConsoleSources) {
+export function createChanges({ workspace: source, documents, log, isUser }: ConsoleSources, ruledOut: RuledOut) {
   /** `null` when there is no such change of this person, or it is no longer kept. */
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
@@ -55,11 +58,11 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
     find,
     /** Undoes the change that a form names; what became of it, in words. */
     async undo({ by, form }: ActVisit): Promise<Result<string, string>> {
-      const missing = missingScope(by, "files:write");
-      if (missing !== null) return failure(missing);
       const found = await find(form.get("id") ?? "", whoseOf(by, form));
       if (found === null) return failure("This change is no longer kept.");
       const { change, workspace: { trash } } = found;
+      const why = await whyNotUndone(by, change, ruledOut);
+      if (why !== null) return failure(why);
       let made: string | null = null;
       const workspace = found.workspace.begin(authorOf(by.userId), (own) => {
         made = own;
@@ -75,14 +78,17 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
   };
 }
 
-/**
- * The page of one change, reached from Activity; `ruledOut` says why the visitor may not see what a path holds, or
- * `null`.
- */
-export function changeSection(
-  { find, undo }: Changes,
-  ruledOut: (visitor: Visitor, tool: string, path: string) => Promise<string | null>,
-): Section {
+/** Why the visitor may not write what undoing the change would write, or `null`. */
+async function whyNotUndone(visitor: Visitor, { steps }: Change, ruledOut: RuledOut): Promise<string | null> {
+  for (const path of new Set(steps.flatMap(({ step }) => step.op === "move" ? [step.path, step.from] : step.path))) {
+    const why = await ruledOut(visitor, "file_write", path);
+    if (why !== null) return why;
+  }
+  return missingScope(visitor, "files:write");
+}
+
+/** The page of one change, reached from Activity. */
+export function changeSection({ find, undo }: Changes, ruledOut: RuledOut): Section {
   return {
     name: "change",
     title: "Change",
@@ -112,7 +118,7 @@ export function changeSection(
       return html`
         <p><strong>${change.by?.tool}</strong>${visitor.seesOthers && `, for ${person}`}, ${ago(change.at, now)}</p>
         ${differenceBlock(blocks.join("\n"), "What it changed")}
-        <div>${await undoParts(visit, Infinity)(workspace, change, undoing)}</div>
+        <div>${await undoParts(visit, ruledOut, Infinity)(workspace, change, undoing)}</div>
         ${back}
       `;
     },
@@ -129,7 +135,7 @@ export function changeSection(
  * What stands for undoing a change, for each of a page: `button` where that would work now, else why not. Once the next
  * one takes more than `left` to judge, a link to its own page.
  */
-export function undoParts(visit: Visit, left = maxJudgedBytes) {
+export function undoParts(visit: Visit, ruledOut: RuledOut, left = maxJudgedBytes) {
   return async (workspace: Undoable, change: Change, button: Html): Promise<Html> => {
     const { id, by, steps, undoneBy } = change;
     if (undoneBy !== null) return html`<span class="badge">undone</span>`;
@@ -138,9 +144,9 @@ export function undoParts(visit: Visit, left = maxJudgedBytes) {
     const cost = infos.reduce((sum, info) => sum + (info.ok ? info.value.sizeBytes : 0), steps.length * bytesOfStep);
     if (cost > left) return html`<a href="${visit.href("change", { id, person: by?.subject ?? "" })}">Undo…</a>`;
     left -= cost;
-    const missing = missingScope(visit.visitor, "files:write");
-    const planned = missing === null ? await planUndo(workspace, change) : null;
-    const why = planned?.ok === false ? undoWords(change, planned.error) : missing;
+    const forbidden = await whyNotUndone(visit.visitor, change, ruledOut);
+    const planned = forbidden === null ? await planUndo(workspace, change) : null;
+    const why = planned?.ok === false ? undoWords(change, planned.error) : forbidden;
     return why === null ? button : html`<span class="quiet">${why}</span>`;
   };
 }

@@ -159,7 +159,7 @@ export function filesSection(
           if (await files.ruledOut(visitor, "file_read", each.path) === null) kept.push(each);
           if (kept.length === rowsOfHistory || ++judged === maxJudged) break;
         }
-        const undoPart = undoParts(visit);
+        const undoPart = undoParts(visit, files.ruledOut);
         const names = await namesOf([...new Set(kept.flatMap(({ by }) => by?.clientId ?? []))]);
         const rows = kept.map(async ({ id, at, by, trash, change, path: shownPath, did, version }) => {
           const whose = { id, person: by?.subject ?? "" };

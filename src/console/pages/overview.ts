@@ -133,11 +133,16 @@ function isSeenBy({ visitor }: Visit) {
 }
 
 /** The last changes of files, each with its undo. */
-export function changesPart(today: DayOfCalls["today"], find: Changes["find"], nameOf: NameOf): OverviewPart {
+export function changesPart(
+  today: DayOfCalls["today"],
+  find: Changes["find"],
+  ruledOut: Parameters<typeof undoParts>[1],
+  nameOf: NameOf,
+): OverviewPart {
   return async (visit) => {
     const changes = (await today()).filter(isSeenBy(visit)).filter(({ change }) => change !== null);
     if (changes.length === 0) return html``;
-    const undoPart = undoParts(visit);
+    const undoPart = undoParts(visit, ruledOut);
     const rows = changes.slice(0, linesShown).map(async ({ change, person, places, clientId, time, tool }) => {
       const whose = { id: change ?? "", person };
       const about = `${tool} of ${places.join(", ")}`;

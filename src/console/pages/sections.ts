@@ -22,8 +22,9 @@ export function openConsole(sources: ConsoleSources) {
     sources.nameOfClient(id) ?? await sources.readClientName(id) ?? id,
   ];
   const namesOf = async (ids: readonly string[]) => new Map(await Promise.all(ids.map(nameOf)));
-  const [changes, files] = [createChanges(sources), createOwnFiles(sources)];
-  const lastChanges = changesPart(day.today, changes.find, (id) => sources.nameOfClient(id) ?? id);
+  const files = createOwnFiles(sources);
+  const changes = createChanges(sources, files.ruledOut);
+  const lastChanges = changesPart(day.today, changes.find, files.ruledOut, (id) => sources.nameOfClient(id) ?? id);
   return createConsole({
     ...sources,
     waiting: async (visitor) => (await decisions.waiting(visitor)).length,
