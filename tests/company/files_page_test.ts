@@ -42,9 +42,10 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
       search: () => Promise.resolve({ lines: [], cursor: null }),
       isUser: () => Promise.resolve(true),
     } as unknown as ConsoleSources;
-    const changes = createChanges(sources);
-    const section = filesSection(createOwnFiles(sources), changes, () => Promise.resolve(new Map()));
-    await using harness = await startConsole([section, changeSection(changes, () => Promise.resolve(null))], {
+    const files = createOwnFiles(sources);
+    const changes = createChanges(sources, files.ruledOut);
+    const section = filesSection(files, changes, () => Promise.resolve(new Map()));
+    await using harness = await startConsole([section, changeSection(changes, files.ruledOut)], {
       time,
       company,
     });
@@ -97,4 +98,22 @@ Deno.test("Files shows and restores what the person's groups let them allow", as
     const words = await moved.text();
     assert.ok(words.includes(">Your groups do not give you files:write.<") && !words.includes('value="undo"'), words);
   }, { trash });
+});
+
+Deno.test("a read or search that takes too long is told in words", async () => {
+  const slow = (name: string) => ({
+    name,
+    input: { parse: (input: unknown) => input },
+    run: (_: unknown, { signal }: { readonly signal: AbortSignal }) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
+  const broken = { ...slow("broken"), run: () => Promise.reject(new TypeError("a bug")) };
+  const sources = { tools: [slow("file_read"), slow("file_search"), broken] } as unknown as ConsoleSources;
+  const files = createOwnFiles(sources, 1);
+  const visitor = { userId: "ada" } as Parameters<typeof files.call>[0];
+  for (const name of ["file_read", "file_search"]) {
+    const outcome = await files.call(visitor, name, {});
+    assert.match(outcome.ok ? "" : outcome.message, /took too long/, name);
+  }
+  await assert.rejects(files.call(visitor, "broken", {}), /a bug/);
 });

@@ -58,6 +58,8 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
     find,
     /** Undoes the change that a form names; what became of it, in words. */
     async undo({ by, form }: ActVisit): Promise<Result<string, string>> {
+      const missing = missingScope(by, "files:write");
+      if (missing !== null) return failure(missing);
       const found = await find(form.get("id") ?? "", whoseOf(by, form));
       if (found === null) return failure("This change is no longer kept.");
       const { change, workspace: { trash } } = found;
@@ -84,7 +86,7 @@ async function whyNotUndone(visitor: Visitor, { steps }: Change, ruledOut: Ruled
     const why = await ruledOut(visitor, "file_write", path);
     if (why !== null) return why;
   }
-  return missingScope(visitor, "files:write");
+  return null;
 }
 
 /** The page of one change, reached from Activity. */

@@ -304,7 +304,10 @@ type OpenedPath = Extract<Awaited<ReturnType<OwnFiles["open"]>>, { readonly ok: 
 type OwnFiles = ReturnType<typeof createOwnFiles>;
 
 /** What refuses does so in words for the page, and before anything is said of what is there. */
-export function createOwnFiles({ workspace: source, documents, tools, judge, log }: ConsoleSources) {
+export function createOwnFiles(
+  { workspace: source, documents, tools, judge, log }: ConsoleSources,
+  timeLimitMs = patienceMs,
+) {
   /**
    * Why groups or a rule keep the visitor from using the tool there; `null`: nothing does. A rule that asks lets on those who could
    * approve the call. One about what is below a listed directory counts where that is opened: a page shows its name.
@@ -355,10 +358,15 @@ export function createOwnFiles({ workspace: source, documents, tools, judge, log
     async call(visitor: Visitor, name: string, input: Record<string, unknown>): Promise<ToolOutcome> {
       const tool = tools.find((each) => each.name === name);
       if (tool === undefined) throw new TypeError(`The console needs the tool ${name}`);
-      const signal = AbortSignal.timeout(patienceMs);
+      const signal = AbortSignal.timeout(timeLimitMs);
       const ask = () => Promise.reject(new TypeError(`${name} asks on a page`));
       const context = { ...quietly, ask, signal, answerNow: signal, principal: personOf(visitor.userId) };
-      return await tool.run(tool.input.parse(input) as never, context);
+      try {
+        return await tool.run(tool.input.parse(input) as never, context);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        return { ok: false, code: "too_slow", message: "This took too long. Try again, or look at less." };
+      }
     },
     /** What restoring the version would change, as a difference; `null` where that cannot be shown. */
     async compare(visitor: Visitor, written: string, name: string) {
