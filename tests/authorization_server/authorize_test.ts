@@ -97,6 +97,18 @@ Deno.test("without redirect_uri the only registered one is used, with two nobody
   await assertLocal(await harness.fetch(authorizePath(two.client_id, { redirect_uri: null })), 400);
 });
 
+Deno.test("an address without a request says what it is, and what to do", async () => {
+  await using harness = await startHarness();
+  for (const query of ["", "?"]) {
+    const response = await harness.fetch(`/oauth/authorize${query}`);
+    assert.equal(response.status, 400);
+    const page = await response.text();
+    assert.match(page, /<h1[^>]*>Your client opens this page<\/h1>/);
+    assert.match(page, /To connect one, enter the address of this server in it\./);
+    assert.doesNotMatch(page, /not registered|malformed/);
+  }
+});
+
 Deno.test("long queries, control characters and repeated parameters are refused on our page", async () => {
   await using harness = await startHarness();
   const { client_id } = await register(harness);

@@ -63,6 +63,13 @@ async function lookAtPages(page: Page): Promise<void> {
     await tab.goto(path);
     await tab.getByRole("heading", { level: 1 }).waitFor();
     await assertFits(tab);
+    await tab.waitForFunction(`document.title.startsWith("(${loadedHeldCalls}) ")`); // what waits, on every page
+    await tab.setViewportSize({ width: 375, height: 800 });
+    await assertFits(tab);
+    const wide = await tab.locator(".scroll").evaluateAll((all) =>
+      all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ ariaLabel }) => ariaLabel)
+    );
+    assert.deepEqual(wide, [], `tables of ${path} that hide columns`);
     if (isWhole) assert.deepEqual(await accessibilityProblems(tab), [], path);
     await picture(tab, `console-load-${new URL(path).pathname.replaceAll("/", "-")}`);
     await tab.close();

@@ -32,6 +32,16 @@ browserTest(
     page.on("console", (message) => problems.push(message.text()));
     await page.goto(await server.server.issueSetUpLink() ?? "");
     await picture(page, "set-up");
+    const typesOf = () =>
+      page.locator("form input[autocomplete=new-password]").evaluateAll((all) =>
+        all.map((field) => field.getAttribute("type"))
+      );
+    await page.getByLabel("Passphrase", { exact: true }).fill("typed");
+    await page.getByRole("button", { name: "Show" }).click();
+    assert.deepEqual(await typesOf(), ["text", "text"]);
+    assert.equal(await page.getByLabel("Passphrase", { exact: true }).inputValue(), "typed");
+    await page.getByRole("button", { name: "Hide" }).click();
+    assert.deepEqual(await typesOf(), ["password", "password"]);
     await setUp(page, server);
     await picture(page, "ready");
     await using client = startClient("127.0.0.1");
@@ -44,6 +54,10 @@ browserTest(
     problems.length = 0; // Chromium reports the 403 itself
     await signIn(page);
     await picture(page, "consent");
+    await page.setViewportSize({ width: 1_280, height: 800 });
+    const allow = await page.getByRole("button", { name: "Allow" }).boundingBox() ?? assert.fail("no button");
+    assert.equal(await page.evaluate("scrollY"), 0);
+    assert.ok(allow.y >= 0 && allow.y + allow.height <= 800, `Allow is out of sight: ${JSON.stringify(allow)}`);
     await page.getByRole("checkbox", { name: /local model/ }).uncheck();
     await page.getByRole("button", { name: "Allow" }).click();
     const answer = await client.answered;
