@@ -53,10 +53,9 @@ function pathNames(text: string): readonly string[] {
   return [path, ...[...parseNamedParts(path), ...documentParts(path)].map(({ filename }) => filename), ...directories];
 }
 
-function tableNames(
-  { table, id }: { readonly table?: unknown; readonly id?: unknown },
-): readonly string[] | null {
-  const named = typeof table === "string" && table.trim() !== "" ? table.trim() : null;
+function tableNames({ table, id, item }: Parameters<PlaceReader["tableNames"]>[0]): readonly string[] | null {
+  const ofItem = typeof item === "string" && item.trim() !== "" ? "sc_cat_item" : null;
+  const named = typeof table === "string" && table.trim() !== "" ? table.trim() : ofItem;
   const record = typeof id === "string" ? plainId(id) : "";
   if (/^(https?|servicenow):/i.test(record)) return null;
   const ofNumbers = new Set(record.split(/[\s,;|]+/).filter((each) => recordNumber.test(each)).map(tableOfNumber));
@@ -65,14 +64,14 @@ function tableNames(
   if (/^(me|my profile)$/i.test(record)) return ["sys_user"];
   const given = named ?? byNumber;
   if (given === null) return null;
-  // a number may be of another table than the one that is named with it
-  return [given, byNumber ?? given].flatMap((each) => [tableNameOf(each), each, ...relatedTables(tableNameOf(each))]);
+  // a number or an item may be of another table than the one that is named with it
+  return [given, byNumber ?? given, ofItem ?? given].flatMap((each) => [...relatedTables(tableNameOf(each)), each]);
 }
 
 function includedTables({ include }: { readonly include?: unknown }): readonly string[] {
   if (typeof include !== "string") return [];
   return kindsOf(include).flatMap((kind) => Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] ?? [] : [])
-    .flatMap((table) => [table, ...relatedTables(table)]);
+    .flatMap(relatedTables);
 }
 
 /** The names of what a resource is about; none where it is neither a file nor a record. */

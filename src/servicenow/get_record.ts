@@ -7,7 +7,7 @@ import type { RecordFields } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
-import { knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
+import { isKept, knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
 import { allOf, anyOf, toQueryValue } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
@@ -172,6 +172,7 @@ async function namesOf(parts: DeskParts, table: string, values: readonly string[
   const names = new Map<string, string>();
   const ids = [...new Set(values.filter(isStoredSysId))];
   for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {
+    if (isKept(named)) continue;
     const query = `sys_idIN${ids.join(",")}`;
     const rows = await parts.tableApi.rowsIfShown(named, { query, fields: ["name"], limit: maxChanges * 2 });
     for (const row of rows) names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
@@ -268,7 +269,7 @@ async function readRelated(parts: DeskParts, kind: string, of: FoundRecord): Pro
   const tables = Object.hasOwn(tablesOfKind, kind) ? tablesOfKind[kind] : undefined;
   if (tables === undefined) {
     const kinds = Object.keys(tablesOfKind).join(", ");
-    throw invalidInput(`include takes journal, attachments, answers, ${kinds}, history, not ${kind.slice(0, 40)}`);
+    throw invalidInput(`include takes journal, attachments, ${kinds}, history, not ${kind.slice(0, 40)}`);
   }
   // The rules about calls judge these tables.
   const queries = queriesOf(kind, of).filter(({ table }) => tables.includes(table));
@@ -361,7 +362,8 @@ export async function getRecord(
     ...storedValue(record, "approval") === "rejected" ? ["approvals"] : [],
   ];
   for (const kind of new Set(include)) await addPart(parts, view, kind, found);
-  for (const kind of useful) if (!include.includes(kind)) await attempt(addPart(parts, view, kind, found));
+  const brought = useful.filter((kind) => !include.includes(kind) && !tablesOfKind[kind]?.some(isKept));
+  for (const kind of brought) await attempt(addPart(parts, view, kind, found));
   return view;
 }
 

@@ -130,6 +130,8 @@ async function refuseClosedProducer({ tableApi, access }: DeskParts, item: Catal
   const table = storedValue(found, "table_name");
   if (table === "") throw invalidInput("ServiceNow does not show which table the record producer writes to");
   access.writable(table);
+  if (!isKept(table)) return;
+  throw invalidInput(`a rule decides about calls on ${table}: use servicenow_create with table=${table} instead`);
 }
 
 type Ordered = z.output<typeof ordered>;

@@ -150,8 +150,7 @@ function parseWords(text: string): readonly string[] {
 /** The fields in which words are looked for. */
 async function wordFields(parts: DeskParts, table: string): Promise<readonly string[]> {
   const known = knownTable(table);
-  if (known?.name === table) return known.textFields;
-  const fields = textColumns(await columnsOf(parts, table));
+  const fields = known?.name === table ? known.textFields : textColumns(await columnsOf(parts, table));
   if (fields.length === 0) throw invalidInput(`${table} has no text to search: use where`);
   return fields;
 }

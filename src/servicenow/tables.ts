@@ -58,9 +58,13 @@ export const knownTables = namedLines(tables).map(([name, described]) => {
     /** Tables that it extends, nearest first. */
     parents: isNumbered && name !== "task" && name !== "kb_knowledge" ? ["task"] : [],
     /** Fields in which words are looked for. */
-    textFields: [...title, ...namesIn(searched)],
+    get textFields(): readonly string[] {
+      return withoutKept([...title, ...namesIn(searched)]);
+    },
     /** What a list shows of a record. */
-    summaryFields: [...title, ...namesIn(listed)],
+    get summaryFields(): readonly string[] {
+      return withoutKept([...title, ...namesIn(listed)]);
+    },
     /** What the name of a record without a number is made of, and what stands between. */
     nameFields: isNumbered ? [] : namesIn(named),
     nameSeparator: nameSeparators[name] ?? ": ",
@@ -175,26 +179,38 @@ export function parseTableList(text: string): Result<readonly string[], string> 
   return success(items);
 }
 
-/** Other names for a table's records: its label, its parent tables, and the tables that extend it. */
+/**
+ * All names for a table's records, its own first: what people call it, its parent tables, and the tables that extend it, each in
+ * every form that {@link tableNameOf} reads. `cmdb_ci_*` is every class of configuration items.
+ */
 export function relatedTables(name: string): readonly string[] {
-  const { label, parents = [] } = knownTable(name) ?? {};
-  const extending = knownTables.filter((each) => each.parents.includes(name));
-  const group = name.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [];
-  return [
-    ...(label === undefined ? [] : [label]),
-    ...parents,
-    ...group,
-    ...extending.flatMap((each) => [each.name, each.label]),
-  ];
+  const extending = knownTables.filter((each) => each.parents.includes(name)).map((each) => each.name);
+  const group = name === "cmdb_ci" ? ["cmdb_ci_*"] : name.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [];
+  const tables = [name, ...knownTable(name)?.parents ?? [], ...group, ...extending];
+  const aliases = [...byAlias].flatMap(([alias, table]) => tables.includes(table) ? alias : []);
+  const names = [...tables, ...tables.map((table) => `${table}s`), ...aliases];
+  return [...new Set(["_", " ", "-"].flatMap((sign) => names.map((each) => each.replaceAll("_", sign))))];
 }
 
 /** Whether a rule about calls keeps the table, by any of its names, from a call about another one. */
 export function isKept(table: string): boolean {
-  return [table, ...relatedTables(table)].some((name) => !mayReadOnIn(name));
+  return relatedTables(table).some((name) => !mayReadOnIn(name));
+}
+
+/** Where the references lead that the fields above go through; any other leads to the table of its name. */
+const targets: Readonly<Record<string, string>> = {
+  ...{ sysapproval: "task", parent: "cmdb_ci", child: "cmdb_ci", user: "sys_user", member: "sys_user" },
+  ...{ group: "sys_user_group", cat_item: "sc_cat_item", sla: "contract_sla" },
+};
+
+/** The fields but those that are read in a table which a rule keeps from the call. */
+function withoutKept(fields: readonly string[]): readonly string[] {
+  return fields.filter((field) => !field.split(".").slice(0, -1).some((step) => isKept(targets[step] ?? step)));
 }
 
 /** Every table that each kind of related records may show. */
 export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
+  answers: ["sc_req_item"],
   tasks: ["task", "change_task", "problem_task", "sc_task", "incident", "problem", "change_request"],
   items: ["sc_req_item"],
   approvals: ["sysapproval_approver"],

@@ -180,7 +180,7 @@ Deno.test("a rule about a table stops its labels, its numbers, and its links", (
       ["servicenow_fetch_attachment", { id }],
     ] as const
   ) {
-    for (const place of ["change_request", "Change request"]) {
+    for (const place of ["change_request", "Change request", "change", "Changes", "change-requests"]) {
       assert.ok(fits({ place }, tool, input), `${place}: ${tool} ${JSON.stringify(input)}`);
     }
   }

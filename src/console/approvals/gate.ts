@@ -96,7 +96,8 @@ function suggestibleTo(
   const about = (place: string, paths: readonly string[]): JudgedCall => ({ ...call, places: [place], paths });
   const isOpenPath = async (path: string, rules: readonly Rule[]): Promise<boolean> =>
     isOpen(await judgeByNames(about(path, [path]), { principal, rules, now: clock(), find }));
-  const silent = () => rules.current.filter((rule) => decidingRule([rule], call, clock()) === null);
+  let others: readonly Rule[] | undefined; // a call asks about many names
+  const silent = () => others ??= rules.current.filter((rule) => decidingRule([rule], call, clock()) === null);
   return {
     path: (path: string) => isOpenPath(path, rules.current),
     place: (name: string) => isOpen(decidingRule(rules.current, about(name, []), clock())),

@@ -142,10 +142,11 @@ function namesOf(path: string): readonly string[] {
 
 const isSameName: SameName = (a, b) => a.normalize("NFC") === b.normalize("NFC");
 
-/** Whether any file system takes the two for one name. */
+/** Whether any file system takes the two for one name; one that ends in `*` is of all that begin so. */
 const mayBeSameName: SameName = (a, b) => {
   const forms = foldedForms(b);
-  return a === b || foldedForms(a).some((form) => forms.includes(form));
+  return a === b || (a.endsWith("*") && forms.some((form) => form.startsWith(a.slice(0, -1)))) ||
+    foldedForms(a).some((form) => forms.includes(form));
 };
 
 /** A rule in a sentence. */
@@ -238,7 +239,7 @@ function whatChanged(before: readonly Rule[], after: readonly Rule[]): string {
 export interface PlaceReader {
   pathNames(text: string): readonly string[];
   /** `null` where the input does not say. */
-  tableNames(input: { readonly table?: unknown; readonly id?: unknown }): readonly string[] | null;
+  tableNames(input: Partial<Record<"table" | "id" | "item", unknown>>): readonly string[] | null;
   /** Of records that are shown with others. */
   includedTables(input: { readonly include?: unknown }): readonly string[];
 }
