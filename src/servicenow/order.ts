@@ -177,7 +177,7 @@ function quantityWords(row: RecordFields): string {
 }
 
 async function approversOf({ tableApi, access }: DeskParts, sysId: string): Promise<string[]> {
-  if (!access.mayRead("sysapproval_approver")) return [];
+  if (!access.mayRead("sysapproval_approver") || isKept("sysapproval_approver")) return [];
   const query = `sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}^state=requested`;
   const request = { query, fields: ["approver"], limit: maxItemsShown };
   const rows = await tableApi.rowsIfShown("sysapproval_approver", request);
@@ -383,9 +383,9 @@ const maxItemsNamed = 20;
 /** `2 × Developer Laptop for Petra Wolf, CHF 4,800.00`: what was ordered, or the title of any other record. */
 async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordFields): Promise<string> {
   const [sysId, actual] = [storedValue(approval, "sysapproval"), storedValue(approval, "source_table")];
-  if (!isSysId(sysId) || !access.mayRead(actual)) return "";
+  if (!isSysId(sysId) || !access.mayRead(actual) || isKept(actual)) return "";
   const isRequest = actual === "sc_request";
-  if (!access.mayRead("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
+  if (!access.mayRead("sc_req_item") || isKept("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
     const found = await attempt(tableApi.row(actual, sysId, ["short_description"]));
     return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
   }
@@ -437,7 +437,7 @@ export async function searchWithOrders(
 async function stateOf({ tableApi, access }: DeskParts, approval: RecordFields): Promise<readonly string[]> {
   const sysId = storedValue(approval, "sysapproval");
   const actual = storedValue(approval, "source_table");
-  if (!isSysId(sysId) || !access.mayRead(actual)) return [];
+  if (!isSysId(sysId) || !access.mayRead(actual) || isKept(actual)) return [];
   const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
   const found = await attempt(tableApi.row(actual, sysId, ["number", "approval", state]));
   if (!found.ok) return [];

@@ -108,3 +108,17 @@ Deno.test("a list shows and searches no columns of a table that a rule keeps", a
     );
   }
 });
+
+Deno.test("an order names no approvers, and a decision no item, that a rule keeps", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const order = { item: "Standard Laptop" };
+  assert.match(await behind(desk, null, "servicenow_order", order, "ben"), /Ada Lovelace/);
+  const kept = await behind(desk, "approvals", "servicenow_order", order, "ben");
+  assert.match(kept, /^Ordered: REQ/);
+  assert.doesNotMatch(kept, /Ada Lovelace/);
+  const decision = { id: "REQ0010001", decision: "approve", dry_run: true };
+  assert.match(await behind(desk, null, "servicenow_approve", decision), /Standard Laptop/);
+  const alone = await behind(desk, "sc_req_item", "servicenow_approve", decision);
+  assert.match(alone, /^Dry run/);
+  assert.doesNotMatch(alone, /Standard Laptop/);
+});
