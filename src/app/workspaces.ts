@@ -2,6 +2,7 @@
 import {
   createUserWorkspaces,
   defaultWorkspaceLimits,
+  entryPath,
   type JoinedDirectory,
   joinWorkspaces,
   loadStoreWorkspace,
@@ -49,10 +50,12 @@ export async function openWorkspaces(settings: WorkspaceSettings, parts: Parts) 
   };
 }
 
-/** A lost storage is not a lost workspace: its own probe reports it. */
+/** Of several directories, whether any is. A lost storage is not a lost workspace: its own probe reports it. */
 async function isThere(workspace: Workspace): Promise<boolean> {
-  const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
-  return looked === null || looked.ok;
+  const named = workspace.only === undefined ? null : await workspace.list(rootPath);
+  const paths = named?.ok ? named.value.entries.map(({ name }) => entryPath(rootPath, name)) : [rootPath];
+  const looks = paths.map((path) => Promise.resolve(workspace.stat(path)).then(({ ok }) => ok, () => true));
+  return (await Promise.all(looks)).includes(true);
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */

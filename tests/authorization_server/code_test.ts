@@ -9,6 +9,7 @@ import {
   redirectUri,
   refresh,
   register,
+  resource,
   startHarness,
   verifier,
 } from "./harness.ts";
@@ -56,6 +57,7 @@ Deno.test("a stranger, a wrong redirect and a wrong verifier get nothing and do 
   ];
   const errors = attempts.map(({ body }) => body.error);
   assert.deepEqual(errors, [...Array.from({ length: 6 }, () => "invalid_grant"), "invalid_target"]);
+  assert.match(`${attempts.at(-1)?.body["error_description"]}`, new RegExp(`; it must be ${resource}$`));
   assert.equal(await harness.storage.changeCount(), before);
   assert.equal((await redeem(harness, client, code)).status, 200);
 });

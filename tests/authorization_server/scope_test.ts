@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { allScopes, knownScopes, parseScope } from "../../src/oauth/scope.ts";
+import { allScopes, knownScopes, parseScope, scopeProblem } from "../../src/oauth/scope.ts";
 import { isWithinScopes } from "../../src/oauth/token.ts";
 import { effectiveScopes } from "../../src/lib/scopes.ts";
 
@@ -17,6 +17,16 @@ Deno.test("parseScope() takes spaces and, as ServiceNow sends them, commas; each
 
 Deno.test("knownScopes() leaves unknown names out and keeps the catalogue's order", () => {
   assert.deepEqual(knownScopes(["llm:generate", "offline_access", "files:read"]), ["files:read", "llm:generate"]);
+});
+
+Deno.test("scopeProblem() names the nearest scope, of each that is misspelled by a letter", () => {
+  for (const scope of allScopes()) {
+    for (const misspelled of [scope.slice(0, -1), scope.replace(":", ""), `${scope}s`]) {
+      assert.ok(scopeProblem(misspelled)?.endsWith(`; did you mean ${scope}?`), `${scopeProblem(misspelled)}`);
+    }
+    assert.equal(scopeProblem(scope), null);
+  }
+  assert.match(scopeProblem("") ?? "", /^is empty; use one or more of: files:read /);
 });
 
 Deno.test("files:write covers files:read, not the other way round (MCP: scope hierarchies)", () => {

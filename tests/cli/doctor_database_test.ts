@@ -124,7 +124,7 @@ Deno.test("doctor warns of a database that is not there yet, makes none, and fai
 });
 
 Deno.test({
-  name: `doctor fails for a full disk, names it, and claims no database that can be written${
+  name: `doctor and connections fail for a full disk, name it, and claim no database that can be written${
     ownMounts === null ? " (skipped: this machine lets nobody mount)" : ""
   }`,
   ignore: ownMounts === null,
@@ -139,13 +139,16 @@ Deno.test({
       `${run("token create --scope files:read")} >/dev/null 2>&1`,
       `{ dd if=/dev/zero of=${dataDir}/fill bs=64k 2>/dev/null || :; }`,
       `${run("doctor")} || echo "status $?"`,
+      "echo of connections",
+      `${run("connections")} || echo "status $?"`,
     ].join("; ");
     const [command = "", ...args] = withMounts(script);
     const { stdout } = await new Deno.Command(command, {
       args: [...args, "true"],
       env: { DENO: Deno.execPath(), OLLAMA_HOST: "127.0.0.1:1" },
     }).output();
-    const text = new TextDecoder().decode(stdout);
+    const [text = "", ofConnections = ""] = new TextDecoder().decode(stdout).split("of connections\n");
+    assert.match(ofConnections, /database: .*: its disk is full[^]*\nstatus 1\n$/);
     assert.equal(text.match(/^FAIL +database: .*: its disk is full\n +hint: free some space/gm)?.length, 1, text);
     assert.equal(text.match(/^FAIL +disk( of the data)?: is full: .*\n +hint: free some space/gm)?.length, 1, text);
     assert.equal(text.match(/^status 1$/gm)?.length, 1, text);

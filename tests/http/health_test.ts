@@ -49,13 +49,18 @@ Deno.test("without its storage a server is alive, but neither ready nor well", a
 });
 
 const onDisk = needing("workspace directory");
-for (const sharing of ["shared", "per-user"]) {
+for (const sharing of ["shared", "per-user", "named"]) {
   onDisk.test(`while its workspace (${sharing}) is gone or another is in its place a server is not ready`, async () => {
     await using place = await makeServerPlace();
-    await using server = await startServer(place, { env: { WORKSPACES: sharing } });
+    const isNamed = sharing === "named";
+    if (isNamed) await Deno.mkdir(place.workspaceDir, { recursive: true });
+    const env = isNamed ? { WORKSPACE_DIR: `notes=${place.workspaceDir}` } : { WORKSPACES: sharing };
+    await using server = await startServer(place, { env });
     const words = ["token", "create", "--scope", "files:write", "--data-dir", server.dataDir];
     const token = (await runCommand(words)).stdout.trim();
-    await (await postMcp(server.url, toolCall("file_write", { filename: "f", content: "" }), { token })).text();
+    await (await postMcp(server.url, toolCall("file_write", { filename: isNamed ? "notes/f" : "f", content: "" }), {
+      token,
+    })).text();
     const healthOf = async () => [await ask(`${server.url}/health`), await ask(`${server.url}/health/ready`)] as const;
     assert.equal((await healthOf())[0][0], 200);
     const aside = `${server.workspaceDir}.aside`;
@@ -64,7 +69,7 @@ for (const sharing of ["shared", "per-user"]) {
     assert.deepEqual([health[0], (health[1] as { workspace?: string }).workspace], [503, "unreachable"]);
     assert.deepEqual(ready, [503, { status: "workspace_unreachable" }]);
     await Deno.mkdir(server.workspaceDir);
-    assert.equal((await healthOf())[1][0], 503);
+    if (!isNamed) assert.equal((await healthOf())[1][0], 503); // that may be mounted there
     assert.deepEqual(await ask(`${server.url}/health/live`), [200, { status: "live" }]);
     await Deno.remove(server.workspaceDir);
     await Deno.rename(aside, server.workspaceDir);
