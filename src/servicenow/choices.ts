@@ -2,9 +2,9 @@
 import { knownTable, listOf, namedLines, namesIn } from "./tables.ts";
 import { type DeskParts, noRows } from "./table_api.ts";
 import { attempt, excerpt, ifShown, invalidInput } from "./failure.ts";
-import { displayValue, storedValue } from "./field_values.ts";
+import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
 import { type Column, columnsOf, findColumns, nearestFirst, type TableColumns } from "./columns.ts";
-import { anyOf, newestFirst, toQueryValue } from "./conditions.ts";
+import { allOf, anyOf, newestFirst, toQueryValue } from "./conditions.ts";
 import type { FoundRecord } from "./find_record.ts";
 import * as z from "zod";
 import { askJson } from "./transport.ts";
@@ -50,30 +50,45 @@ interface Choice extends Named {
   readonly language: string;
   /** The value of another field with which this one is offered; empty where it always is. */
   readonly dependsOn?: string;
+  /** Forms do not offer it any more; records may hold it. */
+  readonly isInactive?: boolean;
 }
 
 const maxChoices = 2_000;
 const maxRecordsRead = 300;
 
-/** Choices by the name of their column, in an object without a prototype. Empty where the person may not read them. */
-function choicesOf({ tableApi, remember }: DeskParts, { lineage }: Pick<TableColumns, "lineage">) {
-  return remember(["choices", ...lineage], async () => {
-    const query = `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`;
-    const fields = namesIn("name element value label language dependent_value");
+/**
+ * Choices by the name of their column, in an object without a prototype; those of one column where it is named. Empty
+ * where the person may not read them. `isCut`: there are more.
+ */
+function choicesOf({ tableApi, remember }: DeskParts, { lineage }: Pick<TableColumns, "lineage">, column = "") {
+  return remember(["choices", column, ...lineage], async () => {
+    const query = allOf(`nameIN${lineage.join(",")}`, column && `element=${column}`, "ORDERBYsequence");
+    const fields = namesIn("name element value label language dependent_value inactive");
     const request = { query, fields, limit: maxChoices, stored: true };
-    const { rows } = await ifShown(tableApi.rows("sys_choice", request), noRows);
+    const { rows, nextOffset, total } = await ifShown(tableApi.rows("sys_choice", request), noRows);
     const byColumn: Record<string, Choice[]> = Object.create(null); // a column may be named constructor
     const owners: Record<string, string> = Object.create(null);
+    const isInactive = (row: RecordFields): boolean => storedValue(row, "inactive") === "true";
     // A table's own choices replace those of the table that it extends.
-    for (const row of nearestFirst(rows, lineage)) {
+    for (const row of nearestFirst(rows, lineage).toSorted((a, b) => +isInactive(a) - +isInactive(b))) {
       const [owner = "", element = "", value = "", label = "", language = "", dependsOn = ""] = fields.map((field) =>
         storedValue(row, field)
       );
       owners[element] ??= owner;
-      if (owners[element] === owner) (byColumn[element] ??= []).push({ value, label, language, dependsOn });
+      const choice = { value, label, language, dependsOn, isInactive: isInactive(row) };
+      if (owners[element] === owner) (byColumn[element] ??= []).push(choice);
     }
-    return byColumn;
+    const isCut = rows.length > 0 && (nextOffset !== null || rows.length >= maxChoices || (total ?? 0) > rows.length);
+    return { byColumn, isCut };
   });
+}
+
+/** The choices of one column that the instance shows. */
+async function shownChoices(parts: DeskParts, columns: Pick<TableColumns, "lineage">, name: string) {
+  const all = await choicesOf(parts, columns);
+  const { byColumn, isCut } = all.isCut ? await choicesOf(parts, columns, name) : all;
+  return { choices: byColumn[name] ?? [], isCut };
 }
 
 /** The choices of one column. `isWhole`: there are no others. */
@@ -81,9 +96,8 @@ export type ColumnChoices = Awaited<ReturnType<typeof choicesOfColumn>>;
 
 /** If the person may not read choices: the base system's, and values that occur in records. */
 export async function choicesOfColumn(parts: DeskParts, columns: TableColumns, { name, choice }: Column) {
-  const all = await choicesOf(parts, columns);
-  const known = all[name] ?? [];
-  if (known.length > 0 || choice !== "list") return { choices: known, isWhole: choice !== "suggestion" };
+  const { choices, isCut } = await shownChoices(parts, columns, name);
+  if (choices.length > 0 || choice !== "list") return { choices, isWhole: choice !== "suggestion" && !isCut };
   return await parts.remember(["choices seen", columns.table, name], async () => {
     const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^${newestFirst}`);
     // The instance's own labels first: the first one is shown.
@@ -92,15 +106,12 @@ export async function choicesOfColumn(parts: DeskParts, columns: TableColumns, {
 }
 
 /** The choices that occur in the records of a query. */
-async function seenChoices(
-  { tableApi }: DeskParts,
-  table: string,
-  name: string,
-  query: string,
-): Promise<readonly Choice[]> {
+async function seenChoices({ tableApi }: DeskParts, table: string, name: string, query: string) {
   const rows = await tableApi.rowsIfShown(table, { query, fields: [name], limit: maxRecordsRead });
   const seen = rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
-  return [...new Map(seen)].filter(([value]) => value !== "").map(([value, label]) => ({ value, label, language: "" }));
+  return [...new Map(seen)].filter(([value]) => value !== "").map((
+    [value, label],
+  ): Choice => ({ value, label, language: "" }));
 }
 
 /**
@@ -125,23 +136,31 @@ export async function unlistedChoice(
 export function distinctChoices(choices: readonly Choice[]): readonly Choice[] {
   const byValue = new Map<string, Choice>();
   for (const choice of choices) {
-    if (!byValue.has(choice.value) || choice.language === "en") byValue.set(choice.value, choice);
+    const isBetter = choice.language === "en" && choice.isInactive !== true;
+    if (!byValue.has(choice.value) || isBetter) byValue.set(choice.value, choice);
   }
   return [...byValue.values()];
 }
 
 /** What people call a stored value, in English where the instance has that. */
 export function labelOf(value: string, choices: readonly Choice[]): string | undefined {
-  return distinctChoices(choices).find((choice) => choice.value === value)?.label;
+  const found = distinctChoices(choices).find((choice) => choice.value === value);
+  return found?.isInactive === true ? `${found.label} (inactive)` : found?.label;
 }
 
 const maxChoicesShown = 25;
 
-/** Distinct choices in words; the stored value stands beside a label that differs from it. */
+/** Those that forms offer. */
+export function offeredChoices(choices: readonly Choice[]): readonly Choice[] {
+  return choices.filter(({ isInactive }) => isInactive !== true);
+}
+
+/** Distinct choices that are offered, in words; the stored value stands beside a label that differs from it. */
 export function listChoices(choices: readonly Choice[]): string {
-  return distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value }) =>
+  const offered = offeredChoices(distinctChoices(choices));
+  return offered.slice(0, maxChoicesShown).map(({ label, value }) =>
     label.toLowerCase() === value.toLowerCase() ? label : `${label} (${value})`
-  ).join(", ");
+  ).concat(offered.length > maxChoicesShown ? ["and more"] : []).join(", ");
 }
 
 /** The words for a number of which not all labels are known. */
@@ -196,8 +215,8 @@ const moves = `
 
 async function stateLabels(parts: DeskParts, table: string) {
   const lineage = [table, ...knownTable(table)?.parents ?? []];
-  const known = await attempt(choicesOf(parts, { lineage }));
-  const own = known.ok ? known.value["state"] ?? [] : [];
+  const known = await attempt(shownChoices(parts, { lineage }, "state"));
+  const own = known.ok ? known.value.choices : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
   return {
@@ -276,7 +295,7 @@ export async function describeTable(
 ) {
   const table = parts.access.readable(named);
   const columns = await columnsOf(parts, table);
-  const choices = await choicesOf(parts, columns);
+  const { byColumn } = await choicesOf(parts, columns);
   const names = listOf(field)?.slice(0, maxFields) ?? [];
   const found = await findColumns(parts, table, names);
   const other = found.find(({ owner }) => owner.table !== table);
@@ -284,8 +303,9 @@ export async function describeTable(
   const wanted = field === undefined
     ? columns.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection")
     : found.map(({ column }) => column);
-  const fields = wanted.slice(0, maxFields).map((column) => {
-    const all = distinctChoices(choices[column.name] ?? []);
+  const fields = await Array.fromAsync(wanted.slice(0, maxFields), async (column) => {
+    const own = field === undefined ? null : await shownChoices(parts, columns, column.name);
+    const all = offeredChoices(distinctChoices(own?.choices ?? byColumn[column.name] ?? []));
     const listed = field === undefined ? all.slice(0, maxChoicesInList) : all;
     const isKnown = columns.columns.some(({ name }) => name === column.name);
     const label = isKnown ? column.label : "whether there is such a field is not known";

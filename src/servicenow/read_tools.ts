@@ -258,16 +258,15 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
 }
 
 function pageLines({ table, records, understood, cursor, total }: RecordPage, isFirst: boolean): readonly string[] {
-  const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+  const moved = isFirst ? [] : ["what changed since the page before may be missing or come twice"];
+  const what = [...understood, ...moved].map((each) => `, ${each}`).join("");
   const shown = `${isFirst ? "the first" : "further"} ${records.length}`;
   const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
-  const count = cursor === null ? `${records.length}` : `${shown}${ofTotal}`;
-  if (records.length === 0) return [`${table}: none that the user may see${what}`, ...moreLine(cursor)];
-  return [`${table}: ${count}${what} (${contentWarning})`, ...listLines(records), ...moreLine(cursor)];
-}
-
-function moreLine(cursor: string | null): readonly string[] {
-  return cursor === null ? [] : [`There may be more: cursor=${cursor}`];
+  const count = isFirst && cursor === null ? `${records.length}` : `${shown}${ofTotal}`;
+  const none = `${table}: ${isFirst ? "none" : "no further ones"} that the user may see${what}`;
+  const more = cursor === null ? [] : [`There may be more: cursor=${cursor}`];
+  if (records.length === 0) return [none, ...more];
+  return [`${table}: ${count}${what} (${contentWarning})`, ...listLines(records), ...more];
 }
 
 const maxGroups = 50;

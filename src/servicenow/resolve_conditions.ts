@@ -9,6 +9,7 @@ import {
   labelOf,
   listChoices,
   notAmongKnown,
+  offeredChoices,
   resolvedStates,
   unlistedChoice,
   valuesOfChoice,
@@ -137,7 +138,7 @@ async function choiceTerm(
   const { path, column } = found;
   const { operator, value } = comparison;
   const isOpen = operator === "=" && isOpenState(found, value);
-  const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
+  const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, offeredChoices(choices)).length > 0;
   if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
   if (/contains$|with$/.test(operator)) return textTerm(path, comparison);
   const values = await alternatives(value, async (part) => {

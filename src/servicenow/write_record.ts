@@ -11,6 +11,7 @@ import {
   listChoices,
   nextStates,
   notAmongKnown,
+  offeredChoices,
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
@@ -236,8 +237,7 @@ export async function updateRecord(
   const columns = await columnsOf(parts, found.table);
   const values = await resolveValues(parts, columns, given, before);
   await refuseMissing(parts, columns, { values, record: before });
-  if (!dryRun) parts.seen.note(before);
-  const made = await sendChange(parts, found, { values, dryRun });
+  const made = await sendChange(parts, found, { values, dryRun, seen });
   if (dryRun) return made;
   const notes = [...made.notes];
   if (made.notTaken.some(({ name }) => name === "state")) {
@@ -257,7 +257,11 @@ export async function updateRecord(
 async function sendChange(
   parts: DeskParts,
   found: FoundRecord,
-  { values, dryRun }: { readonly values: readonly ResolvedValue[]; readonly dryRun: boolean },
+  /** `seen`: the version that the person has seen of it. */
+  { values, dryRun, seen }: Pick<UpdateRequest, "dryRun"> & {
+    readonly values: readonly ResolvedValue[];
+    readonly seen: string | undefined;
+  },
 ): Promise<ChangeReport> {
   const { table, sysId, record: before } = found;
   const { planned, finish } = planChange(parts, { table, before, values });
@@ -266,7 +270,7 @@ async function sendChange(
   const after = await attempt(parts.tableApi.update(table, sysId, body));
   if (!after.ok) throw new Refusal(await refusalOfWrite(parts, found, after.error));
   // a note says nothing of what others changed before it
-  if ([undefined, storedValue(before, "sys_mod_count")].includes(parts.seen.of(sysId))) parts.seen.note(after.value);
+  if (seen === undefined || seen === storedValue(before, "sys_mod_count")) parts.seen.note(after.value);
   return finish(after.value);
 }
 
@@ -378,7 +382,7 @@ export async function addNote(
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
   ];
-  return await sendChange(parts, found, { values, dryRun });
+  return await sendChange(parts, found, { values, dryRun, seen: parts.seen.of(found.sysId) });
 }
 
 // Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent.
@@ -541,7 +545,7 @@ async function resolveValue(
       const offered = choices.filter(({ dependsOn = "" }) => dependsOn === "" || others.includes(dependsOn));
       return choiceValue(name, value, valuesOfChoice(value, offered).length > 0 ? offered : choices);
     }
-    if (column.choice === "list") {
+    if (column.choice === "list" || (column.choice === "untold" && choices.length > 0)) {
       // Not all are known: as a record has it stored, or as it was given.
       const found = await unlistedChoice(parts, columns, { name, word: value, choices });
       if (found === null) throw invalidInput(notAmongKnown(name, value, choices));
@@ -581,13 +585,17 @@ async function listValue(
   throw invalidInput(`${field.field} has ${shown}: write +NAME to add and -NAME to remove`);
 }
 
+/** A choice that is offered; one that is not any more where no other is meant, for records may hold it. */
 function choiceValue(name: string, value: string, choices: ColumnChoices["choices"]): Value {
-  const [stored, other] = valuesOfChoice(value, choices);
-  if (stored !== undefined && other === undefined) return { stored, shown: labelOf(stored, choices) ?? stored };
-  const listed = listChoices(choices);
-  throw invalidInput(
-    stored === undefined
-      ? `${name} cannot be "${excerpt(value)}"; its values: ${listed}`
-      : `${name} "${excerpt(value)}" means several values; give one of: ${listed}`,
-  );
+  const offered = valuesOfChoice(value, offeredChoices(choices));
+  const [stored, other] = offered.length > 0 ? offered : valuesOfChoice(value, choices);
+  if (stored !== undefined && other === undefined) {
+    const shown = labelOf(stored, choices) ?? stored;
+    if (offered.length > 0) return { stored, shown };
+    const doubt = `${name}: ${shown} is none of the values that forms offer now: it is sent as given`;
+    return { stored, shown, doubt };
+  }
+  const word = `"${excerpt(value)}"`;
+  const fault = stored === undefined ? `cannot be ${word}; its values` : `${word} means several values; give one of`;
+  throw invalidInput(`${name} ${fault}: ${listChoices(choices)}`);
 }

@@ -1,7 +1,7 @@
 /** Instances that keep their dictionary or choices from people: what is not known is said, sent, and compared. */
 import assert from "node:assert/strict";
 import type { StandInOptions } from "../../fixtures/servicenow/instance.ts";
-import { sysId } from "../../fixtures/servicenow/world.ts";
+import { sysId, sysIdOf } from "../../fixtures/servicenow/world.ts";
 import { openDesk } from "../desk/desk_place.ts";
 
 const hidden: readonly (readonly [way: string, habits: NonNullable<StandInOptions["habits"]>])[] = [
@@ -127,4 +127,86 @@ Deno.test("choices are found where the dictionary does not announce them", async
     await desk.text("servicenow_search", { table: "incident", where: "number=INC0010001, INC0010002" }),
     /INC0010002/,
   );
+});
+
+/** Adds rows to sys_choice as the first of its list. */
+function addChoices(desk: { readonly instance: Awaited<ReturnType<typeof openDesk>>["instance"] }, rows: {
+  readonly element: string;
+  readonly count: number;
+  readonly label?: string;
+  readonly inactive?: boolean;
+}): void {
+  const { element, count, label, inactive = false } = rows;
+  for (let index = 0; index < count; index++) {
+    const id = sysIdOf(`choice of ${element} ${label ?? index}`);
+    desk.instance.tables.get("sys_choice")?.set(id, {
+      ...{
+        sys_id: id,
+        name: "incident",
+        element,
+        value: `${element}_${label ?? index}`,
+        label: label ?? `Number ${index}`,
+      },
+      ...{ language: "en", dependent_value: "", sequence: "-1", inactive: String(inactive) },
+    });
+  }
+}
+
+for (const habits of [{}, { linkHeader: "absent" }, { totalCount: "absent", linkHeader: "absent" }] as const) {
+  Deno.test(`choices behind the first 2,000 are not said not to exist: ${JSON.stringify(habits)}`, async () => {
+    await using desk = await openDesk({ instance: { data: "desk", habits } });
+    const row = () =>
+      [...desk.instance.tables.get("incident")?.values() ?? []].find((each) => each["number"] === "INC0010016") ?? {};
+    addChoices(desk, { element: "u_other", count: 2_100 });
+    const found = await desk.text("servicenow_search", { table: "incident", where: "category=Hardware" });
+    assert.match(found, /category is Hardware/);
+    await desk.text("servicenow_update", { id: "INC0010016", values: "category=Hardware" });
+    assert.equal(row()["category"], "hardware");
+    const wrong = await desk.text("servicenow_update", { id: "INC0010016", values: "category=Hardwear" });
+    assert.match(wrong, /cannot be "Hardwear"/, "all of the column are known");
+    const described = await desk.text("servicenow_describe", { table: "incident", field: "category" });
+    assert.match(described, /Hardware/);
+  });
+}
+
+Deno.test("a value is sent, and said not to be known, where a column has more choices than are read", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  addChoices(desk, { element: "category", count: 2_100 });
+  const row = () =>
+    [...desk.instance.tables.get("incident")?.values() ?? []].find((each) => each["number"] === "INC0010016") ?? {};
+  const sent = await desk.text("servicenow_update", { id: "INC0010016", values: "category=Printers" });
+  assert.match(sent, /whether category has such a value is not known/);
+  assert.equal(row()["category"], "Printers");
+  await desk.text("servicenow_update", { id: "INC0010016", values: "category=Hardware" });
+  assert.equal(row()["category"], "hardware", "as records have it stored");
+  const search = await desk.text("servicenow_search", { table: "incident", where: "category=Database" });
+  assert.doesNotMatch(search, /cannot be/);
+});
+
+Deno.test("an inactive choice is found and written, and an active one comes first", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const row = () =>
+    [...desk.instance.tables.get("incident")?.values() ?? []].find((each) => each["number"] === "INC0010016") ?? {};
+  addChoices(desk, { element: "category", count: 1, label: "Telephony", inactive: true });
+  addChoices(desk, { element: "category", count: 1, label: "Hardware", inactive: true });
+  addChoices(desk, { element: "state", count: 1, label: "Open", inactive: true });
+  row()["category"] = "category_Telephony";
+  const found = await desk.text("servicenow_search", { table: "incident", where: "category=Telephony" });
+  assert.match(found, /category is Telephony \(inactive\)/);
+  assert.match(found, /^INC0010016/m);
+  const written = await desk.text("servicenow_update", { id: "INC0010017", values: "category=Telephony" });
+  assert.match(written, /Telephony \(inactive\) is none of the values that forms offer now/);
+  const stored = [...desk.instance.tables.get("incident")?.values() ?? []].find((each) =>
+    each["number"] === "INC0010017"
+  );
+  assert.equal(stored?.["category"], "category_Telephony");
+  await desk.text("servicenow_update", { id: "INC0010016", values: "category=Hardware" });
+  assert.equal(row()["category"], "hardware");
+  for (const input of [{ table: "incident", field: "category" }, { table: "incident" }]) {
+    assert.doesNotMatch(await desk.text("servicenow_describe", input), /Telephony/, "no longer offered");
+  }
+  const wrong = await desk.text("servicenow_update", { id: "INC0010016", values: "category=Telephonie" });
+  assert.doesNotMatch(wrong, /Telephony/);
+  const open = await desk.text("servicenow_search", { table: "incident", where: "state=open" });
+  assert.match(open, /active and not resolved/);
 });

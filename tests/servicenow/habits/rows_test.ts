@@ -164,3 +164,18 @@ Deno.test("a record that an instance answers without anything in it is not there
   }
   assert.equal(desk.instance.requests.filter(({ method }) => method !== "GET").length, 0);
 });
+
+Deno.test("a further page says that rows may have moved since the page before, and never that it is all", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const warning = /what changed since the page before may be missing or come twice/;
+  const first = await desk.text("servicenow_search", { table: "incident", limit: 50 });
+  assert.doesNotMatch(first, warning);
+  let cursor = /cursor=(\S+)/.exec(first)?.[1];
+  assert.ok(cursor);
+  while (cursor !== undefined) {
+    const text: string = await desk.text("servicenow_search", { table: "incident", limit: 50, cursor });
+    assert.match(text, /^incident: (?:further \d|no further ones)/);
+    assert.match(text, warning);
+    cursor = /cursor=(\S+)/.exec(text)?.[1];
+  }
+});
