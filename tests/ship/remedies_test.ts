@@ -79,6 +79,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/too many calls wait for approval/, "tests/console/held_calls_test.ts"],
   [/stopped this call\. Do not repeat it|Tell the owner/, "nothing to repeat"],
   [/or give if_version=\S+ to write/, "a record that has no journal"],
+  [/a rule decides about calls on/, "rules of the operator"],
   [/write \+NAME to add/, "tests/servicenow/habits/writing_test.ts"],
   [/another ServiceNow account during the call/, "the person links another account"],
   [/\{setting\}|redirects elsewhere|put a proxy in front|run doctor again/, "for the operator"],

@@ -398,8 +398,7 @@ const denied = refuse(
 );
 const noPage = refuse(
   "no_approval_page",
-  "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
-    "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
+  "Nothing was done: a rule asks for approval, which is switched off on this server (CONSOLE=off). Tell the owner.",
 );
 const accessEnded = refuse("access_ended", "Nothing was done: this connection's access ended while the call waited.");
 const tooMany = "Nothing was done: too many calls wait for approval. Try again after a decision, or in 15 minutes.";
