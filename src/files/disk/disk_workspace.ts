@@ -83,7 +83,7 @@ function workspaceWith(
   close: () => Promise<void>,
   directories: Readonly<Record<string, string>>,
 ): Workspace {
-  const { trash, limits, innerLinks: { settle } } = disk;
+  const { trash, limits } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
     const whole = await outcome;
@@ -98,11 +98,9 @@ function workspaceWith(
     directories,
     limits,
     ...readingOf(disk),
-    write: (path, bytes, writeOptions) =>
-      made(async (own) => await settle(() => writingOf(own).write(path, bytes, writeOptions))),
+    write: (path, bytes, writeOptions) => made((own) => writingOf(own).write(path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) => settled(writingOf(changing()).receive(path, content, receiveOptions)),
-    copy: (from, to, copyOptions) =>
-      made(async (own) => await settle(() => writingOf(own).copy(from, to, copyOptions))),
+    copy: (from, to, copyOptions) => made((own) => writingOf(own).copy(from, to, copyOptions)),
     move: (from, to, moveOptions) => made((own) => rearrangingOf(own).move(from, to, moveOptions)),
     remove: (path, removeOptions) => settled(rearrangingOf(changing()).remove(path, removeOptions)),
     makeDirectory: (path, makeOptions) => made((own) => rearrangingOf(own).makeDirectory(path, makeOptions)),
@@ -206,16 +204,17 @@ function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk
     },
     find,
     holds: (item) => Promise.resolve(itemStatus(item) !== null),
-    async read(item, range) {
-      const file = disk.access.attempt(() => success(isChangeId(item.change) ? openItem(item) : null));
-      if (!file.ok) return file;
-      if (file.value === null) return failure({ reason: "not_found" });
-      return await useAndClose(file.value, async (opened) => {
-        if (hasHiddenName(disk, opened)) return denied("hard_link");
-        const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
-        return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
-      });
-    },
+    read: async (item, range) =>
+      await disk.innerLinks.settle<Outcome<Uint8Array>>(async () => {
+        const file = disk.access.attempt(() => success(isChangeId(item.change) ? openItem(item) : null));
+        if (!file.ok) return file;
+        if (file.value === null) return failure({ reason: "not_found" });
+        return await useAndClose(file.value, async (opened) => {
+          if (hasHiddenName(disk, opened)) return denied("hard_link");
+          const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
+          return success(bytes.subarray(0, await fill(opened, bytes, range.offsetBytes)));
+        });
+      }),
     async isAsLeft(path, left) {
       const there = disk.access.attempt(() => resolveInside(disk, path, "keep"));
       if (!there.ok) return there;

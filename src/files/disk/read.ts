@@ -196,7 +196,7 @@ export async function withFile<T>(
   maxBytes: number,
   use: (file: DiskFile) => Promise<Outcome<T>>,
 ): Promise<Outcome<T>> {
-  const opened = openInside(disk, path, maxBytes);
+  const opened = await disk.innerLinks.settle(() => openInside(disk, path, maxBytes));
   return opened.ok ? await useAndClose(opened.value, use) : opened;
 }
 

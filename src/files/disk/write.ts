@@ -182,7 +182,6 @@ async function putContent(
     if (!committed.ok) return committed;
     isPut = true;
     const otherNames = (replaced?.nlink ?? 1) - 1;
-    if (otherNames > 0) disk.innerLinks.forget();
     return success({ ...filled.value, created: committed.value.created, ...otherNames > 0 ? { otherNames } : {} });
   } catch (error) {
     return failure(toRefusal(error));
