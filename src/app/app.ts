@@ -94,6 +94,7 @@ export async function buildApp(config: Config, given: AppParts) {
     nameOfClient,
     isLive: verifier.isLive,
     isGrantLive: verifier.isGrantLive,
+    isAdministrator: verifier.isAdministrator,
     workspace: () => toolbox.workspace,
   });
   const toolbox: Toolbox = await createToolbox(config, {

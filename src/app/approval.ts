@@ -133,6 +133,7 @@ interface ApprovalParts extends Parts {
   nameOfClient(clientId: string): string | undefined;
   isLive(principal: Principal): Promise<boolean>;
   isGrantLive(grant: NamedGrant): Promise<boolean>;
+  isAdministrator(userId: string): Promise<boolean | null>;
   /** Opened by the time of the first call. */
   workspace(): WorkspaceSource;
 }

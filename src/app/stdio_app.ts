@@ -47,6 +47,7 @@ export async function runStdio(
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
     isGrantLive: () => Promise.resolve(true),
+    isAdministrator: () => Promise.resolve(true),
     workspace: () => toolbox.workspace,
   });
   const opening = createToolbox(config, { ...parts, ...approval, servicenow });

@@ -234,6 +234,8 @@ export function createVerifier(
     /** Whether what this principal began may go on, with all of its scopes: its token may have expired meanwhile. */
     isLive,
     /** Whether a grant, or a token of the command line, has not ended: what was begun with it may be decided about. */
+    /** Whether a user who is not shut out is an administrator; `null` for any other. */
+    isAdministrator: async (userId: string) => (await users.find(userId))?.isAdministrator ?? null,
     isGrantLive: async (held: NamedGrant) => await holderOfUnrevoked({ ...held, keyId: null, tokenId: null }) !== null,
     whyEnded,
     /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */

@@ -54,6 +54,7 @@ async function gate(
   isLive = (): boolean => true,
   storage = createMemoryStorage(),
   timers = virtualTimers(),
+  isAdministrator = (): boolean | null => true,
 ) {
   const log = { write: () => {}, flush() {} };
   const rules = createRuleStore({ storage, clock: Date.now, log });
@@ -65,6 +66,7 @@ async function gate(
     findStates: () => Promise.resolve([]),
     nameOfClient: () => "Claude Code",
     isLive: () => Promise.resolve(isLive()),
+    isAdministrator: () => Promise.resolve(isAdministrator()),
   });
   const decisions = createDecisions({ storage, clock: Date.now, log, rules, isLive: () => Promise.resolve(true) });
   return { rules, gated, decisions };
@@ -90,9 +92,13 @@ async function shown(decisions: ReturnType<typeof createDecisions>): Promise<str
   return parts?.["waiting"]?.markup ?? assert.fail();
 }
 
-for (const change of ["the access ends", "the call is stopped", "a rule refuses"]) {
+const approverIs = { "its approver is disabled": null, "its approver administers no longer": false } as const;
+for (
+  const change of ["the access ends", "the call is stopped", "a rule refuses", ...Object.keys(approverIs)]
+) {
   Deno.test(`an approved call does nothing where ${change} while its effect is looked at for the last time`, async () => {
     let [looks, runs, isLive] = [0, 0, true];
+    let approver: boolean | null = true;
     const { context, leaves } = calling();
     const tool = orderTool({
       async preview() {
@@ -100,6 +106,7 @@ for (const change of ["the access ends", "the call is stopped", "a rule refuses"
         if (looks === 2) {
           if (change === "the access ends") isLive = false;
           else if (change === "the call is stopped") leaves.abort();
+          else if (change in approverIs) approver = approverIs[change as keyof typeof approverIs];
           else await rules.change((all) => [...all, { id: "no", tool: "changes", verdict: "deny" }], ada);
         }
         return `Orders ${order}`;
@@ -109,13 +116,22 @@ for (const change of ["the access ends", "the call is stopped", "a rule refuses"
         return { ok: true, content: [] };
       },
     });
-    const { rules, gated, decisions } = await gate(tool, () => isLive);
+    const { rules, gated, decisions } = await gate(
+      tool,
+      () => isLive,
+      createMemoryStorage(),
+      virtualTimers(),
+      () => approver,
+    );
     const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
     await shown(decisions);
     const [waiting] = await decisions.waiting(ada);
     assert.ok(waiting);
     const { id, effectDigest } = waiting;
-    await decisions.decide({ id, effectDigest, word: "", approves: true, extent: "once" }, ada);
+    await decisions.decide({ id, effectDigest, word: "", approves: true, extent: "once" }, {
+      ...ada,
+      userId: "mallory",
+    });
     const outcome = await answer;
     rules.close();
     assert.deepEqual([outcome.ok, looks, runs], [false, 2, 0], JSON.stringify(outcome));

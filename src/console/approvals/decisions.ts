@@ -238,7 +238,7 @@ export function createDecisions(
 }
 
 /** People decide for themselves, unless the rule wants an administrator; administrators for everyone. */
-function mayDecide(
+export function mayDecide(
   { person, approver }: HeldCall,
   { userId, isAdministrator }: Pick<Doer, "userId" | "isAdministrator">,
 ): boolean {

@@ -10,6 +10,7 @@ import {
   heldCallKey,
   heldMs,
   listHeldCalls,
+  mayDecide,
   notComparable,
   passPlaceOf,
   putHeldCall,
@@ -49,6 +50,8 @@ export interface GateOptions extends Foundation {
   nameOfClient(clientId: string): string;
   /** Whether the caller still has the access with which the call began. */
   isLive(principal: Principal): Promise<boolean>;
+  /** `null`: there is no such user any more. */
+  isAdministrator(userId: string): Promise<boolean | null>;
   /** For tests; otherwise the constants of these names. */
   readonly patienceMs?: number;
   readonly leastReadingMs?: number;
@@ -147,13 +150,16 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   };
   if (context.signal.aborted) return await giveBack();
   const now = await describe(tool, held, options);
+  const { effectDigest, decidedBy: userId = "" } = decided.call;
+  const isAdministrator = await options.isAdministrator(userId);
+  const isStanding = isAdministrator !== null && mayDecide(decided.call, { userId, isAdministrator });
   // the last look, which may take long: what follows is the call itself
   if (!await options.isLive(context.principal)) return accessEnded;
   if (context.signal.aborted) return await giveBack();
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied;
-  if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
-    // what was approved has changed since: the page shows the new state
+  if (!isStanding || effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
+    // who approved it may not any more, or what was approved has changed since: the page shows the new state
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl, id);
   }
