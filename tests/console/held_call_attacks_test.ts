@@ -107,7 +107,12 @@ Deno.test("a page shows what is cut, and no text that reorders or hides what it 
 
 Deno.test("a rule's place that could fit no call is refused when it is made", async () => {
   await using desk = await startDesk();
-  for (const place of ["secret/*", "a/../b", "x".repeat(201), "a\\b"]) {
+  for (
+    const place of [
+      ...["secret/*", "a/../b", "x".repeat(201), "a\\b", "/home/ann/work/secret", "/secret"],
+      ...["file:///home/ann/secret", "workspace:///secret", "C:/work/secret"],
+    ]
+  ) {
     const page = await desk.page("rules");
     const { html } = await desk.owner.submit(page, { place, verdict: "deny", clicked: "" }, 'value="add"');
     assert.doesNotMatch(html, /The rule was added/, place.slice(0, 20));

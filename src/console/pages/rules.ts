@@ -129,8 +129,8 @@ function ruleFrom(form: URLSearchParams, clients: NamesOfClients, offers: Offers
   const texts = Object.entries(given).filter(([, text]) => text !== "");
   // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
   if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;
-  if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
-    return "A place is a directory, a file or a table: no pattern, no backslash and no .. in it.";
+  if (/[*\\]|^(?:[a-z][\w+.-]*:)?\/|(?:^|\/)\.\.(?:\/|$)/i.test(given.place)) {
+    return "A place is a path in the workspace or a table: no pattern, backslash or .. in it, no slash before it.";
   }
   const verdict = verdicts.find((each) => each === form.get("verdict")) ?? "ask";
   return {
