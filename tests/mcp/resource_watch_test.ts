@@ -6,12 +6,12 @@ import { mcpLimits } from "../../src/mcp/limits.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { principalOf } from "../servicenow/principal.ts";
 
-timeTurnsBy(() => 0); // no look has to wait for its turn
 const ada = principalOf("ada");
 const lookMs = 2_000;
 
-/** A watch over files that are a table of texts, and what was told of them. */
+/** A watch over files that are a table of texts, and what was told of them. Until it is disposed of, no look waits for its turn. */
 function createScene(override: Partial<ResourceFamily> = {}) {
+  timeTurnsBy(() => 0);
   const files = new Map<string, string>();
   const timers = virtualTimers();
   const told: string[] = [];
@@ -40,6 +40,7 @@ function createScene(override: Partial<ResourceFamily> = {}) {
     watch(ada, { uris, lists: true }, { onChange: (uri) => told.push(uri), onList: () => told.push("list") });
   const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
   return Object.assign(scene, {
+    [Symbol.dispose]: () => timeTurnsBy(() => performance.now()),
     open,
     /** Watches these addresses, and the list, until what it returns is called. */
     begin: (...uris: string[]) => open(...uris).stop,
@@ -54,7 +55,7 @@ function createScene(override: Partial<ResourceFamily> = {}) {
 }
 
 Deno.test("a watch tells of resources that change, come and go, and of the list, once each", async () => {
-  const scene = createScene();
+  using scene = createScene();
   scene.files.set("a", "1");
   const stop = scene.begin("a", "b");
   assert.deepEqual(await scene.next(), []);
@@ -70,7 +71,7 @@ Deno.test("a watch tells of resources that change, come and go, and of the list,
 });
 
 Deno.test("a change just before a stream watches something else, too, is told", async () => {
-  const scene = createScene();
+  using scene = createScene();
   const first = scene.begin("a");
   assert.deepEqual(await scene.next(), []);
   scene.files.set("a", "1");
@@ -82,7 +83,7 @@ Deno.test("a change just before a stream watches something else, too, is told", 
 
 Deno.test("once a watch has begun, the next change is told, however late its first look comes", async () => {
   const gate = Promise.withResolvers<void>();
-  const scene = createScene({
+  using scene = createScene({
     async stamp(uri) {
       await gate.promise;
       return scene.files.get(uri) ?? "missing";
@@ -103,7 +104,7 @@ Deno.test("once a watch has begun, the next change is told, however late its fir
 });
 
 Deno.test("a watch whose looks take long begins after two seconds all the same", async () => {
-  const scene = createScene({ stamp: () => new Promise(() => {}) });
+  using scene = createScene({ stamp: () => new Promise(() => {}) });
   const { stop, begun } = scene.open("a");
   const beginning = begun();
   scene.timers.advance(2_000);
@@ -112,7 +113,7 @@ Deno.test("a watch whose looks take long begins after two seconds all the same",
 });
 
 Deno.test("two streams of one token cost one look", async () => {
-  const scene = createScene();
+  using scene = createScene();
   const stops = [scene.begin("a"), scene.begin("a")];
   await scene.next();
   assert.equal(scene.looks, 2, "one at the beginning, one after two seconds");
@@ -122,7 +123,7 @@ Deno.test("two streams of one token cost one look", async () => {
 });
 
 Deno.test("of many resources each look takes some, in turns", async () => {
-  const scene = createScene();
+  using scene = createScene();
   const uris = Array.from({ length: 500 }, (_, index) => `${index}`);
   const stop = scene.begin(...uris);
   await scene.next();
@@ -136,7 +137,7 @@ Deno.test("of many resources each look takes some, in turns", async () => {
 });
 
 Deno.test("a look that fails is made again, and one that fails keeps no other from being told", async () => {
-  const scene = createScene({
+  using scene = createScene({
     stamp: (uri) =>
       scene.isLost && uri === "a" ? Promise.reject(new Error("lost")) : Promise.resolve(String(scene.files.get(uri))),
   });
@@ -152,7 +153,7 @@ Deno.test("a look that fails is made again, and one that fails keeps no other fr
 });
 
 Deno.test("what rules have come to keep from a person is not told", async () => {
-  const scene = createScene({ mayWatch: (uri) => Promise.resolve(uri !== "secret") });
+  using scene = createScene({ mayWatch: (uri) => Promise.resolve(uri !== "secret") });
   const stop = scene.begin("secret", "open");
   await scene.next();
   scene.files.set("secret", "1").set("open", "1");
@@ -163,7 +164,7 @@ Deno.test("what rules have come to keep from a person is not told", async () => 
 Deno.test("looks that take long come seldom, and streams that come and go add none beside each other", async () => {
   let running = 0;
   let most = 0;
-  const scene = createScene({
+  using scene = createScene({
     async stamp(uri) {
       most = Math.max(most, ++running);
       await Promise.resolve();
@@ -185,7 +186,7 @@ Deno.test("looks that take long come seldom, and streams that come and go add no
 });
 
 Deno.test("rules that cannot be asked keep no other stream from being told, and end nothing", async () => {
-  const scene = createScene({
+  using scene = createScene({
     stamp: (uri) => Promise.resolve(String(scene.files.get(uri))),
     mayWatch: (uri) => scene.isLost && uri === "a" ? Promise.reject(new Error("lost")) : Promise.resolve(true),
   });
@@ -202,7 +203,7 @@ Deno.test("rules that cannot be asked keep no other stream from being told, and 
 
 Deno.test("what lies on top of a long list tells of the list, too", async () => {
   let top = [{ uri: "code", name: "directory" }];
-  const scene = createScene({ listTop: () => Promise.resolve(top) });
+  using scene = createScene({ listTop: () => Promise.resolve(top) });
   const stop = scene.begin();
   await scene.next();
   assert.deepEqual(await scene.next(), []);

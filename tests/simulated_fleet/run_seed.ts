@@ -40,14 +40,14 @@ const troubleMs = 150_000;
 const quietMs = 330_000;
 const maxEvents = 400_000;
 
-timeTurnsBy(() => 0); // else how busy this machine is would decide the order of events
-
 /** Runs it. */
 export async function runSeed(
   seed: number,
   prepared: PreparedState,
   options: SeedOptions = {},
 ): Promise<SeedOutcome> {
+  timeTurnsBy(() => 0); // else how busy this machine is would decide the order of events
+  using _turns = { [Symbol.dispose]: () => timeTurnsBy(() => performance.now()) };
   const plan = seeded(seed, "plan");
   const planned = faultKinds.filter(() => plan.chance(0.4));
   const { faults = planned, breakStorage } = options;

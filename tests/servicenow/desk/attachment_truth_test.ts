@@ -212,7 +212,7 @@ Deno.test("an attachment's own name does not lead to where a rule keeps the call
     assert.match(await save([{ ...kept, place: "other.txt" }]), free);
     assert.match(
       await save([{ ...kept, place: "mx-01.log" }], { filename: "mx-01.log" }),
-      /person's approval|not allow/,
+      /asks for approval|not allow/,
     );
   }
 });
