@@ -11,7 +11,7 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
-import { authorizationCodes, clients } from "./records.ts";
+import { authorizationCodes, type Client, clients } from "./records.ts";
 import {
   createRevokeEndpoint,
   createTokenEndpoint,
@@ -19,12 +19,15 @@ import {
   type GrantType,
   grantTypeNames,
   judgeRefreshToken,
+  readTokenRequest,
+  refreshEndsAt,
+  type TokenEndpointOptions,
 } from "./token.ts";
-import { type Parameters, readParameters, wrongMethod } from "./exchange.ts";
+import { jsonResponse, type Parameters, readParameters, refuseStep, wrongMethod } from "./exchange.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { LinkCompany } from "./interaction.ts";
 import { loadOnce } from "../lib/program.ts";
-import { createResourceCheck, usualScopes } from "./scope.ts";
+import { createResourceCheck, usualScopes, withinLimit } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 import { createAdministration, createVisits } from "./for_console.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
@@ -33,12 +36,11 @@ import { createConsentEndpoint } from "./consent.ts";
 import type { AgreedClock, Timers } from "../lib/time.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
 import { createInvitationEndpoint, createSetUpEndpoint } from "./set_up.ts";
-import { createIntrospectEndpoint } from "./introspect.ts";
 import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createServicenowCallback, createServicenowLinkEndpoint, signInAtInstance } from "./servicenow_sign_in.ts";
-import type { UserDirectory } from "./manage_users.ts";
+import { holderOf, type UserDirectory } from "./manage_users.ts";
 
 /** Shared with the verifier. */
 interface SharedParts extends AuthorizationServerOptions {
@@ -167,6 +169,62 @@ function createMetadataEndpoint(
   if (registration.mode === "off") return publishDocument(() => document);
   if (registration.mode === "open") return publishDocument(() => withRegistration);
   return publishDocument(({ headers }) => headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
+}
+
+type IntrospectionOptions = TokenEndpointOptions & { readonly verifier: Pick<Verifier, "holderNow"> };
+
+/**
+ * `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. §2.2: a token
+ * that is inactive, or that the caller may not ask about, is said to be inactive and no more.
+ */
+function createIntrospectEndpoint(options: IntrospectionOptions): Endpoint {
+  const { issuer, log } = options;
+  return async (request, peer) => {
+    const asked = await readTokenRequest(options, "introspection", request, peer);
+    if (asked instanceof Response) return asked;
+    const { client, token } = asked;
+    // §2.1: without client authentication, attackers could test tokens here
+    if (client.authentication === "none") {
+      return refuseStep({ log, peer }, "introspection", "public_client_may_not_introspect", { client: client.id });
+    }
+    const describe = token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken;
+    const described = await describe(options, client, token);
+    const outcome = described === null ? "inactive" : "active";
+    log.write("audit", "introspection", { outcome, client: client.id, address: peer.address });
+    return jsonResponse(
+      described === null ? { active: false } : { active: true, client_id: client.id, iss: issuer, ...described },
+    );
+  };
+}
+
+async function describeAccessToken(
+  { accessTokens, resource, verifier }: IntrospectionOptions,
+  client: Client,
+  token: string,
+) {
+  const verified = await accessTokens.verify(token);
+  if (!verified.ok || verified.value.clientId !== client.id) return null;
+  const { subject: sub, tokenId: jti, scopes, issuedAt, expiresAt } = verified.value;
+  const holder = await verifier.holderNow(verified.value);
+  if (holder === null) return null;
+  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
+  return { token_type: "Bearer", scope, sub, aud: resource, jti, iat: issuedAt / 1_000, exp: expiresAt / 1_000 };
+}
+
+async function describeRefreshToken(
+  { storage, secrets, clock, lifetimes, users }: IntrospectionOptions,
+  client: Client,
+  text: string,
+) {
+  const found = await findRefreshToken(storage, text);
+  if (found === null || found.stored.value.clientId !== client.id) return null;
+  const state = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
+  if (state !== "current" && state !== "grace") return null;
+  const { subject: sub, scopes } = found.stored.value;
+  const holder = holderOf(await users.find(sub), found.stored.value);
+  if (holder === null) return null;
+  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
+  return { scope, sub, exp: Math.floor(refreshEndsAt(found.family) / 1_000) };
 }
 
 /**
