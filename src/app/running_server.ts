@@ -164,10 +164,7 @@ async function modelsAtStart(config: Config["ollama"], model: App["model"]): Pro
 }
 
 /** Warns where this runtime has no Argon2id; refuses the owner's hash where it cannot be checked without it. */
-async function requireCheckableHash(
-  { signIn, ownerPasswordHash }: Config["authorizationServer"],
-  log: Log,
-): Promise<void> {
+async function requireCheckableHash({ signIn, ownerPasswordHash }: Config["authorizationServer"], log: Log) {
   if (signIn !== "local" || await hasArgon2id()) return;
   const runtime = `this runtime (Deno ${Deno.version.deno})`;
   if (ownerPasswordHash !== undefined && !await canVerify(ownerPasswordHash)) {

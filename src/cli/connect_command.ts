@@ -149,11 +149,7 @@ async function ask(question: string, say: CommandContext["say"]): Promise<boolea
   return /^\s*y(es)?\s*$/i.test(new TextDecoder().decode(answer.subarray(0, length)));
 }
 
-function section(
-  { title }: ClientFormat,
-  configuration: ClientConfiguration | null,
-  moreNotes: readonly string[],
-): string[] {
+function section({ title }: ClientFormat, configuration: ClientConfiguration | null, moreNotes: readonly string[]) {
   if (configuration === null) return [];
   const { place, text, notes } = configuration;
   return [`# ${title}: ${place}`, ...[...notes, ...moreNotes].map((note) => `# ${note}`), text, ""];

@@ -208,11 +208,7 @@ export function createCertificateKeeper(options: CertificateKeeperOptions) {
 
 const challengePath = /^\/\.well-known\/acme-challenge\/([\w-]{22,128})$/;
 
-async function read<Schema extends z.ZodType>(
-  storage: Pick<Storage, "get">,
-  key: StorageKey,
-  schema: Schema,
-): Promise<{ readonly value: z.output<Schema>; readonly version: string } | null> {
+async function read<Schema extends z.ZodType>(storage: Pick<Storage, "get">, key: StorageKey, schema: Schema) {
   const entry = await storage.get(key);
   return entry && { value: parseStored(schema, entry.value, family), version: entry.version };
 }

@@ -175,12 +175,7 @@ async function fetchDocument(network: Network, url: URL, limits: FetchLimits): P
 }
 
 /** Fetches from one address; `null` without a connection to the host within `timeoutMs`. */
-async function fetchFrom(
-  network: Network,
-  url: URL,
-  address: string,
-  { timeoutMs, signal, onConnected }: FetchLimits,
-): Promise<Answer | null> {
+async function fetchFrom(network: Network, url: URL, address: string, { timeoutMs, signal, onConnected }: FetchLimits) {
   const { promise, resolve } = Promise.withResolvers<Answer | null>();
   let request: ClientRequest;
   try {

@@ -159,11 +159,7 @@ export function withRequestText<T>(
 
 type PieceRefusal = "too_large" | "too_fragmented" | "over_share";
 
-function readPieces(
-  body: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-  options: BodyOptions,
-): { readonly bytes: Promise<Uint8Array | PieceRefusal>; readonly stop: () => void } {
+function readPieces(body: ReadableStream<Uint8Array> | null, maxBytes: number, options: BodyOptions) {
   if (body === null) return { bytes: Promise.resolve(new Uint8Array()), stop: () => {} };
   const reader = body.getReader();
   const stop = (): void => void reader.cancel().catch(() => {}); // gone already is as good

@@ -146,11 +146,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
 }
 
 /** A name for the lines of a text that fit, at its beginning or, of the last lines, at its end; `null` for none. */
-function linesThatFit(
-  { text, file, startLine, isTail }: Omit<NamedText, "name">,
-  roomBytes: number,
-  isCut = false,
-): string | null {
+function linesThatFit({ text, file, startLine, isTail }: Omit<NamedText, "name">, roomBytes: number, isCut = false) {
   const lines = text.split(/(?<=\n)/);
   if (!isTail && isCut) lines.pop();
   let sizeBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);

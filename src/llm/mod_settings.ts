@@ -170,10 +170,7 @@ function toInstalled(name: string, entry: Readonly<Record<string, unknown>>): In
   };
 }
 
-function capabilitiesOf(
-  { capabilities, type }: Readonly<Record<string, unknown>>,
-  inputs: unknown,
-): readonly string[] | undefined {
+function capabilitiesOf({ capabilities, type }: Readonly<Record<string, unknown>>, inputs: unknown) {
   if (Array.isArray(capabilities)) return capabilities.filter((each) => typeof each === "string");
   if (type === "embeddings") return ["embedding"];
   if (type === "vlm" || (Array.isArray(inputs) && inputs.includes("image"))) return ["completion", "vision"];

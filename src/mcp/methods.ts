@@ -201,11 +201,7 @@ function notFound(call: Call, uri: string): McpAnswer {
 }
 
 /** Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. */
-async function watchResource(
-  call: Call,
-  wanted: boolean,
-  follow: (session: Session) => Promise<void>,
-): Promise<McpAnswer> {
+async function watchResource(call: Call, wanted: boolean, follow: (session: Session) => Promise<void>) {
   const { session, principal, runtime: { limits, resources, sessions, callWatch } } = call;
   const { uri } = paramsOf(call);
   if (typeof uri !== "string") return answerInvalid(call, "params.uri must be a string");

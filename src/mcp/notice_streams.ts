@@ -246,10 +246,7 @@ export async function listen(call: Call): Promise<McpAnswer> {
 }
 
 /** Of the addresses, those that can be watched: equivalent ones are one resource, by the client's first spelling. */
-async function watchableOf(
-  { principal, runtime: { resources, limits } }: Call,
-  wanted: readonly string[],
-): Promise<readonly string[]> {
+async function watchableOf({ principal, runtime: { resources, limits } }: Call, wanted: readonly string[]) {
   const spelled = new Map<string, string>();
   for (const uri of wanted.slice(0, limits.maxSubscriptions)) {
     await nextTurn(); // addresses may be long

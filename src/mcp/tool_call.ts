@@ -322,12 +322,7 @@ export function runInContext<Outcome>(call: Call, work: Work<Outcome>): McpAnswe
   return work.encode(outcome);
 }
 
-async function settle<Outcome>(
-  call: Call,
-  work: Work<Outcome>,
-  context: CallContext,
-  pending: Promise<Outcome>,
-): Promise<McpAnswer> {
+async function settle<Outcome>(call: Call, work: Work<Outcome>, context: CallContext, pending: Promise<Outcome>) {
   const { runtime, session, request, principal } = call;
   const { timers, toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
@@ -392,11 +387,7 @@ function answerThrown<Outcome>(call: Call, work: Work<Outcome>, error: unknown, 
 }
 
 /** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
-async function answerInterruption<Outcome>(
-  call: Call,
-  work: Work<Outcome>,
-  interruption: Interruption,
-): Promise<McpAnswer> {
+async function answerInterruption<Outcome>(call: Call, work: Work<Outcome>, interruption: Interruption) {
   switch (interruption.kind) {
     case "input_required": {
       const requestState = await sealRequestState(call, interruption.answers);

@@ -176,11 +176,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
  * Whether this client could be an attacker's: published or registered by a stranger, and approved by no user here. If
  * its bad requests were redirected, this server would be an open redirector (RFC 9700 §4.11.2).
  */
-async function isStranger(
-  { storage }: AuthorizeOptions,
-  client: Client,
-  { redirectUri }: ResponseTarget,
-): Promise<boolean> {
+async function isStranger({ storage }: AuthorizeOptions, client: Client, { redirectUri }: ResponseTarget) {
   if (client.origin === "metadata_document") return await clients.read(storage, client.id) === null;
   // A program on the user's own machine is no site that a link could lead to.
   return client.origin === "registered" && client.usedAt === null && client.isVouchedFor !== true &&

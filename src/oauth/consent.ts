@@ -103,11 +103,7 @@ interface Decision {
 }
 
 /** Carries the decision out; `null` when the same page was answered a moment ago. */
-async function decide(
-  options: InteractionOptions,
-  decision: Decision,
-  form: URLSearchParams,
-): Promise<Response | null> {
+async function decide(options: InteractionOptions, decision: Decision, form: URLSearchParams) {
   const { pending, signedIn } = decision;
   const chosen = form.get("decision");
   if (chosen === "link") return await linkFirst(options, decision);
@@ -143,11 +139,7 @@ async function linkFirst(
 }
 
 /** The directories that the person ticked; `undefined` where it is all, or no files are asked for. */
-function limitOf(
-  { directories: known = [] }: InteractionOptions,
-  form: URLSearchParams,
-  scopes: readonly string[],
-): string[] | undefined {
+function limitOf({ directories: known = [] }: InteractionOptions, form: URLSearchParams, scopes: readonly string[]) {
   const ticked = known.filter((name) => form.getAll("directory").includes(name));
   return asksForFiles(scopes) && ticked.length < known.length ? ticked : undefined;
 }
@@ -240,11 +232,7 @@ function decisionResponse(options: InteractionOptions, handle: string, request: 
 }
 
 /** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
-async function repeatDecision(
-  options: InteractionOptions,
-  browser: Browser,
-  form: URLSearchParams,
-): Promise<Response | null> {
+async function repeatDecision(options: InteractionOptions, browser: Browser, form: URLSearchParams) {
   const handle = form.get("request") ?? "";
   const request = (await authorizationRequests.read(options.storage, hashSecret(handle)))?.value;
   if (request === undefined || !browser.hashes.includes(request.browserHash)) return null;

@@ -173,10 +173,7 @@ export function nearestFirst(rows: readonly RecordFields[], lineage: readonly st
 }
 
 /** Columns of the base system, and columns that occur in records: the newest, and the person's own. */
-async function fromRecords(
-  parts: DeskParts,
-  { table, lineage }: Pick<TableColumns, "table" | "lineage">,
-): Promise<readonly Column[]> {
+async function fromRecords(parts: DeskParts, { table, lineage }: Pick<TableColumns, "table" | "lineage">) {
   const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
   // A page is cut before the rights: the newest may all be hidden.
   const own = toQueryValue(parts.person.account.userName);

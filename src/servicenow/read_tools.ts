@@ -300,9 +300,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-function countLines(
-  { table, understood, count, isWhole, instanceCount, groups, hasMean, mean }: RecordCount,
-): readonly string[] {
+function countLines({ table, understood, count, isWhole, instanceCount, groups, hasMean, mean }: RecordCount) {
   const meanWords = (each: MeanTime | null): string => {
     if (!hasMean) return "";
     return each === null

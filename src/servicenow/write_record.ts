@@ -275,11 +275,7 @@ async function sendChange(
 }
 
 /** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
-async function refusalOfWrite(
-  parts: DeskParts,
-  found: FoundRecord,
-  error: ServicenowFailure,
-): Promise<ServicenowFailure> {
+async function refusalOfWrite(parts: DeskParts, found: FoundRecord, error: ServicenowFailure) {
   const state = oneLine(shownValue(found.record, "state"));
   if (error.reason !== "forbidden" || error.said === undefined || state === "") return error;
   const closed = storedValue(found.record, "active") === "false" ? ", and not active" : "";

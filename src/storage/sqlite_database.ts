@@ -179,9 +179,6 @@ function createTables(database: DatabaseSync, path: string): void {
   `);
 }
 
-function readPragma(
-  database: DatabaseSync,
-  name: "application_id" | "page_count" | "page_size" | "user_version",
-): number {
+function readPragma(database: DatabaseSync, name: "application_id" | "page_count" | "page_size" | "user_version") {
   return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
 }

@@ -106,11 +106,7 @@ function completeTls(
   return { certificates, privateKey, files: [certificateFile ?? "", keyFile ?? ""] };
 }
 
-function contentOf(
-  path: string,
-  parse: SettingParser<string>,
-  readFile: (path: string) => string,
-): Result<string, string> {
+function contentOf(path: string, parse: SettingParser<string>, readFile: (path: string) => string) {
   try {
     return parse(readFile(path));
   } catch (error) {
@@ -265,12 +261,7 @@ function registrationMode(
   return mode;
 }
 
-function placeOf(
-  field: string,
-  path: string,
-  { env, home = homeDirectory }: ConfigSources,
-  problems: ConfigProblem[],
-): string {
+function placeOf(field: string, path: string, { env, home = homeDirectory }: ConfigSources, problems: ConfigProblem[]) {
   const expanded = expandHome(path, home);
   const hint = expanded === null && !isDeploy(env)
     ? "begins in the home directory, and this user has none: set it to an absolute path, or set HOME"
@@ -317,10 +308,7 @@ export function changeAdded(config: Config, added: readonly NamedDirectory[]): R
 }
 
 /** What holds a secret, or decides whom the server trusts, by the names of its settings. */
-function pathsApart(
-  { http, storage: { database, dataDir } }: SettingValues,
-  { env, file }: ConfigSources,
-): Readonly<Record<string, string>> {
+function pathsApart({ http, storage: { database, dataDir } }: SettingValues, { env, file }: ConfigSources) {
   const secretFiles = settings.filter(({ secret }) => secret).map((setting) => `${setting.env}_FILE`)
     .map((name) => [name, env[name] || file?.values[name]] as const);
   const paths: Readonly<Record<string, string | undefined>> = {

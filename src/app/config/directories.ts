@@ -109,11 +109,7 @@ const sharedPlaces = [
   ...["/", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/var", "/Users", "C:\\"],
 ];
 
-function problemOf(
-  { name, path }: NamedDirectory,
-  others: readonly NamedDirectory[],
-  { paths, lookAt }: Apart,
-): string | null {
+function problemOf({ name, path }: NamedDirectory, others: readonly NamedDirectory[], { paths, lookAt }: Apart) {
   const isIn = (inner: string, outer: string): boolean => leadsInto(inner, outer, lookAt);
   if (others.some((other) => folded(other.name) === folded(name))) return `has the name of another directory, ${name}`;
   const { DATA_DIR: dataDir = "" } = paths;

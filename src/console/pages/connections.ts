@@ -115,11 +115,7 @@ export function connectionsSection(
 const notWaiting = "This client no longer waits for approval.";
 
 /** Clients that want access in their own name, each with a form that names its scopes. */
-function heldPart(
-  held: Awaited<ReturnType<Administration["heldClients"]>>,
-  offered: readonly string[],
-  visit: Visit,
-): Html | null {
+function heldPart(held: Awaited<ReturnType<Administration["heldClients"]>>, offered: readonly string[], visit: Visit) {
   if (held.length === 0) return null;
   const items = held.map(({ id, name, scopes, registeredAt }) => {
     const choices = offered.map((scope) => {
@@ -194,12 +190,7 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
   return actButton(visit, "connections", "end", "Remove access", options);
 }
 
-async function grantsTable(
-  administration: Administration,
-  { grants, isCut }: AccessList,
-  used: Usage,
-  visit: Visit,
-): Promise<Html> {
+async function grantsTable(administration: Administration, { grants, isCut }: AccessList, used: Usage, visit: Visit) {
   const { shown, next } = pageOf(grants, visit, {
     ...{ section: "connections", name: "after", words: "Used before these", size: rowsShown, falling: true },
     cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),

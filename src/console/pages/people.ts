@@ -107,11 +107,7 @@ function stateOf({ id, disabled, administrator, rights }: User): Html {
     : html`<span class="badge">Person</span>`;
 }
 
-function actionsFor(
-  { id, disabled, administrator, linked, rights }: User,
-  visit: Visit,
-  signInIsElsewhere: boolean,
-): Html {
+function actionsFor({ id, disabled, administrator, linked, rights }: User, visit: Visit, signInIsElsewhere: boolean) {
   if (id === ownerId || id === visit.visitor.userId) {
     return html`<span class="quiet">Change this from the command line</span>`;
   }

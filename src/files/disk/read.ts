@@ -219,10 +219,7 @@ function toEntryInfo(info: DiskInfo): EntryInfo {
   return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: modifiedAt(info) };
 }
 
-function openListing(
-  disk: Disk,
-  path: WorkspacePath,
-): Outcome<{ readonly segments: readonly string[]; readonly listing: DiskListing }> {
+function openListing(disk: Disk, path: WorkspacePath) {
   return disk.access.attempt(() => {
     const plain = isPlain(disk, path) ? disk.access.listPlain(path.text) : null;
     if (plain !== null) return success({ segments: path.segments, listing: plain });

@@ -60,11 +60,7 @@ export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "co
 }
 
 /** Runs `task` as the only writer of the file that `path` leads to. */
-async function inTurn(
-  disk: Disk,
-  path: WorkspacePath,
-  task: (target: Target) => Promise<Outcome<WrittenFile>>,
-): Promise<Outcome<WrittenFile>> {
+async function inTurn(disk: Disk, path: WorkspacePath, task: (target: Target) => Promise<Outcome<WrittenFile>>) {
   const target = lookForTarget(disk, path); // before anything is written
   return target.ok ? await disk.writers.run(target.value.segments.join("/"), () => task(target.value)) : target;
 }
@@ -77,12 +73,7 @@ function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   return disk.access.attempt(() => findTarget(disk, path));
 }
 
-async function append(
-  disk: Disk,
-  path: WorkspacePath,
-  bytes: Uint8Array,
-  ifMatch: string | undefined,
-): Promise<Outcome<WrittenFile>> {
+async function append(disk: Disk, path: WorkspacePath, bytes: Uint8Array, ifMatch: string | undefined) {
   for (let attempt = 1;; attempt++) {
     const target = lookForTarget(disk, path);
     if (!target.ok) return target;
@@ -421,13 +412,7 @@ export function putKeeping(
 }
 
 /** Renames an entry onto a file, which gets a second name in the trash, or, where it can have none, is moved there. */
-function renameOver(
-  { directory, name }: Waiting,
-  place: Place,
-  trash: DiskDirectory,
-  item: string,
-  found?: DiskInfo,
-): void {
+function renameOver({ directory, name }: Waiting, place: Place, trash: DiskDirectory, item: string, found?: DiskInfo) {
   if (!place.parent.link(place.name, trash, item)) place.parent.rename(place.name, trash, item);
   try {
     directory.rename(name, place.parent, place.name, found);
