@@ -109,10 +109,7 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
   /** A body of which no message is served counts as one. */
   const refuseWhole = (answer: McpAnswer, { principal }: Exchange): McpAnswer | Promise<McpAnswer> =>
     whenReady(refuseRate(runtime, principal), (refusal) => refusal ?? answer);
-  const answerBatch = async (
-    batch: readonly unknown[],
-    context: Omit<Parameters<MessageHandler>[1], "isSingle">,
-  ): Promise<McpAnswer> => {
+  const answerBatch = async (batch: readonly unknown[], context: Omit<Parameters<MessageHandler>[1], "isSingle">) => {
     const { exchange, revision } = context;
     const note = (code: string, outcome: AuditEntry["outcome"]): void =>
       audit(refusedBatchEntry(exchange, { time: clock(), code, outcome }));

@@ -168,10 +168,7 @@ function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView): strin
 }
 
 /** The responses to what the task asks now: all others are ignored (SEP-2663), and not stored either. */
-function openOnes(
-  { inputRequests = {} }: TaskRecord,
-  responses: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+function openOnes({ inputRequests = {} }: TaskRecord, responses: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key)));
 }
 

@@ -123,11 +123,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     }
     const client = found.value;
     loggedClient = client.id;
-    const sendBack = async (
-      target: ResponseTarget,
-      problem: AuthorizationProblem,
-      as?: AuthorizationError,
-    ): Promise<Response> => {
+    const sendBack = async (target: ResponseTarget, problem: AuthorizationProblem, as?: AuthorizationError) => {
       const [ofProblem, text] = authorizationProblems[problem];
       const error = as ?? ofProblem;
       refused(error, problem);

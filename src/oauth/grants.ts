@@ -134,12 +134,7 @@ async function grantsPage(options: InteractionOptions, browser: Browser, account
   const { grants: shown, tokens, isCut } = await listAccess(options, account.id);
   const servicenow = await options.servicenow?.instance.status(account.id);
   /** An entry of the list, with the button that revokes it. */
-  const item = (
-    field: "grant" | "token",
-    { id, scopes }: Pick<Grant, "id" | "scopes">,
-    name: string,
-    facts: Html,
-  ): Html => {
+  const item = (field: "grant" | "token", { id, scopes }: Pick<Grant, "id" | "scopes">, name: string, facts: Html) => {
     const words = scopeCatalogue.filter((scope) => scopes.includes(scope.name)).map((scope) => scope.words);
     const button = html`<button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>`;
     return html`

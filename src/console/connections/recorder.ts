@@ -222,11 +222,7 @@ export function createAttemptRecorder(
 
   return {
     /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
-    async around(
-      request: Request,
-      peer: Peer,
-      answer: (peer: Peer) => Response | Promise<Response>,
-    ): Promise<Response> {
+    async around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>) {
       const { method } = request;
       const { pathname, searchParams } = new URL(request.url);
       const kind = kindsOfPath.find(([path]) => path.test(pathname))?.[1] ?? "stray";

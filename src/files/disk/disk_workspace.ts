@@ -111,10 +111,7 @@ function workspaceWith(
   };
 }
 
-function openRoot(
-  { root: directory, kernel, isReadOnly = false }: DiskWorkspaceOptions,
-  rules: AccessRules,
-): { readonly path: string; readonly access: DiskAccess } {
+function openRoot({ root: directory, kernel, isReadOnly = false }: DiskWorkspaceOptions, rules: AccessRules) {
   try {
     // asked for only when it is needed: a server that may not write can still read
     if (!isReadOnly && !exists(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -305,11 +305,7 @@ export function createDirectoryNames(clock: Clock) {
     return names;
   };
 
-  const isFolding = (
-    { directory, info: { ino, birthtime } }: SeenDirectory,
-    name: string,
-    entry: DiskInfo,
-  ): boolean => {
+  const isFolding = ({ directory, info: { ino, birthtime } }: SeenDirectory, name: string, entry: DiskInfo) => {
     const bornAt = birthtime?.getTime(); // another directory may have the inode of one that is gone
     const before = ino === null ? undefined : known.get(ino);
     if (before !== undefined && before.bornAt === bornAt) return before.isFolding;
