@@ -308,10 +308,24 @@ export async function storedFormOf(
       noText: null,
     };
   }
-  const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
+  const lineEnds = await firstLineEnds(workspace, path, head);
   const hasMark = markBytes(head) > 0;
   const encoding = ifForeign ? await encodingOfFile(workspace, path) : "utf-8";
   return { encoding, lineEnds, hasMark, sizeBytes, noText: whyNoText(head) };
+}
+
+/** As the first line ends, however long it is; a CR within it, as of a progress bar, is none where an LF follows. */
+async function firstLineEnds(workspace: Workspace, path: WorkspacePath, head: Uint8Array): Promise<LineEnds | null> {
+  let lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
+  const buffer = Buffer.alloc(headBytes);
+  for (let at = head.byteLength; lineEnds === null || lineEnds === "CR"; at += buffer.byteLength - 1) {
+    if (at < headBytes || at > workspace.limits.maxFileBytes) break;
+    await nextTurn();
+    const read = await workspace.readInto(path, buffer, at - 1);
+    if (!read.ok || read.value.lengthBytes < 2) break;
+    lineEnds = lineEndsOf(buffer.toString("latin1", 0, read.value.lengthBytes)) ?? lineEnds;
+  }
+  return lineEnds;
 }
 
 /** Whether the last line of a file has no end: what is added goes on in it. */
