@@ -330,6 +330,10 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const name = filename ?? own;
     const isPlain = [first, last, limit, tail].every((each) => typeof each !== "object");
     if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;
+    const isNamed = [first, last, limit, tail].every((each) => each === undefined);
+    if (!isNamed && /:[L-]?\d[^/:]*$/i.test(name)) {
+      faults.push(`${shownName(path, names)} has a range of its own: leave out one of the two`);
+    }
     const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
     if (tail !== undefined) return first === undefined && end === "" ? `${name}:-${tail}` : value;
     return first === undefined && end === "" ? name : `${name}:${first ?? 1}-${end}`;
@@ -522,25 +526,42 @@ function jsonText(value: unknown, indent = 0): string | undefined {
   }
 }
 
+const maxOrderCharacters = 100;
+
 /** What to sort by, and which way: `name desc`, `size:asc`, `{"field": "size", "direction": "asc"}`, `{"size": "asc"}`. */
 function orderOf(value: unknown): readonly [by: string, way?: string] {
   const one = Array.isArray(value) && value.length === 1 ? value[0] : value;
   const parts = isObject(one) ? Object.entries(one) : [];
   const text = parts.length === 0 ? textOf(one) : (parts.length === 1 ? parts : parts.map(([, each]) => [each]))
     .flat().map(textOf).join(" ");
-  const [, by, way] = /^\s*(.*?[a-z])[\s:,_-]*(asc|desc)(?:ending)?\s*$/i.exec(text) ?? [];
+  // of a longer text the look would take its length squared
+  const [, by, way] = text.length > maxOrderCharacters
+    ? []
+    : /^\s*(.*?[a-z])[\s:,_-]*(asc|desc)(?:ending)?\s*$/i.exec(text) ?? [];
   return by === undefined || way === undefined ? [text] : [by, way];
 }
+
+/** What the first line of a range is called, its last one, and their number. */
+const lineNames = [
+  ["start", "from", "start_line", "startLine"],
+  ["end", "to", "end_line", "endLine"],
+  ["limit", "count", "length"],
+];
 
 /** Lines by their first and last, of which -1 is the end; `null` for what is no range. */
 function linesOf(given: unknown): LineRange | null {
   const value = Array.isArray(given) && given.length === 1 ? given[0] : given;
   if (typeof value === "string") return parseLineRange(value);
   if (Array.isArray(value) && value.length !== 2) return null;
-  const named: Members = isObject(value) ? value : {};
-  const from = named["start"] ?? named["from"] ?? named["start_line"];
-  const to = named["end"] ?? named["to"] ?? named["end_line"] ?? -1;
-  const [first, last] = (Array.isArray(value) ? value : [from, to]).map((part) => Number(textOf(part)));
-  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) return null;
-  return { startLine: first ?? 1, ...(last ?? 0) > 0 ? { endLine: last ?? 1 } : {} };
+  const parts: unknown[] = Array.isArray(value) ? [...value, undefined] : lineNames.map((names) => {
+    const found = Object.entries(isObject(value) ? value : {}).filter(([name]) => names.includes(name));
+    return found.length > 1 ? null : found[0]?.[1];
+  });
+  const known = parts.filter((part) => part !== undefined);
+  if (isObject(value) && known.length < Object.keys(value).length) return null;
+  const [first = NaN, to = -1, lines] = parts.map((part) => part === undefined ? undefined : Number(textOf(part)));
+  if (lines !== undefined && parts[1] !== undefined) return null;
+  const last = lines === undefined ? to : first + lines - 1;
+  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last) || first < 0 || last < -1) return null;
+  return { startLine: first, ...last > 0 ? { endLine: last } : {} };
 }

@@ -168,6 +168,15 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_read", { file_path: "a", offset: 0 }, { filename: "a", start_line: 1 }],
     ["file_read", { path: "a", view_range: [2, 4], command: "view" }, { filename: "a", start_line: 2, end_line: 4 }],
     ["file_read", { path: "a", view_range: [2, -1] }, { filename: "a", start_line: 2 }],
+    ["file_read", { path: "a", range: { start: 50, length: 3 } }, { filename: "a", start_line: 50, end_line: 52 }],
+    ["file_read", { path: "a", range: { startLine: 50, endLine: 52 } }, {
+      filename: "a",
+      start_line: 50,
+      end_line: 52,
+    }],
+    ["file_read", { path: "a", lines: { from: 3, count: 2 } }, { filename: "a", start_line: 3, end_line: 4 }],
+    ["file_read", { path: "a", lines: { start_line: 3, limit: "2" } }, { filename: "a", start_line: 3, end_line: 4 }],
+    ["file_read", { path: "a", lines: { from: 3 } }, { filename: "a", start_line: 3 }],
     ["file_read", { path: "a", start_line: 2, end_line: -1 }, { filename: "a", start_line: 2 }],
     ["file_read", { path: "a", encoding: "cp1252" }, { filename: "a", encoding: "windows-1252" }],
     ["file_read", { path: "a", encoding: "ISO-8859-1" }, { filename: "a", encoding: "latin1" }],
@@ -637,6 +646,17 @@ Deno.test("a refusal names the caller's own argument", () => {
         `${name}: give query: "a|b" and regex: true for either, or all for lines with each`,
       ] as const
     ),
+    ...[
+      ...[[50, -5], [-2, -1], { start: 2, step: 2 }, { start: 2, end: 3, count: 2 }],
+      ...[{ start: 2, from: 3 }, { end: 3 }, { start: 2, end: null }],
+    ].map((lines) => ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const),
+    [
+      "file_read",
+      { files: [{ path: "c.py:1", end_line: 3 }] },
+      "files[0] has a range of its own: leave out one of the two",
+    ],
+    ["file_list", { sort: `${" ".repeat(200_000)}size_` }, "sort must be one of: name, size, modified"],
+    ["file_list", { sort_by: `a${"_".repeat(200_000)}` }, "sort_by must be one of: name, size, modified"],
     ["file_read", { path: "a", view_range: [3, 4, 5] }, "view_range must be two line numbers, such as 2-4"],
     ["file_search", { query: "a", regex: "yes" }, "regex must be true or false"],
     ["file_edit", { changes: [{ path: "a", oldText: [1] }] }, "changes[0].oldText must be a string"],

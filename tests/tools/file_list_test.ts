@@ -103,7 +103,7 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     assert.deepEqual(tree.text.split("\n"), ["a 1.2K 2026-11-01", "d/", "d/c 988K 2026-11-03T00:00"]);
     const exactly = await answerOf(list, { modified_after: "2026-11-03T00:00Z" });
     assert.deepEqual(exactly.text, since.text);
-    for (const date of ["yesterday", "01/02/2026", "7d", "1.2.2026"]) {
+    for (const date of ["yesterday", "01/02/2026", "7d", "1.2.2026", "-7", "last 7", "now-1", "since 2", "week 3"]) {
       assert.equal((await failureOf(list, { modified_after: date })).code, "invalid_arguments", date);
     }
   }));

@@ -199,12 +199,17 @@ Deno.test("a cursor goes with the arguments of its call alone", () =>
     assert.ok((await answerOf(list, { pattern: "**", cursor: walked, exclude: [] })).structured["entries"]);
     const others = [{ query: "hi" }, { regex: true }, { path: "d" }, { pattern: "*" }, { exclude: ["b"] }];
     const further = [{ ignore_case: true }, { whole_word: true }, { include_ignored: true }];
-    for (const other of [...others, ...further, { last: true }]) {
+    for (const other of [...others, ...further, { last: true }, { show: "count" }]) {
       const refused = await failureOf(search, { query: "hit", cursor: searched, ...other });
       assert.match(refused.message, /the cursor is of a call with other arguments/, JSON.stringify(other));
     }
     for (
-      const other of [{ pattern: "*" }, { path: "d" }, { exclude: ["b"] }, { depth: 1 }, { include_ignored: true }]
+      const other of [{ pattern: "*" }, { path: "d" }, { exclude: ["b"] }, { depth: 1 }, { include_ignored: true }, ...[
+        { sort: "size" },
+        { order: "desc" },
+        { show: "summary" },
+        { show: "duplicates" },
+      ]]
     ) {
       const refused = await failureOf(list, { pattern: "**", cursor: walked, ...other });
       assert.match(refused.message, /the cursor is of a call with other arguments/, JSON.stringify(other));

@@ -130,6 +130,26 @@ Deno.test("file_search takes expressions that make backtracking engines hang", (
     }
   }));
 
+Deno.test("pattern and exclude hold for a single file too, and ignore_case for a pattern alone", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/src`);
+    for (const name of ["a.md", "B.MD", "src/c.py"]) Deno.writeTextFileSync(`${root}/${name}`, "needle\n");
+    const search = fileSearchTool(workspace);
+    const found = async (request: Record<string, unknown>) =>
+      ((await answerOf(search, request)).structured["matches"] as { filename: string }[]).map((each) => each.filename);
+    const one = { query: "needle", path: "src/c.py" };
+    for (const fits of [{ pattern: "*.py" }, { pattern: "src/*" }, { exclude: ["*.ts"] }]) {
+      assert.deepEqual(await found({ ...one, ...fits }), ["src/c.py"], JSON.stringify(fits));
+    }
+    for (const fitsNot of [{ pattern: "*.ts" }, { pattern: "lib/*" }, { exclude: ["*.py"] }]) {
+      assert.deepEqual(await found({ ...one, ...fitsNot }), [], JSON.stringify(fitsNot));
+    }
+    assert.match((await answerOf(search, { ...one, pattern: "*.ts" })).texts.join(""), /pattern \*\.ts fits nothing/);
+    assert.deepEqual((await found({ pattern: "*.md", ignore_case: true })).sort(), ["B.MD", "a.md"]);
+    assert.deepEqual(await found({ pattern: "b.Md", ignore_case: true }), ["B.MD"]);
+    assert.deepEqual(await found({ pattern: "*.md" }), ["a.md"]);
+  }));
+
 Deno.test("file_search refuses what it cannot search for", () =>
   withWorkspace(async ({ workspace }) => {
     const search = fileSearchTool(workspace);

@@ -67,6 +67,10 @@ export const refusedFileCalls: readonly (readonly [string, Arguments, RegExp, Re
   ["file_search", { query: "one", recursive: false }, /give pattern, such as src\/\*/, () => ({
     ...{ query: "one", pattern: "notes/*" },
   })],
+  ["file_read", { files: [{ path: "notes/a.txt:1", limit: 3 }] }, /leave out one of the two/, () => ({
+    files: [{ path: "notes/a.txt", limit: 3 }],
+  })],
+  ["file_read", { filename: "notes/a.txt:1-1", limit: 3 }, /leave out one of the two/, without("limit")],
   ["file_search", { query: "one", offset: 5 }, /a larger limit/, () => ({ query: "one", limit: 500 })],
   ["file_read", { filename: "notes/a.txt", pages: "1" }, /name pages behind the path: a\.pdf:p3/, without("pages")],
   ["file_read", { filename: "notes/a.txt", files: ["notes/b.txt"], cursor: "WyJhIiwxLDEsMF0" }, /leave out files/, (

@@ -129,12 +129,13 @@ export function fileListTool(
       const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
       if (!found.ok) return found.error;
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
-      const isDate = /^\s*(?:\d{4}\b|\D)/.test(request.modified_after ?? "-"); // 01/02/2026 may be of two days
+      const isDate = /^\s*(?:\d{4}\b|\D.*\b\d{4}\b)/.test(request.modified_after ?? "2026"); // 01/02/2026 may be of two days
       if (Number.isNaN(modifiedAfter) || !isDate) {
         return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
       }
       const { show, sort, pattern } = request;
       const isReversed = request.order === (sort === "name" ? "desc" : "asc");
+      const isPaged = show !== "summary" && show !== "duplicates" && sort === "name" && !isReversed;
       const { value: given } = found;
       const isFile = given.text !== "" && await isFileAt(workspace, given);
       const isDetailed = show === "details" || show === "bytes";
@@ -144,7 +145,8 @@ export function fileListTool(
       const path = isFile ? childPath(rootPath, given.segments.slice(0, -1)) : given;
       const patterns = createNamePatterns(path, request);
       if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
-      const tag = tagOf([given.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
+      const { exclude, include_ignored: ignored } = request;
+      const tag = tagOf([given.text, pattern, exclude, depth, modifiedAfter, ignored, isPaged]);
       const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
       if (typeof after === "string") return refuse(action, cursorWords(after));
       const deadline = clock() + Math.min(maxListMilliseconds, toolMilliseconds);
@@ -171,7 +173,7 @@ export function fileListTool(
         ? await summarize(listing)
         : show === "duplicates"
         ? await listDuplicates(listing)
-        : sort !== "name" || isReversed
+        : !isPaged
         ? await listSorted(listing, sort, isReversed)
         : await listPage(listing, { details: isDetailed || modifiedAfter !== null, after, tag });
       if (isFile && isDetailed && documents !== undefined && answer.ok && mayBeDocument(given.text)) {

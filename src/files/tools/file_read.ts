@@ -309,7 +309,9 @@ async function readOne(reader: Reader, name: string, request: Input, maxBytes: n
     const numbered = (request.numbered ?? isRange) && !isPart;
     const part = { lines, cursor, encoding, maxBytes, numbered };
     found = await readPath(workspace, path.value, { ...shared, ...part, documentPart, look });
-    if (found.code !== "not_found") return found;
+    if (found.code === "not_found") continue;
+    const hasTwoRanges = lines !== whole && (startLine ?? endLine ?? request.tail) !== undefined;
+    return hasTwoRanges ? refusedRead(name, "the name has a range of its own: leave out one of the two") : found;
   }
   if (found !== null) return found;
   const path = parseFilePath(name);

@@ -185,6 +185,8 @@ interface Wanted {
   readonly pattern?: string | undefined;
   readonly exclude?: readonly string[] | undefined;
   readonly name?: string | undefined;
+  /** Whether `pattern` fits in any case. */
+  readonly isCaseless?: boolean | undefined;
 }
 
 /** Longer patterns are not looked at for what they mean: each of their forms is asked of each entry. */
@@ -235,11 +237,16 @@ function formsOf(text: string): readonly { readonly form: string; readonly isSur
 const plainOf = (form: string): string => form.replace(/^exclude /, "");
 
 /** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
-export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
+export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name, isCaseless }: Wanted) {
   if ((pattern !== undefined && parseGlob(pattern) === null) || parseGlobs(exclude) === null) return null;
   const fits: Fits = (matches, segments) =>
     matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
-  const wanted = pattern === undefined ? null : createTracked(pattern, fits);
+  const lowered: Fits = (matches, segments) => fits(matches, segments.map((each) => each.toLowerCase()));
+  const wanted = pattern === undefined
+    ? null
+    : isCaseless
+    ? createTracked(pattern.toLowerCase(), lowered)
+    : createTracked(pattern, fits);
   const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
   const excludes = exclude.map((text) => createTracked(text, fits));
   const namesakes: string[] = [];
@@ -260,7 +267,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
         if (`/${path.normalize("NFC")}`.endsWith(`/${composed}`)) namesakes.push(path);
       }
       if (wanted === null || wanted.fits(segments)) return true;
-      if (!wanted.isUsed && inOtherCase === undefined && fits(caseless, segments.map((each) => each.toLowerCase()))) {
+      if (!wanted.isUsed && inOtherCase === undefined && lowered(caseless, segments)) {
         inOtherCase = showName(segments.join("/"));
       }
       return false;

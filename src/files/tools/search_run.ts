@@ -3,7 +3,8 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { createIgnored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
-import { parseDirectoryPath, showName, showText, showWritten, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, rootPath, showName, showText, showWritten } from "../workspace/path.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { escapeExpression } from "../text/finder.ts";
@@ -50,7 +51,7 @@ const maxNewDocuments = 20;
 /** What a cursor goes with. */
 const queryParts = [
   ...["query", "regex", "pattern", "exclude", "all", "without", "ignore_case", "whole_word"] as const,
-  ...["last", "include_ignored"] as const,
+  ...["last", "include_ignored", "show"] as const,
 ];
 
 /** One call of `file_search`. */
@@ -63,11 +64,10 @@ export async function searchFiles(
   const prepared = await prepare(source, request, context, options);
   if (!prepared.ok) return prepared.error;
   const { run, patterns, createIgnoring } = prepared.value;
-  const { isFile } = run;
   const { outcome, state, isWhole } = await search(run);
   if (!outcome.ok || !isWhole) return outcome;
-  if (state.found > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
-  const notices = isFile ? [] : patterns.notices();
+  if (state.found > 0) return withNotices(outcome, patterns.excludeNotices());
+  const notices = patterns.notices();
   const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring, options.clock);
   return withNotices(outcome, missed === null ? notices : [...notices, remedy(missed)]);
 }
@@ -140,13 +140,15 @@ async function prepare(
   const pattern = await patternOf(request);
   if (!pattern.ok) return failure(refuse(action, pattern.error));
   const { path, lines } = await findLines(workspace, given.value);
-  const patterns = createNamePatterns(path, { ...request, name: request.query });
-  if (patterns === null) return failure(refuse(action, "a pattern is empty, too long or has too many alternatives"));
   const there = path.text === "" ? null : await workspace.stat(path);
+  const isFile = there?.ok === true && there.value.kind === "file";
+  const base = isFile ? childPath(rootPath, path.segments.slice(0, -1)) : path;
+  const isCaseless = pattern.value === null && request.ignore_case;
+  const patterns = createNamePatterns(base, { ...request, name: isFile ? undefined : request.query, isCaseless });
+  if (patterns === null) return failure(refuse(action, "a pattern is empty, too long or has too many alternatives"));
   if (there !== null && !there.ok) {
     return failure(await suggestNear(workspace, path, toFailure(action, path, there.error)));
   }
-  const isFile = there?.value.kind === "file";
   const tag = tagOf([given.value.text, ...queryParts.map((part) => request[part])]);
   const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
   if (typeof cursor === "string") return failure(refuse(action, cursorWords(cursor)));
@@ -159,7 +161,7 @@ async function prepare(
     workspace,
     path,
     isFile,
-    matchesName: isFile ? () => true : patterns.matches,
+    matchesName: patterns.matches,
     /** Of the one file: the lines to search. */
     lines,
     access: { documents, caller: shareKey(context.principal), work: context },
@@ -348,7 +350,16 @@ function candidates(run: SearchRun, nextTurn: NextTurn): AsyncIterable<Outcome<W
   const { workspace, path, isFile, ignored, cursor } = run;
   const name = path.segments.at(-1) ?? "";
   if (isFile) {
-    return [success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false })];
+    return [
+      success({
+        name,
+        kind: "file",
+        path,
+        segments: [name],
+        mayHaveNext: false,
+        isSkipped: ignored?.skips([name], false) ?? false,
+      }),
+    ];
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   return walk(workspace, path, { depth: maxWalkDepth, nextTurn, ignored, ...after });
