@@ -130,6 +130,27 @@ Deno.test("file_search takes expressions that make backtracking engines hang", (
     }
   }));
 
+Deno.test("whole_word holds for each text of all and without, and an expression among these is told", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a`, "cat dogma\ncat dog\nDog cat.\nbobcat dog\nfoo only\ncat only\n");
+    const search = fileSearchTool(workspace);
+    const found = async (request: Record<string, unknown>) =>
+      ((await answerOf(search, request)).structured["matches"] as { line: number }[]).map(({ line }) => line);
+    const words = { whole_word: true };
+    for (const all of [["cat", "dog"], ["dog", "cat"]]) {
+      assert.deepEqual(await found({ all, ...words }), [2]);
+      assert.deepEqual(await found({ all, ...words, ignore_case: true }), [2, 3]);
+      assert.deepEqual(await found({ all }), [1, 2, 4]);
+    }
+    assert.deepEqual(await found({ query: "cat", without: ["dogm"], ...words }), [1, 2, 3, 6]);
+    assert.deepEqual(await found({ query: "cat", without: ["dogma"], ...words }), [2, 3, 6]);
+    const expressions = { query: "only|dogma", regex: true, without: ["cat|foo"] };
+    assert.deepEqual(await found(expressions), [1, 5, 6]);
+    const told = /all and without hold plain texts, such as cat\|foo/;
+    assert.match((await answerOf(search, expressions)).texts.join(""), told);
+    assert.doesNotMatch((await answerOf(search, { ...expressions, without: ["cat"] })).texts.join(""), told);
+  }));
+
 Deno.test("pattern and exclude hold for a single file too, and ignore_case for a pattern alone", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/src`);

@@ -209,7 +209,7 @@ const wordCharacter = new RegExp(`[${wordClass}]`, "u");
 const wordUnits = Array.from({ length: 128 }, (_, unit) => wordCharacter.test(String.fromCharCode(unit)));
 
 /** Where `wanted` is, found from the start without overlaps; -1 where others may have their turn. */
-function* findPlaces(text: string, wanted: string, wholeWord: boolean): Generator<number, undefined> {
+export function* findPlaces(text: string, wanted: string, wholeWord: boolean): Generator<number, undefined> {
   // As a search takes it (line_pattern.ts): what begins or ends with no letter cannot be in the midst of a word there.
   const [needsStart, needsEnd] = [0, wanted.length - 1].map((at) => wholeWord && isWordCharacter(wanted, at));
   let from = 0;

@@ -5,6 +5,7 @@
 import { Buffer } from "node:buffer";
 import { createTextFinder, endOfLine, escapeExpression, startOfLine, unicodeForms, wordClass } from "./finder.ts";
 import type { ByteText, Match } from "./finder.ts";
+import { findPlaces } from "./edit.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 
@@ -226,7 +227,12 @@ function repetitionsOf(expression: string): number {
 /** The pattern for lines alone that hold all of these texts, and none of those. Lines longer than a step are not judged: a match in them may be missed. */
 export function filterLines(
   pattern: LinePattern,
-  { all, without, ignoreCase }: { all: readonly string[]; without: readonly string[]; ignoreCase: boolean },
+  { all, without, ignoreCase, wholeWord = false }: {
+    readonly all: readonly string[];
+    readonly without: readonly string[];
+    readonly ignoreCase: boolean;
+    readonly wholeWord?: boolean;
+  },
 ): LinePattern {
   if (all.length === 0 && without.length === 0) return pattern;
   const hasForms = [...all, ...without].some((text) => unicodeForms(text).length > 1);
@@ -235,7 +241,9 @@ export function filterLines(
     return ignoreCase ? composed.toLowerCase() : composed;
   };
   const holds = (text: string): (line: string) => boolean => {
-    const find = createTextFinder(fold(text));
+    const wanted = fold(text);
+    if (wholeWord) return (line) => findPlaces(line, wanted, true).some((at) => at !== -1);
+    const find = createTextFinder(wanted);
     return (line) => find(line, 0) !== -1;
   };
   const [needed, refused] = [all.map(holds), without.map(holds)];

@@ -66,7 +66,7 @@ export async function searchFiles(
   const { run, patterns, createIgnoring } = prepared.value;
   const { outcome, state, isWhole } = await search(run);
   if (!outcome.ok || !isWhole) return outcome;
-  if (state.found > 0) return withNotices(outcome, patterns.excludeNotices());
+  if (state.found > 0) return withNotices(outcome, [...patterns.excludeNotices(), ...plainNotices(run.request)]);
   const notices = patterns.notices();
   const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring, options.clock);
   return withNotices(outcome, missed === null ? notices : [...notices, remedy(missed)]);
@@ -82,7 +82,7 @@ async function whatIsMissing(run: SearchRun, createIgnoring: () => Promise<Searc
     const created = await createLinePattern(wanted);
     if (!created.ok) return undefined;
     const asked = { ...request, limit: 1, show: "lines", context: 0, last: false } as const;
-    const lines = filterLines(created.value, { all: needed, without: [], ignoreCase });
+    const lines = filterLines(created.value, { all: needed, without: [], ignoreCase, wholeWord });
     const ignored = await createIgnoring();
     const { state, isCut } = await search({ ...run, request: asked, pattern: lines, ignored, isOver });
     const [file] = state.files;
@@ -206,7 +206,9 @@ async function patternOf(request: SearchRequest): Promise<Result<LinePattern | n
     ignoreCase,
     wholeWord: request.whole_word,
   });
-  if (pattern.ok) return success(filterLines(pattern.value, { all, without, ignoreCase }));
+  if (pattern.ok) {
+    return success(filterLines(pattern.value, { all, without, ignoreCase, wholeWord: request.whole_word }));
+  }
   const { error } = pattern;
   return failure(
     error.reason === "invalid_expression"
@@ -378,6 +380,15 @@ const expressionLike = [
   /.\$$/,
 ];
 
+const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
+
+/** That an expression in `all` or `without` was none, where `query` is one. */
+function plainNotices({ regex, all = [], without = [] }: SearchRequest): readonly Notice[] {
+  const text = regex ? [...all, ...without].find(isLikeOne) : undefined;
+  if (text === undefined) return [];
+  return [{ words: `all and without hold plain texts, such as ${showWritten(text)}`, isRemedy: false }];
+}
+
 // What names files: `*.ts`, `src/**/*.{ts,js}`.
 const patternLike = /^[\w./*-]*\*\.[\w*{},.-]+$/;
 
@@ -394,7 +405,6 @@ const byLine = "each line is searched separately: search for one of its lines, w
 function hintFor({ query, regex }: SearchRequest): Notice | null {
   if (query === undefined) return null;
   const [, inner = "", flags = ""] = slashed.exec(query) ?? [];
-  const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
   if (inner !== "" && (regex || flags !== "" || isLikeOne(inner) || !inner.includes("/"))) {
     const caseless = flags.includes("i") ? ", ignore_case: true" : "";
     return remedy(`write the expression without slashes: query ${showWritten(inner)}, regex: true${caseless}`);
