@@ -143,7 +143,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
     }
     await pageWith(b, "activity", /only-on-a\.txt/);
     await pageWith(b, "", /Calls by hour/);
-    await pageWith(b, "", /Clients that called a tool in the last five minutes/);
+    await pageWith(b, "", /Clients that called a tool lately/);
   },
 
   async "a client that is paused on one, and a stop of everything, are refused by the other"({ a, b }) {

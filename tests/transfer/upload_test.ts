@@ -94,7 +94,7 @@ async function putText(url: string): Promise<readonly [number, string]> {
 Deno.test("an upload that breaks off, stalls, drips or is too large writes nothing, and the link is still good", () =>
   withFileServer({
     env: { WORKSPACE_QUOTA_BYTES: "6000000" },
-    bounds: { transfers: { stallMs: 2_000 } },
+    bounds: { transfers: { stallMs: 6_000 } }, // longer than a busy machine lets a byte wait
     fill: (root) => Deno.writeTextFileSync(`${root}/f`, "old"),
   }, async (files) => {
     const url = await uploadLink(files, "f");

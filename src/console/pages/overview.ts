@@ -118,7 +118,7 @@ function connectedPart(connected: DayOfCalls["connected"], nameOf: NameOf): Over
     const rows = all.slice(0, clientsShown)
       .map(({ clientId, person, calls, lastAt }) => [nameOf(clientId), person, calls, ago(lastAt, visit.now)]);
     const columns = ["Client", personColumn(visit), "#Calls", "Last"];
-    const table = dataTable("Clients of the latest calls, of five minutes at most", columns, rows);
+    const table = dataTable("Clients that called a tool lately", columns, rows);
     const more = all.length - clientsShown;
     return html`<h2>Active now</h2>${table}${
       more > 0 && html`<p><a href="${visit.href("activity")}">${more} more</a></p>`
