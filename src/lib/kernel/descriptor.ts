@@ -11,11 +11,11 @@ import {
   decode,
   dirent,
   type EntryStatus,
-  errorOf,
   file,
   KernelError,
   lengthOf,
   type Libc,
+  mustCall,
   openat2,
   openFlags,
   otherBytes,
@@ -26,6 +26,7 @@ import {
   statusOfPath,
   toName,
   toOffset,
+  tryCall,
 } from "./libc.ts";
 
 /**
@@ -95,8 +96,6 @@ const { then } = Promise.prototype;
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;
 const entriesBytes = 65_536;
-/** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
-const maxInterruptions = 100;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
 export function createKernelRoots(libc: Libc, architecture: Architecture) {
@@ -105,15 +104,11 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
   const entries = new Uint8Array(entriesBytes);
   const maker = Symbol("the right to make a descriptor");
 
-  const must = (result: number): number => {
-    if (result < 0) throw errorOf(libc);
-    return result;
-  };
+  const must = (call: () => number): number => mustCall(libc, call);
   /** Gives the rest. A write of nothing would be tried for ever. */
   const writeSome = (number: number, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
-    const count = libc.write(number, bytes, toBigInt(lengthOf(bytes)));
+    const count = must(() => libc.write(number, bytes, toBigInt(lengthOf(bytes))));
     if (count === 0) throw new KernelError("EIO");
-    must(count);
     return bytes.subarray(count);
   };
   let numberOf!: (descriptor: Descriptor) => number;
@@ -135,12 +130,8 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
     tryOpen(path: string, purpose: Purpose): Descriptor | string {
       const how = hows[purpose];
       const bytes = cPath(path);
-      for (let attempt = 1;; attempt++) {
-        const number = libc.openat2(SYS_openat2, this.#open(), bytes, how, openHowBytes);
-        if (number >= 0) return new OpenDescriptor(maker, number);
-        const { code } = errorOf(libc);
-        if ((code !== "EAGAIN" && code !== "EINTR") || attempt === maxInterruptions) return code;
-      }
+      const opened = tryCall(libc, () => libc.openat2(SYS_openat2, this.#open(), bytes, how, openHowBytes));
+      return typeof opened === "string" ? opened : new OpenDescriptor(maker, opened);
     }
 
     status(): EntryStatus {
@@ -153,7 +144,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
     }
 
     readLink(name: string): string | null {
-      const length = must(libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax)));
+      const length = must(() => libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax)));
       const target = decode(linkBytes.subarray(0, length));
       return target.includes("\ufffd") ? null : target;
     }
@@ -162,7 +153,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
       const found: ListedName[] = [];
       const statusOf = (name: string): EntryStatus | null => this.statusOf(name);
       while (found.length === 0) {
-        const length = must(libc.getdents64(this.#open(), entries, toBigInt(entriesBytes)));
+        const length = must(() => libc.getdents64(this.#open(), entries, toBigInt(entriesBytes)));
         if (length === 0) break;
         addListedNames(found, entries, length, statusOf);
       }
@@ -170,35 +161,35 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
     }
 
     makeDirectory(name: string, mode: number): void {
-      must(libc.mkdirat(this.#open(), cName(name), mode));
+      must(() => libc.mkdirat(this.#open(), cName(name), mode));
     }
 
     removeFile(name: string): void {
-      must(libc.unlinkat(this.#open(), cName(name), 0));
+      must(() => libc.unlinkat(this.#open(), cName(name), 0));
     }
 
     removeDirectory(name: string): void {
-      must(libc.unlinkat(this.#open(), cName(name), AT_REMOVEDIR));
+      must(() => libc.unlinkat(this.#open(), cName(name), AT_REMOVEDIR));
     }
 
     link(name: string, to: Descriptor, newName: string): void {
       cNames(name, newName);
-      must(libc.linkat(this.#open(), pathBytes, numberOf(to), otherBytes, 0));
+      must(() => libc.linkat(this.#open(), pathBytes, numberOf(to), otherBytes, 0));
     }
 
     rename(name: string, to: Descriptor, newName: string): void {
       cNames(name, newName);
-      must(libc.renameat(this.#open(), pathBytes, numberOf(to), otherBytes));
+      must(() => libc.renameat(this.#open(), pathBytes, numberOf(to), otherBytes));
     }
 
     renameNew(name: string, to: Descriptor, newName: string): void {
       cNames(name, newName);
-      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_NOREPLACE));
+      must(() => libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_NOREPLACE));
     }
 
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
       const offset = toOffset(position);
-      return must(libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset));
+      return must(() => libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset));
     }
 
     async readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number> {
@@ -227,22 +218,22 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
     }
 
     setMode(mode: number): void {
-      must(libc.fchmod(this.#open(), mode));
+      must(() => libc.fchmod(this.#open(), mode));
     }
 
     setOwner(uid: number, gid: number): void {
-      must(libc.fchown(this.#open(), uid, gid));
+      must(() => libc.fchown(this.#open(), uid, gid));
     }
 
     tryLock(): boolean {
-      if (libc.flock(this.#open(), LOCK_EX | LOCK_NB) === 0) return true;
-      const error = errorOf(libc);
-      if (error.code === "EAGAIN") return false;
-      throw error;
+      const locked = tryCall(libc, () => libc.flock(this.#open(), LOCK_EX | LOCK_NB));
+      if (locked === 0) return true;
+      if (locked === "EAGAIN") return false;
+      throw new KernelError(`${locked}`);
     }
 
     unlock(): void {
-      must(libc.flock(this.#open(), LOCK_UN));
+      must(() => libc.flock(this.#open(), LOCK_UN));
     }
 
     close(): void {
@@ -285,7 +276,10 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
 
   const roots = freeze<KernelRoots>({
     open(path: string): Descriptor {
-      return new OpenDescriptor(maker, must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)));
+      return new OpenDescriptor(
+        maker,
+        must(() => libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
+      );
     },
     statusOf: (path) => statusOfPath(libc, path),
   });
@@ -294,9 +288,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
    * stays mapped for as long as the process, which ends if they are read once the file is shorter.
    */
   const mapStart = (opened: Descriptor, buffer: Uint8Array<ArrayBuffer>): () => void => {
-    const size = toBigInt(must(libc.pread(numberOf(opened), buffer, toBigInt(lengthOf(buffer)), toBigInt(0))));
+    const size = toBigInt(must(() => libc.pread(numberOf(opened), buffer, toBigInt(lengthOf(buffer)), toBigInt(0))));
     const address = libc.mmap(toBigInt(0), size, PROT_READ, MAP_SHARED, numberOf(opened), toBigInt(0));
-    must(address < 0 ? -1 : 0);
+    must(() => address < 0 ? -1 : 0);
     return () => libc.copyMapped(buffer, address, size);
   };
   return { roots, mapStart };

@@ -114,6 +114,7 @@ export const errorNames: Readonly<Record<number, string>> = freeze({
   40: "ELOOP",
   75: "EOVERFLOW",
   95: "EOPNOTSUPP",
+  110: "ETIMEDOUT",
   116: "ESTALE",
   122: "EDQUOT",
 });
@@ -165,10 +166,35 @@ export function loadLibc(): Libc | string {
 const lastError = new Int32Array(1);
 
 /** Why the last call of this thread failed. Only right after it, and not for calls that ran on another thread. */
-export function errorOf(libc: Libc): KernelError {
+function lastErrorName(libc: Libc): string {
   libc.memcpy(lastError, libc.errnoLocation(), 4n);
   const number = lastError[0] ?? 0;
-  return new KernelError(errorNames[number] ?? `E${number}`);
+  return errorNames[number] ?? `E${number}`;
+}
+
+/** How often a call is made again whose failure may be another's. */
+const maxRepeats = 100;
+
+/**
+ * What `call` returns, or why the system refuses it. A call that failed has changed nothing, and is made again where a
+ * signal or a rename elsewhere interrupted it, or where the reason may be that of a wait: V8 waits for its own threads
+ * whenever it collects garbage, also between a call and the question why the call failed.
+ */
+export function tryCall(libc: Libc, call: () => number): number | string {
+  for (let repeats = 0;; repeats++) {
+    const result = call();
+    if (result >= 0) return result;
+    const code = lastErrorName(libc);
+    const isDoubtful = code === "EAGAIN" || code === "EINTR" || code === "EINVAL" || code === "ETIMEDOUT";
+    if (!isDoubtful || repeats === maxRepeats) return code;
+  }
+}
+
+/** The same, but throws a `KernelError`. */
+export function mustCall(libc: Libc, call: () => number): number {
+  const result = tryCall(libc, call);
+  if (typeof result === "string") throw new KernelError(result);
+  return result;
 }
 
 /** A call that failed, with the system's name for the reason. */
@@ -233,15 +259,15 @@ freeze(EntryStatus);
 /** What is at a path, a link itself; `null` when there is nothing. */
 export function statusAt(libc: Libc, directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null {
   const how = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-  if (libc.statx(directory, path, how, statusMask, statusBytes) === 0) return new EntryStatus();
-  const error = errorOf(libc);
-  if (error.code === "ENOENT") return null;
-  throw error;
+  const result = tryCall(libc, () => libc.statx(directory, path, how, statusMask, statusBytes));
+  if (result === 0) return new EntryStatus();
+  if (result === "ENOENT") return null;
+  throw new KernelError(`${result}`);
 }
 
 /** What a descriptor is open for. */
 export function statusOfOpen(libc: Libc, number: number): EntryStatus {
-  if (libc.statx(number, noPath, AT_EMPTY_PATH, statusMask, statusBytes) !== 0) throw errorOf(libc);
+  mustCall(libc, () => libc.statx(number, noPath, AT_EMPTY_PATH, statusMask, statusBytes));
   return new EntryStatus();
 }
 
