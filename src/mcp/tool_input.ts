@@ -330,13 +330,10 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const name = filename ?? own;
     const isPlain = [first, last, limit, tail].every((each) => typeof each !== "object");
     if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;
-    const isNamed = [first, last, limit, tail].every((each) => each === undefined);
-    if (!isNamed && /:[L-]?\d[^/:]*$/i.test(name)) {
-      faults.push(`${shownName(path, names)} has a range of its own: leave out one of the two`);
-    }
     const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
     if (tail !== undefined) return first === undefined && end === "" ? `${name}:-${tail}` : value;
-    return first === undefined && end === "" ? name : `${name}:${first ?? 1}-${end}`;
+    // of a:2026 the lines, where a:2026:1-3 may be characters of a
+    return first === undefined && end === "" ? name : `${name}:L${first ?? 1}-${end}`;
   }
 
   function clamped({ maximum, clamped }: Members, value: unknown, path: Path): unknown {

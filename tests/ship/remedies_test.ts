@@ -61,7 +61,6 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
     /link is for one whole file|file_write changes them|leave embed out to read text in parts/,
     "tests/end_to_end/way_on_test.ts",
   ],
-  [/has a range of its own: leave out one/, "tests/tools/refused_file_calls.ts"],
   [/file_search finds lines in it/, "tests/tools/file_read_parts_test.ts"],
   [/cannot be moved into another of the workspace's directories/, "tests/workspace/joined_workspace_test.ts"],
   [/lists it under another name; use that one/, "a file system that folds names"],

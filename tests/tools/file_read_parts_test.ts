@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { Buffer } from "node:buffer";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read gives the lines that head, tail and the range ask for", () =>
@@ -50,6 +52,49 @@ Deno.test("lines behind a name may be in words, where they can mean one thing, a
     }
     Deno.writeTextFileSync(`${root}/a b.md line 7`, "itself");
     assert.equal((await answerOf(read, { filename: "a b.md line 7" })).structured["content"], "itself");
+  }));
+
+Deno.test("a file whose name ends as a range does is read in part in a list, too; a range beside another is refused", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const read = fileReadTool(workspace);
+    const registered = createToolRegistry([read]).get("file_read") ?? assert.fail();
+    const inputOf = (files: readonly unknown[]): unknown => {
+      const parsed = parseToolInput(registered, { files });
+      return parsed.ok ? parsed.value : assert.fail(parsed.error);
+    };
+    const names = ["log:2026", "log:-5", "log:1-4", "log:2-", "log:L3", "log:5:6", "log#L2", "log lines 2 to 3", "log"];
+    for (const name of names) {
+      Deno.writeTextFileSync(
+        `${root}/${name}`,
+        [1, 2, 3, 4].map((n) => `${n} ${name}\n`).join(""),
+      );
+    }
+    const ranges: readonly (readonly [Record<string, unknown>, first: number, last: number])[] = [
+      [{ limit: 3 }, 1, 3],
+      [{ offset: 2, limit: 2 }, 2, 3],
+      [{ start_line: 3 }, 3, 4],
+      [{ end_line: 2 }, 1, 2],
+      [{ view_range: [2, 3] }, 2, 3],
+      [{ tail: 2 }, 3, 4],
+    ];
+    for (const name of names) {
+      for (const [range, first, last] of ranges) {
+        const expected = [1, 2, 3, 4].slice(first - 1, last).map((n) => `${n} ${name}\n`).join("");
+        for (const files of [[{ path: name, ...range }], ["log", { path: name, ...range }]]) {
+          const { structured } = await answerOf(read, inputOf(files));
+          const { content } = [structured, structured["files"] ?? []].flat().at(-1) as { content?: string };
+          assert.equal(content, expected, JSON.stringify(files));
+        }
+      }
+    }
+    for (const name of names) if (name !== "log") Deno.removeSync(`${root}/${name}`);
+    for (const name of names.slice(0, -1)) {
+      for (const [range] of ranges) {
+        const { message } = await failureOf(read, inputOf([{ path: name, ...range }]));
+        assert.match(message, /has a range of its own: leave out one of the two/, `${name} ${JSON.stringify(range)}`);
+      }
+    }
+    assert.match((await failureOf(read, inputOf([{ path: "lag:7", limit: 3 }]))).message, /no such file/);
   }));
 
 Deno.test("an answer with fewer of the last lines than were asked for says so, and others do not", async () => {

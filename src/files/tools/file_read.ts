@@ -295,13 +295,14 @@ async function readOne(reader: Reader, name: string, request: Input, maxBytes: n
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
   const named = parseNamedParts(name);
   const whole = { startLine, endLine, tail: request.tail };
-  const asked: readonly (NamedPart & { readonly part?: string })[] = [
+  const asked: readonly (NamedPart & { readonly part?: string; readonly hasOwn?: boolean })[] = [
     { filename: name, lines: whole },
     ...named,
     ...documentParts(name).map((part) => ({ ...part, lines: whole })),
+    ...named.flatMap((part) => parseNamedParts(part.filename).map((each) => ({ ...each, hasOwn: true }))),
   ];
   let found: FileRead | null = null;
-  for (const { filename, lines, part: documentPart } of asked) {
+  for (const { filename, lines, part: documentPart, hasOwn } of asked) {
     const path = parseFilePath(filename);
     if (!path.ok) continue;
     const isPart = lines.characters !== undefined;
@@ -310,8 +311,8 @@ async function readOne(reader: Reader, name: string, request: Input, maxBytes: n
     const part = { lines, cursor, encoding, maxBytes, numbered };
     found = await readPath(workspace, path.value, { ...shared, ...part, documentPart, look });
     if (found.code === "not_found") continue;
-    const hasTwoRanges = lines !== whole && (startLine ?? endLine ?? request.tail) !== undefined;
-    return hasTwoRanges ? refusedRead(name, "the name has a range of its own: leave out one of the two") : found;
+    const isFurther = lines !== whole && (startLine ?? endLine ?? request.tail) !== undefined;
+    return hasOwn || isFurther ? refusedRead(name, "the name has a range of its own: leave out one of the two") : found;
   }
   if (found !== null) return found;
   const path = parseFilePath(name);
