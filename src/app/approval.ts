@@ -53,7 +53,7 @@ function pathNames(text: string): readonly string[] {
   return [path, ...[...parseNamedParts(path), ...documentParts(path)].map(({ filename }) => filename), ...directories];
 }
 
-function tableNames({ table, id, item }: Parameters<PlaceReader["tableNames"]>[0]): readonly string[] | null {
+function tableNames({ table, id, item, from }: Parameters<PlaceReader["tableNames"]>[0]): readonly string[] | null {
   const ofItem = typeof item === "string" && item.trim() !== "" ? "sc_cat_item" : null;
   const named = typeof table === "string" && table.trim() !== "" ? table.trim() : ofItem;
   const record = typeof id === "string" ? plainId(id) : "";
@@ -64,8 +64,13 @@ function tableNames({ table, id, item }: Parameters<PlaceReader["tableNames"]>[0
   if (/^(me|my profile)$/i.test(record)) return ["sys_user"];
   const given = named ?? byNumber;
   if (given === null) return null;
+  const source = typeof from === "string" ? plainId(from) : "";
+  if (source !== "" && !recordNumber.test(source)) return null;
+  const ofSource = source === "" ? given : tableOfNumber(source);
   // a number or an item may be of another table than the one that is named with it
-  return [given, byNumber ?? given, ofItem ?? given].flatMap((each) => [...relatedTables(tableNameOf(each)), each]);
+  return [given, byNumber ?? given, ofItem ?? given, ofSource].flatMap((
+    each,
+  ) => [...relatedTables(tableNameOf(each)), each]);
 }
 
 function includedTables({ include }: { readonly include?: unknown }): readonly string[] {

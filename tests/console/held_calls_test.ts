@@ -129,7 +129,8 @@ Deno.test("the page shows what each change would do, not the arguments", async (
   await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
   await Deno.mkdir(`${root}/old/inner`, { recursive: true });
-  for (const name of ["old/a.txt", "old/inner/b.txt", "there.txt"]) {
+  await Deno.mkdir(`${root}/in`);
+  for (const name of ["old/a.txt", "old/inner/b.txt", "there.txt", "in/there.txt"]) {
     await Deno.writeTextFile(`${root}/${name}`, "was\n");
   }
   await desk.rule({ tool: "changes", verdict: "ask" });
@@ -139,6 +140,8 @@ Deno.test("the page shows what each change would do, not the arguments", async (
     ["file_delete", { path: "old", recursive: true }, ["with 3 entries", "- inner/b.txt"]],
     ["file_edit", { path: "there.txt", old_text: "was", new_text: "is" }, ["<del>-was</del>", "1 replacement"]],
     ["file_move", { path: "old/a.txt", destination: "there.txt", overwrite: true }, ["replacing a file (4 bytes now"]],
+    ["file_move", { paths: ["there.txt/."], destination: "old/inner" }, ["Moves there.txt/. to old/inner/there.txt"]],
+    ["file_move", { paths: ["there.txt/."], destination: "in" }, ["in/there.txt, replacing a file (4 bytes now"]],
   ] as const;
   for (const [tool, input, words] of shown) {
     assert.ok((await desk.call(tool, input)).isError);

@@ -120,6 +120,12 @@ Deno.test("an approval is for the content of all that a call reads, moves, copie
     ["file_move", { path: "open/draft.sh", destination: "deploy/run.sh", copy: true }],
     write("open/draft.sh"),
   );
+  for (const name of ["draft.sh", "./draft.sh", "draft.sh/."]) {
+    const into = { destination: "deploy", copy: true, overwrite: true };
+    await holdsAgain(desk, ["file_move", { paths: [`open/${name}`], ...into }], write("deploy/draft.sh"));
+    const slashed = { path: `open/${name}`, ...into, destination: "deploy/" };
+    await holdsAgain(desk, ["file_move", slashed], write("deploy/draft.sh"));
+  }
   await holdsAgain(desk, ["file_move", { path: "open", destination: "there", copy: true }], write("open/draft.sh"));
   await holdsAgain(desk, ["file_move", { path: "open", destination: "elsewhere", copy: true }], write("open/new.txt"));
   await holdsAgain(desk, ["file_move", { path: "there", destination: "moved" }], write("there/draft.sh"));

@@ -20,6 +20,10 @@ async function layOut(root: string): Promise<void> {
   await Deno.symlink(`${root}/secret`, `${root}/absolute`);
   await Deno.symlink("secret", `${root}/e\u0301tage`);
   await Deno.symlink("open", `${root}/harmless`);
+  await Deno.writeTextFile(`${root}/new.txt`, "new\n");
+  await Deno.mkdir(`${root}/inbox`);
+  await Deno.symlink("../secret/new.txt", `${root}/inbox/new.txt`); // of nothing that is there
+  await Deno.symlink("../secret/a.txt", `${root}/inbox/own.txt`);
 }
 
 /** Each way in which a call can name something of the refused place. */
@@ -46,6 +50,12 @@ const calls: readonly (readonly [tool: string, input: Input])[] = [
   ["file_move", { path: "way/inner", destination: "open/inner" }],
   ["file_move", { path: "open/own.txt", destination: "way/own.txt" }],
   ["file_move", { destination: "way/directory" }],
+  ...["new.txt", "./new.txt", "new.txt/.", "open/own.txt", "open/./own.txt", "harmless/own.txt"].flatMap((name) => [
+    ["file_move", { path: name, destination: "inbox/", copy: true, overwrite: true }] as const,
+    ["file_move", { paths: [name], destination: "inbox", copy: true, overwrite: true }] as const,
+    ["file_move", { paths: ["open/deep", name], destination: "./inbox", overwrite: true }] as const,
+    ["file_move", { path: name, paths: ["open/deep"], destination: "inbox/.", copy: true }] as const,
+  ]),
   ["file_list", { path: "way" }],
   ["file_list", { path: "open/deep/way/" }],
   ["file_list", { path: "chain", depth: 3 }],

@@ -239,7 +239,7 @@ function whatChanged(before: readonly Rule[], after: readonly Rule[]): string {
 export interface PlaceReader {
   pathNames(text: string): readonly string[];
   /** `null` where the input does not say. */
-  tableNames(input: Partial<Record<"table" | "id" | "item", unknown>>): readonly string[] | null;
+  tableNames(input: Partial<Record<"table" | "id" | "item" | "from", unknown>>): readonly string[] | null;
   /** Of records that are shown with others. */
   includedTables(input: { readonly include?: unknown }): readonly string[];
 }
@@ -277,6 +277,12 @@ export function mapPaths(input: unknown, read: (text: string, use: PathUse) => s
   );
 }
 
+/** What an entry that moves into a directory is called there, where a link may have this name. */
+function lastName(path: unknown): string {
+  const names = typeof path === "string" ? path.split(/[/\\]/) : [];
+  return names.findLast((name) => name !== "" && name !== ".") ?? "";
+}
+
 /**
  * The paths and tables that an input means, and further names that they may have. `paths`: those of both that are paths
  * of the workspace; `targets`: those of them where something is put (of a directory there, what is in it stays).
@@ -299,11 +305,18 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
     places.add(places.size < maxPlaces ? place : everything); // too many are judged as all there is
     for (const name of others) otherNames.add(name);
   };
+  for (const place of tool.places ?? []) {
+    for (const name of place === everything ? [] : reader.tableNames({ table: place }) ?? []) otherNames.add(name);
+  }
   if (isObject(input)) {
     mapPaths(input, (text, use) => {
       if (use !== "pattern") addPath(text, use === "target");
       return text;
     });
+    const { path, paths: several, destination } = input;
+    if (typeof destination === "string" && (several !== undefined || /[/\\]$/.test(destination))) {
+      for (const from of [path, several].flat()) addPath(`${destination}/${lastName(from)}`, true);
+    }
     const parameters = tool.input instanceof z.ZodLazy ? tool.input._zod.innerType : tool.input;
     const { shape } = parameters as { readonly shape?: Readonly<Record<string, unknown>> };
     if (shape !== undefined && ["table", "id"].some((name) => Object.hasOwn(shape, name))) {

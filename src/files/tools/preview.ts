@@ -141,13 +141,13 @@ export async function previewMove(
   if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
   const verb = copy ? "Copies" : "Moves";
   return await effectsOf(one === undefined ? paths : [one, ...paths], verb, async (path, look) => {
-    const name = path.split("/").filter((each) => each !== "").at(-1) ?? "";
-    const text = isInto ? `${destination}/${name}` : destination;
     const from = parseDirectoryPath(path);
-    const given = parseDirectoryPath(text);
-    if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(text)}`;
+    const given = parseDirectoryPath(destination);
+    if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(destination)}`;
     const stored = await inStoredForm(workspace, from.value, look);
-    const to = await destinationOf(workspace, stored, { text, path: given.value });
+    const to = isInto
+      ? childPath(given.value, stored.segments.slice(-1))
+      : await destinationOf(workspace, stored, { text: destination, path: given.value });
     const there = await workspace.stat(to);
     const replaces = there.ok && there.value.kind === "file"
       ? `, replacing a file (${(await stateOf(workspace, to)).what})`

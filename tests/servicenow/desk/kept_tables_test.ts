@@ -32,10 +32,11 @@ Deno.test("a record producer makes no record in a table that a rule keeps, nor s
   await using desk = await openDesk({ instance: { data: "desk" } });
   const order = { item: "Report an issue", answers: "What is wrong?=Printer" };
   for (const input of [order, { ...order, dry_run: true }]) {
-    for (const place of ["incident", "Incident", "task"]) {
+    for (const place of ["incident", "Incident"]) {
       const said = await behind(desk, place, "servicenow_order", input);
       assert.match(said, /^refused .*servicenow_create with table=incident/, place);
     }
+    assert.match(await behind(desk, "task", "servicenow_order", input), isRefused);
     assert.match(await behind(desk, "problem", "servicenow_order", input), /Report an issue/);
   }
 });
@@ -121,4 +122,38 @@ Deno.test("an order names no approvers, and a decision no item, that a rule keep
   const alone = await behind(desk, "sc_req_item", "servicenow_approve", decision);
   assert.match(alone, /^Dry run/);
   assert.doesNotMatch(alone, /Standard Laptop/);
+});
+
+Deno.test("a rule about a table holds for the record that a new one comes from", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const read = () => behind(desk, null, "servicenow_get_record", { id: "INC0010001" });
+  const before = await read();
+  for (
+    const from of ["INC0010001", "inc 0010001", "#INC0010001.", "servicenow://incident/INC0010001", "a".repeat(32)]
+  ) {
+    for (const more of [{ dry_run: true }, { values: "short_description=x" }]) {
+      const said = await behind(desk, "incident", "servicenow_create", { table: "problem", from, ...more });
+      assert.match(said, isRefused, from);
+    }
+  }
+  assert.equal(await read(), before);
+  const open = { table: "problem", from: "INC0010001", dry_run: true };
+  assert.doesNotMatch(await behind(desk, "change_request", "servicenow_create", open), isRefused);
+  assert.doesNotMatch(await behind(desk, "incident", "servicenow_create", { ...open, from: " " }), /does not allow/);
+});
+
+Deno.test("a rule about a table by any of its names holds for tools that name no table", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const order = { item: "Standard Laptop", dry_run: true };
+  const decision = { id: "REQ0010001", decision: "approve", dry_run: true };
+  for (const place of ["approvals", "approval", "Approval", "sysapproval_approver"]) {
+    assert.match(await behind(desk, place, "servicenow_approve", decision, "ben"), isRefused, place);
+  }
+  for (const place of ["Catalog item", "catalog", "Request", "ritm", "requested items", "task"]) {
+    assert.match(await behind(desk, place, "servicenow_order", order), isRefused, place);
+  }
+  for (const place of ["incident", "Incidents", "cmdb_ci"]) {
+    assert.doesNotMatch(await behind(desk, place, "servicenow_order", order), isRefused, place);
+    assert.doesNotMatch(await behind(desk, place, "servicenow_approve", decision, "ben"), /does not allow/, place);
+  }
 });
