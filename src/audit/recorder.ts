@@ -1,7 +1,7 @@
 /** What the stored audit records: the fields and the text of a line, and the queue in which lines wait to be stored. */
 import { counted } from "../lib/counted.ts";
 import { isObject } from "../lib/json.ts";
-import { gatherText, type LogFields } from "../lib/log.ts";
+import type { LogFields } from "../lib/log.ts";
 import type { AuditEntry } from "../mcp/mod.ts";
 import { auditLineEnd, type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
@@ -245,9 +245,8 @@ function short(value: string): string {
 // * The queue of the stored audit: bounded, and written in the background. A call pays for the text of its
 // line. Lines that find the queue full are lost; a further line says how many.
 
-/** Some 1,000 lines. The last 4,096 characters are not counted as bytes yet, of which each takes three at most. */
-const maxBatchBytes = 160_000;
-const decoder = new TextDecoder();
+/** Some 1,000 lines. Each character takes three bytes at most, for which a stored value has room (`storageLimits`). */
+const maxBatchCharacters = 160_000;
 
 export type AuditRecorder = ReturnType<typeof createAuditRecorder>;
 
@@ -274,9 +273,9 @@ export function createAuditRecorder(options: RecorderOptions) {
   const closing = new AbortController();
   /** Full batches, each for one commit. */
   const waiting: NewBatch[] = [];
-  /** The one that still takes lines, and its lines. */
-  let open: Omit<NewBatch, "lines"> & { count: number; readonly calls: Record<string, number> } | null = null;
-  const gathered = gatherText();
+  /** The one that still takes lines. */
+  let open: { readonly from: number; lines: string; count: number; readonly calls: Record<string, number> } | null =
+    null;
   /** Those that are being stored, too. */
   let count = 0;
   let lost = 0;
@@ -287,17 +286,17 @@ export function createAuditRecorder(options: RecorderOptions) {
   /** Whether a batch is full: it does not wait for the time to pass. */
   const isFull = (): boolean => waiting.length > 0;
   const close = (): void => {
-    if (open !== null) waiting.push({ ...open, lines: decoder.decode(gathered.take()) });
+    if (open !== null) waiting.push(open);
     open = null;
   };
   const add = (line: AuditLine): void => {
-    const batch = open ??= { from: line.time, count: 0, calls: {} };
-    gathered.add(encodeLine(line));
+    const batch = open ??= { from: line.time, lines: "", count: 0, calls: {} };
+    batch.lines += encodeLine(line);
     batch.count += 1;
     count += 1;
     const outcome = line.outcome ?? "";
     if (line.event === callEvent) batch.calls[outcome] = (batch.calls[outcome] ?? 0) + 1;
-    if (gathered.size >= maxBatchBytes) close();
+    if (batch.lines.length >= maxBatchCharacters) close();
   };
   const record = (line: AuditLine): void => {
     if (count >= maxWaitingLines) {

@@ -142,9 +142,9 @@ export function escapeUnprintable(json: string): string {
 
 const encoder = new TextEncoder();
 const gatherMs = 50;
-const gatherBytes = 360_000;
+const gatherCharacters = 360_000;
 /** What waits while the lines before are being written. */
-const maxWaitingBytes = 1_048_576;
+const maxWaitingCharacters = 1_048_576;
 /** How long an orderly end waits for a log that is read slowly. */
 const flushMs = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
@@ -169,14 +169,14 @@ export function createJsonLog({ write, level, clock, format = "json" }: {
   readonly format?: LogFormat;
 }): JsonLog {
   const toLine = format === "json" ? toJsonLine : toTextLine;
-  const gathered = gatherText(format === "json" ? escapeUnprintable : undefined);
+  let gathered = "";
   let count = 0;
   let dropped = 0;
   let writing: Promise<void> | null = null;
   let stopTimer: (() => void) | undefined;
 
   const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
-    gathered.add(toLine(isoTime(clock()), lineLevel, event, fields) + "\n");
+    gathered += toLine(new Date(clock()).toISOString(), lineLevel, event, fields) + "\n";
     count += 1;
   };
   const handOver = (): void => {
@@ -186,16 +186,16 @@ export function createJsonLog({ write, level, clock, format = "json" }: {
     const reported = dropped;
     if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
     dropped = 0;
-    const written = write(gathered.take());
+    const written = write(encoder.encode(gathered));
     const lines = count;
-    count = 0;
+    [gathered, count] = ["", 0];
     if (written === undefined) return;
     const done: Promise<void> = written.then((isWritten) => {
       if (!isWritten) dropped += reported > 0 ? reported + lines - 1 : lines;
       if (writing !== done) return;
       writing = null;
       // Lines that are not due wait for others: handed over a few at a time, they would wake two threads each time.
-      if (stopTimer === undefined || gathered.size >= gatherBytes) handOver();
+      if (stopTimer === undefined || gathered.length >= gatherCharacters) handOver();
     });
     writing = done;
   };
@@ -212,13 +212,13 @@ export function createJsonLog({ write, level, clock, format = "json" }: {
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      if (writing !== null && gathered.size >= maxWaitingBytes) {
+      if (writing !== null && gathered.length >= maxWaitingCharacters) {
         dropped += 1;
         return;
       }
       const remedy = fields?.["remedy"];
       append(lineLevel, event, typeof remedy === "string" ? { ...fields, remedy: withCommandLines(remedy) } : fields);
-      if (gathered.size >= gatherBytes && writing === null) handOver();
+      if (gathered.length >= gatherCharacters && writing === null) handOver();
       else stopTimer ??= systemTimers.after(gatherMs, onTimer);
     },
     async flush() {
@@ -244,20 +244,8 @@ export function stderrLog(
   return { ...log, write: (lineLevel, ...line) => lineLevel === "audit" ? undefined : log.write(lineLevel, ...line) };
 }
 
-let lastMillisecond = Number.NaN;
-let lastTime = "";
-
-/** RFC 3339 in UTC. Kept, since under load many lines have the same: to make one takes a third of a line's time. */
-function isoTime(now: number): string {
-  const millisecond = Math.floor(now);
-  if (millisecond !== lastMillisecond) lastTime = new Date(lastMillisecond = millisecond).toISOString();
-  return lastTime;
-}
-
-function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
-  const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
-  const rest = JSON.stringify(fields ?? {});
-  return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
+function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields = {}): string {
+  return escapeUnprintable(JSON.stringify({ time, level, event, ...fields }));
 }
 
 // * Text written to standard output or standard error, in order and without blocking this thread. Output that cannot be
@@ -310,56 +298,6 @@ export function createOutput(sink: ByteSink) {
     /** Whether any text was dropped so far, and why. */
     get state(): OutputState {
       return state;
-    },
-  };
-}
-
-// * Gathers texts as UTF-8, for the log and the audit. As texts they would be many small objects, which the garbage
-// collector copies again and again while they wait: a tenth of what a call costs (`bench` echo). Once that row takes no
-// more without it, it can go.
-
-/** Encoding costs less for several texts at once. */
-const encodedAtOnce = 4_096;
-const maxBytesOfCharacter = 3;
-/** A larger buffer is given up when it is taken from. */
-const maxKeptBytes = 524_288;
-
-/** `finish` may change pieces that hold more than printable ASCII; they end where something that was added ends. */
-export function gatherText(finish: (text: string) => string = (text) => text) {
-  let buffer = new Uint8Array(0);
-  let used = 0;
-  let waiting = "";
-  const write = (text: string): number => {
-    const room = used + text.length * maxBytesOfCharacter;
-    if (room > buffer.length) {
-      const larger = new Uint8Array(2 * room);
-      larger.set(buffer.subarray(0, used));
-      buffer = larger;
-    }
-    return encoder.encodeInto(text, buffer.subarray(used)).written;
-  };
-  const encode = (): void => {
-    const written = write(waiting);
-    const isPlain = written === waiting.length && !waiting.includes("\u007f");
-    used += isPlain ? written : write(finish(waiting));
-    waiting = "";
-  };
-  return {
-    add(text: string): void {
-      waiting += text;
-      if (waiting.length >= encodedAtOnce) encode();
-    },
-    /** Of all so far, roughly: bytes, and characters that are no bytes yet. */
-    get size(): number {
-      return used + waiting.length;
-    },
-    /** All so far, as a copy: memory that is used again costs less than new memory for each batch. Begins anew. */
-    take(): Uint8Array<ArrayBuffer> {
-      encode();
-      const taken = buffer.slice(0, used);
-      used = 0;
-      if (buffer.length > maxKeptBytes) buffer = new Uint8Array(0);
-      return taken;
     },
   };
 }

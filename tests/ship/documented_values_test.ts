@@ -103,7 +103,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
   ["storage", "30 days after approval", "oauth/context.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
-  ["operations", "a queue of 1 MB", "lib/log.ts", "maxWaitingBytes = 1_048_576"],
+  ["operations", "a queue of 1 MB", "lib/log.ts", "maxWaitingCharacters = 1_048_576"],
   ["operations", "for 30 s, the task has failed", "mcp/task_store.ts", "presumedDeadMs = 30_000"],
   [
     "operations",
