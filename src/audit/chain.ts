@@ -4,6 +4,7 @@
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { type SecretBox, toBase64Url } from "../lib/secrets.ts";
 import { changeEntry, pagesBelow } from "../lib/stored_entries.ts";
 import { nextTurn } from "../lib/turns.ts";
@@ -14,46 +15,40 @@ import type { AuditSettings } from "./mod_settings.ts";
 export const auditLineEnd = "~";
 
 /** Lines that were stored together: one entry. */
-const batch = z.lazy(() =>
-  z.object({
-    /** The time of its first line; later than that of the batch before. */
-    from: z.number(),
-    /** Hash of the batch before. */
-    prev: z.string(),
-    /** Texts of {@link encodeLine}, each with its end. */
-    lines: z.string(),
-  })
-);
+const batch = lazyObject(() => ({
+  /** The time of its first line; later than that of the batch before. */
+  from: z.number(),
+  /** Hash of the batch before. */
+  prev: z.string(),
+  /** Texts of {@link encodeLine}, each with its end. */
+  lines: z.string(),
+}));
 
 /** What retention removed: everything up to a batch. */
-const checkpoint = z.lazy(() =>
-  z.object({
-    seq: z.number(),
-    hash: z.string(),
-    lines: z.number(),
-    at: z.number(),
-    /** Whether what was removed had been changed before. */
-    damaged: z.boolean(),
-    mac: z.string(),
-  })
-);
+const checkpoint = lazyObject(() => ({
+  seq: z.number(),
+  hash: z.string(),
+  lines: z.number(),
+  at: z.number(),
+  /** Whether what was removed had been changed before. */
+  damaged: z.boolean(),
+  mac: z.string(),
+}));
 
 /** Where a chain ends, who adds to it, and what it holds. */
-const chain = z.lazy(() =>
-  z.object({
-    /** The process that adds to it; `null` after an orderly end. */
-    holder: z.string().nullable(),
-    at: z.number(),
-    seq: z.number(),
-    hash: z.string(),
-    mac: z.string(),
-    /** When the last batch began. */
-    from: z.number(),
-    lines: z.number(),
-    bytes: z.number(),
-    removed: checkpoint.nullable(),
-  })
-);
+const chain = lazyObject(() => ({
+  /** The process that adds to it; `null` after an orderly end. */
+  holder: z.string().nullable(),
+  at: z.number(),
+  seq: z.number(),
+  hash: z.string(),
+  mac: z.string(),
+  /** When the last batch began. */
+  from: z.number(),
+  lines: z.number(),
+  bytes: z.number(),
+  removed: checkpoint.nullable(),
+}));
 
 export type AuditBatch = z.infer<typeof batch>;
 export type Chain = z.infer<typeof chain>;

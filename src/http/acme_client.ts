@@ -5,6 +5,7 @@
 import type { KeyObject } from "node:crypto";
 import { FlattenedSign } from "@panva/jose";
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { parseJson } from "../lib/json.ts";
 import { readBounded, retryAfterMs as retryAfterOf } from "../lib/request_text.ts";
 import { failure, type Problem, success } from "../lib/result.ts";
@@ -60,28 +61,24 @@ const patienceMs = 120_000;
 /** A clock further off misjudges when a certificate begins and ends. */
 const maxClockErrorMs = 600_000;
 
-const directorySchema = z.lazy(() => z.object({ newNonce: z.string(), newAccount: z.string(), newOrder: z.string() }));
-const problemSchema = z.lazy(() => z.object({ type: z.string().default(""), detail: z.string().default("") }));
-const orderSchema = z.lazy(() =>
-  z.object({
-    status: z.string(),
-    authorizations: z.array(z.string()).min(1),
-    finalize: z.string(),
-    certificate: z.string().optional(),
+const directorySchema = lazyObject(() => ({ newNonce: z.string(), newAccount: z.string(), newOrder: z.string() }));
+const problemSchema = lazyObject(() => ({ type: z.string().default(""), detail: z.string().default("") }));
+const orderSchema = lazyObject(() => ({
+  status: z.string(),
+  authorizations: z.array(z.string()).min(1),
+  finalize: z.string(),
+  certificate: z.string().optional(),
+  error: problemSchema.optional(),
+}));
+const authorizationSchema = lazyObject(() => ({
+  status: z.string(),
+  challenges: z.array(z.looseObject({
+    type: z.string(),
+    url: z.string(),
+    token: z.string().optional(),
     error: problemSchema.optional(),
-  })
-);
-const authorizationSchema = z.lazy(() =>
-  z.object({
-    status: z.string(),
-    challenges: z.array(z.looseObject({
-      type: z.string(),
-      url: z.string(),
-      token: z.string().optional(),
-      error: problemSchema.optional(),
-    })),
-  })
-);
+  })),
+}));
 
 /** `unreachable` and `clock` are ours; the others are the last part of a problem's type (§6.7). */
 class AcmeRefusal extends Error {

@@ -1,5 +1,6 @@
 /** One question to a model: what is sent, whether it fits, and the answer, asked once more where that helps. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { type ContentBlock, contextWith, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { present } from "../lib/json.ts";
 import { failure, success } from "../lib/result.ts";
@@ -194,27 +195,25 @@ function isEmpty({ text, thinking }: ModelAnswer): boolean {
 }
 
 /** What every answer says in its `structuredContent`. */
-export const answerOutput = z.lazy(() =>
-  z.object({
-    text: z.string().describe("What the model wrote"),
-    thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
-    model: z.string(),
-    done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
-    truncated: z.boolean().describe("The answer is incomplete; problem says why"),
-    file_tokens: z.number().optional().describe("Tokens of files that the caller need not read, estimated"),
-    answers: z.array(z.object({ file: z.string(), answer: z.unknown().optional(), problem: z.string().optional() }))
-      .optional().describe("One for each file"),
-    files_left: z.array(z.string()).optional().describe("Files that it did not come to"),
-    problem: z.object({ code: z.string(), message: z.string() }).optional()
-      .describe("Why the answer is incomplete, or is not what was asked for"),
-    prompt_tokens: z.number(),
-    completion_tokens: z.number(),
-    duration_ms: z.number(),
-    load_ms: z.number(),
-    tokens_per_second: z.number().optional(),
-    parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
-  })
-);
+export const answerOutput = lazyObject(() => ({
+  text: z.string().describe("What the model wrote"),
+  thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
+  model: z.string(),
+  done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
+  truncated: z.boolean().describe("The answer is incomplete; problem says why"),
+  file_tokens: z.number().optional().describe("Tokens of files that the caller need not read, estimated"),
+  answers: z.array(z.object({ file: z.string(), answer: z.unknown().optional(), problem: z.string().optional() }))
+    .optional().describe("One for each file"),
+  files_left: z.array(z.string()).optional().describe("Files that it did not come to"),
+  problem: z.object({ code: z.string(), message: z.string() }).optional()
+    .describe("Why the answer is incomplete, or is not what was asked for"),
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  duration_ms: z.number(),
+  load_ms: z.number(),
+  tokens_per_second: z.number().optional(),
+  parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
+}));
 
 /** The answer to a call's only question: what was written is never lost, and a `problem` is part of the text too. */
 export function toOutcome({ answer, parsed, problem, failure, fileTokens }: Answered, model: string): ToolOutcome {

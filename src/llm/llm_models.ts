@@ -1,29 +1,28 @@
 /** The tools of the local model, and which models there are: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { present } from "../lib/json.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
 import { defineTool, readingHints, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
-const modelsReport = z.lazy(() =>
-  z.object({
-    models: z.array(z.object({
-      name: z.string().describe("What to pass as model"),
-      installed: z.boolean(),
-      loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
-      allowed: z.boolean().describe("The operator allows calls of it"),
-      parameter_size: z.string().optional(),
-      capabilities: z.array(z.string()).optional(),
-      context_tokens: z.number().optional().describe("Room for prompt and answer"),
-    })),
-    server: z.object({
-      address: z.string(),
-      ok: z.boolean(),
-      problem: z.string().optional().describe("What to do about a server that cannot be used"),
-    }),
-  })
-);
+const modelsReport = lazyObject(() => ({
+  models: z.array(z.object({
+    name: z.string().describe("What to pass as model"),
+    installed: z.boolean(),
+    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
+    allowed: z.boolean().describe("The operator allows calls of it"),
+    parameter_size: z.string().optional(),
+    capabilities: z.array(z.string()).optional(),
+    context_tokens: z.number().optional().describe("Room for prompt and answer"),
+  })),
+  server: z.object({
+    address: z.string(),
+    ok: z.boolean(),
+    problem: z.string().optional().describe("What to do about a server that cannot be used"),
+  }),
+}));
 
 export type ModelsReport = z.infer<typeof modelsReport>;
 type ModelEntry = ModelsReport["models"][number];
@@ -71,7 +70,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     scopes: ["llm:generate"],
     knownAs: "list_models models local_models ollama_list get_models",
     annotations: { title: "List the local models", ...readingHints },
-    input: z.lazy(() => z.object({})),
+    input: lazyObject(() => ({})),
     output: modelsReport,
     async run(_input, { signal }): Promise<ToolOutcome> {
       const described = await describeModels(options, signal);

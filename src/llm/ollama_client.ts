@@ -1,5 +1,6 @@
 /** Ollama by its own API: generation as a stream of events, and what it has. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { readModelList } from "./mod_settings.ts";
 import { parseJson, present } from "../lib/json.ts";
 import { createTransport, type ModelClientOptions, type StreamPart } from "./transport.ts";
@@ -57,20 +58,18 @@ function commonFields({ options, format, think, keepAliveSeconds, contextTokens 
 // Ollama's lines of JSON. Go leaves out what is zero, and writes "" or null for what is not there.
 
 const count = z.lazy(() => z.number().nonnegative().nullish().catch(undefined));
-const streamLine = z.lazy(() =>
-  z.object({
-    error: z.unknown().optional(),
-    response: z.string().nullish(),
-    thinking: z.string().nullish(),
-    message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
-    done: z.boolean().nullish(),
-    done_reason: z.string().nullish(),
-    prompt_eval_count: count,
-    eval_count: count,
-    load_duration: count,
-    eval_duration: count,
-  })
-);
+const streamLine = lazyObject(() => ({
+  error: z.unknown().optional(),
+  response: z.string().nullish(),
+  thinking: z.string().nullish(),
+  message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
+  done: z.boolean().nullish(),
+  done_reason: z.string().nullish(),
+  prompt_eval_count: count,
+  eval_count: count,
+  load_duration: count,
+  eval_duration: count,
+}));
 
 /** The lines of `generate` and `chat`: the last one says how the answer ended. */
 export function parseLine(line: string): StreamPart | null {

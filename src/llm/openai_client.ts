@@ -3,6 +3,7 @@
  * differs between them is read here, and asked for in each one's words.
  */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { parseJson, present } from "../lib/json.ts";
 import { readModelList } from "./mod_settings.ts";
 import { createTransport, type ModelClientOptions, type StreamPart } from "./transport.ts";
@@ -40,14 +41,12 @@ export function createOpenAiClient(options: ModelClientOptions): ModelClient {
 }
 
 /** llama-swap's `GET /running`: the models in memory. */
-const runningShape = z.lazy(() => z.object({ running: z.array(z.object({ model: z.string() })) }));
+const runningShape = lazyObject(() => ({ running: z.array(z.object({ model: z.string() })) }));
 /** llama.cpp's `GET /props`, of a server with one model: the context of a call, and whether it sees images. */
-const propsShape = z.lazy(() =>
-  z.object({
-    default_generation_settings: z.object({ n_ctx: z.number().optional() }),
-    modalities: z.object({ vision: z.boolean().optional() }).nullish(),
-  })
-);
+const propsShape = lazyObject(() => ({
+  default_generation_settings: z.object({ n_ctx: z.number().optional() }),
+  modalities: z.object({ vision: z.boolean().optional() }).nullish(),
+}));
 
 function readProps(reply: unknown): Partial<InstalledModel> | null {
   const { data } = propsShape.safeParse(reply);
@@ -111,25 +110,21 @@ function toThinking(think: ModelRequest["think"]) {
 }
 
 const count = z.lazy(() => z.number().nonnegative().nullish().catch(undefined));
-const piece = z.lazy(() =>
-  z.object({
-    ...{ content: z.string().nullish(), refusal: z.string().nullish() },
-    ...{ reasoning_content: z.string().nullish(), reasoning: z.string().nullish() },
-  })
-);
-const chunkShape = z.lazy(() =>
-  z.object({
-    error: z.unknown().optional(),
-    message: z.unknown().optional(),
-    object: z.unknown().optional(),
-    choices: z.array(
-      z.object({ delta: piece.nullish(), message: piece.nullish(), finish_reason: z.string().nullish() }),
-    )
-      .nullish(),
-    usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish(),
-    timings: z.object({ predicted_ms: count }).nullish(),
-  })
-);
+const piece = lazyObject(() => ({
+  ...{ content: z.string().nullish(), refusal: z.string().nullish() },
+  ...{ reasoning_content: z.string().nullish(), reasoning: z.string().nullish() },
+}));
+const chunkShape = lazyObject(() => ({
+  error: z.unknown().optional(),
+  message: z.unknown().optional(),
+  object: z.unknown().optional(),
+  choices: z.array(
+    z.object({ delta: piece.nullish(), message: piece.nullish(), finish_reason: z.string().nullish() }),
+  )
+    .nullish(),
+  usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish(),
+  timings: z.object({ predicted_ms: count }).nullish(),
+}));
 
 /**
  * Reads a line of server-sent events, or the JSON of an engine that streams nothing. Errors are in `error`, or alone on

@@ -1,5 +1,6 @@
 /** Tasks in the storage, and messages there for the process that runs a task. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { StorageKey } from "../storage/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
@@ -32,35 +33,33 @@ interface SeenTask {
 
 // A task as it is stored, and as its client sees it (SEP-2663).
 
-const recordShape = z.lazy(() =>
-  z.object({
-    taskId: z.string(),
-    subject: z.string(),
-    clientId: z.string(),
-    tool: z.string().nullable(),
-    /** Scopes that the call needed; a token without them cannot reach the task. */
-    scopes: z.array(z.string()).default([]),
-    /** Of its principal; another token of the same caller may be for fewer. */
-    directories: z.array(z.string()).optional(),
-    status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
-    statusMessage: z.string().optional(),
-    createdAt: z.number(),
-    lastUpdatedAt: z.number(),
-    ttlMs: z.number(),
-    pollIntervalMs: z.number(),
-    /** When the process that runs it last said that it lives. */
-    aliveAt: z.number(),
-    inputRequests: z.record(z.string(), z.unknown()).optional(),
-    result: z.unknown().optional(),
-    resultPieces: z.int().min(1).optional(),
-    error: z.unknown().optional(),
-  })
-);
+const recordShape = lazyObject(() => ({
+  taskId: z.string(),
+  subject: z.string(),
+  clientId: z.string(),
+  tool: z.string().nullable(),
+  /** Scopes that the call needed; a token without them cannot reach the task. */
+  scopes: z.array(z.string()).default([]),
+  /** Of its principal; another token of the same caller may be for fewer. */
+  directories: z.array(z.string()).optional(),
+  status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
+  statusMessage: z.string().optional(),
+  createdAt: z.number(),
+  lastUpdatedAt: z.number(),
+  ttlMs: z.number(),
+  pollIntervalMs: z.number(),
+  /** When the process that runs it last said that it lives. */
+  aliveAt: z.number(),
+  inputRequests: z.record(z.string(), z.unknown()).optional(),
+  result: z.unknown().optional(),
+  resultPieces: z.int().min(1).optional(),
+  error: z.unknown().optional(),
+}));
 
 /** A stored task. Times are in milliseconds since the epoch. */
 export type TaskRecord = z.infer<typeof recordShape>;
 
-const inboxShape = z.lazy(() => z.object({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) }));
+const inboxShape = lazyObject(() => ({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) }));
 
 /** What another process left for the one that runs the task. */
 type TaskInbox = z.infer<typeof inboxShape>;

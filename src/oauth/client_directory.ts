@@ -1,5 +1,6 @@
 /** Finds clients: in storage, or by the metadata document at the URL that is their id. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "../lib/network.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
@@ -163,22 +164,20 @@ function cleanClientName(name: string | undefined): string {
 
 // Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document-00): the client_id is where they are.
 
-const documentSchema = z.lazy(() =>
-  z.object({
-    client_id: z.string(),
-    client_name: z.string().min(1),
-    redirect_uris: z.array(z.string()).min(1).max(20),
-    grant_types: z.array(z.string()).optional(),
-    response_types: z.array(z.string()).optional(),
-    token_endpoint_auth_method: z.enum(["none", "private_key_jwt"]).optional(),
-    scope: z.string().optional(),
-    jwks: z.unknown().optional(),
-    jwks_uri: z.string().optional(),
-    // §4.1: a public document cannot hold a secret.
-    client_secret: z.undefined().optional(),
-    client_secret_expires_at: z.undefined().optional(),
-  })
-);
+const documentSchema = lazyObject(() => ({
+  client_id: z.string(),
+  client_name: z.string().min(1),
+  redirect_uris: z.array(z.string()).min(1).max(20),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.enum(["none", "private_key_jwt"]).optional(),
+  scope: z.string().optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: z.string().optional(),
+  // §4.1: a public document cannot hold a secret.
+  client_secret: z.undefined().optional(),
+  client_secret_expires_at: z.undefined().optional(),
+}));
 
 /** Why a document describes no client. */
 export type ClientDocumentProblem =

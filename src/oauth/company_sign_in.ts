@@ -3,6 +3,7 @@
  * the browser that was sent may return (CVE-2026-27124), once, and its user still has to consent.
  */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { parseJson } from "../lib/json.ts";
 import { html, redirectResponse, seeOther } from "../lib/page.ts";
@@ -25,19 +26,17 @@ import type { GrantTypeOptions } from "./token.ts";
 /** What the endpoints need besides what all browser endpoints share. */
 type CompanyOptions = InteractionOptions & RecheckOptions;
 
-const purposeSchema = z.lazy(() =>
-  z.object({
-    /** The handle of the authorization request that goes on afterwards, or the page. */
-    request: z.string().optional(),
-    page: z.string().optional(),
-    /** A new sign-in is asked for, whatever session there is at the provider. */
-    fresh: z.boolean(),
-    /** Who links an account. */
-    linkTo: z.string().optional(),
-    /** Who confirms something: no other person may come back. */
-    mustBe: z.string().optional(),
-  })
-);
+const purposeSchema = lazyObject(() => ({
+  /** The handle of the authorization request that goes on afterwards, or the page. */
+  request: z.string().optional(),
+  page: z.string().optional(),
+  /** A new sign-in is asked for, whatever session there is at the provider. */
+  fresh: z.boolean(),
+  /** Who links an account. */
+  linkTo: z.string().optional(),
+  /** Who confirms something: no other person may come back. */
+  mustBe: z.string().optional(),
+}));
 
 type Purpose = z.output<typeof purposeSchema>;
 

@@ -1,5 +1,6 @@
 /** Dynamic client registration (RFC 7591): client metadata is parsed as leniently as security allows. */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import type { AuthorizationServerOptions, Registration } from "./context.ts";
 import {
   type Client,
@@ -201,21 +202,19 @@ const maxMetadataParts = 5_000;
 const calledAddress = z.lazy(() => z.string().refine((text) => URL.parse(text)?.protocol === "https:"));
 
 // Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
-const metadataSchema = z.lazy(() =>
-  z.object({
-    token_value: z.string().optional(),
-    client_name: z.string().max(2_000).optional(),
-    redirect_uris: z.array(z.string()).optional(),
-    grant_types: z.array(z.string()).optional(),
-    response_types: z.array(z.string()).optional(),
-    token_endpoint_auth_method: z.string().optional(),
-    scope: z.string().max(10_000).optional(),
-    jwks: z.unknown().optional(),
-    jwks_uri: calledAddress.optional(),
-    sector_identifier_uri: calledAddress.optional(),
-    request_uris: z.array(calledAddress).optional(),
-  })
-);
+const metadataSchema = lazyObject(() => ({
+  token_value: z.string().optional(),
+  client_name: z.string().max(2_000).optional(),
+  redirect_uris: z.array(z.string()).optional(),
+  grant_types: z.array(z.string()).optional(),
+  response_types: z.array(z.string()).optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  scope: z.string().max(10_000).optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: calledAddress.optional(),
+  sector_identifier_uri: calledAddress.optional(),
+  request_uris: z.array(calledAddress).optional(),
+}));
 
 /** The members that count here. */
 type ClientMetadata = z.output<typeof metadataSchema>;

@@ -1,5 +1,6 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import type { NamedGrant } from "../../lib/principal.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
@@ -16,36 +17,34 @@ const maxListed = 2 * maxHeldCalls;
 const listedAtOnce = 25;
 const family = "held_call";
 
-const heldShape = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    person: z.string(),
-    clientId: z.string(),
-    clientName: z.string(),
-    grantId: z.string(),
-    tool: z.string(),
-    places: z.array(z.string()),
-    /** The arguments as JSON, cut; the whole of them is in the id. */
-    arguments: z.string(),
-    /** What the call would do, in words or as a difference. */
-    effect: z.string(),
-    /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. See {@link notComparable}. */
-    effectDigest: z.string(),
-    approver: z.enum(["person", "administrator"]),
-    /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
-    ruleId: z.string().optional(),
-    /** The others that would hold it too. */
-    otherRuleIds: z.array(z.string()).optional(),
-    /** Where a lasting approval holds; everywhere when absent. */
-    passPlace: z.string().optional(),
-    createdAt: z.number(),
-    expiresAt: z.number(),
-    state: z.enum(["waiting", "approved", "denied"]),
-    decidedBy: z.string().optional(),
-    /** What the person says to the agent. */
-    word: z.string().optional(),
-  })
-);
+const heldShape = lazyObject(() => ({
+  id: z.string(),
+  person: z.string(),
+  clientId: z.string(),
+  clientName: z.string(),
+  grantId: z.string(),
+  tool: z.string(),
+  places: z.array(z.string()),
+  /** The arguments as JSON, cut; the whole of them is in the id. */
+  arguments: z.string(),
+  /** What the call would do, in words or as a difference. */
+  effect: z.string(),
+  /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. See {@link notComparable}. */
+  effectDigest: z.string(),
+  approver: z.enum(["person", "administrator"]),
+  /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
+  ruleId: z.string().optional(),
+  /** The others that would hold it too. */
+  otherRuleIds: z.array(z.string()).optional(),
+  /** Where a lasting approval holds; everywhere when absent. */
+  passPlace: z.string().optional(),
+  createdAt: z.number(),
+  expiresAt: z.number(),
+  state: z.enum(["waiting", "approved", "denied"]),
+  decidedBy: z.string().optional(),
+  /** What the person says to the agent. */
+  word: z.string().optional(),
+}));
 
 export type HeldCall = z.output<typeof heldShape>;
 

@@ -3,6 +3,7 @@
  * about. Their order does not matter.
  */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { foldedForms } from "../../files/mod.ts";
 import { joinNext } from "../../lib/turns.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
@@ -39,28 +40,26 @@ const maxClientIdCharacters = 4_096;
 const text = () => z.string().max(maxRuleTextCharacters).optional();
 
 /** A rule. What it leaves out fits every call. */
-const ruleSchema = z.lazy(() =>
-  z.object({
-    id: z.string(),
-    person: text(),
-    clientId: z.string().max(maxClientIdCharacters).optional(),
-    /** For people to recognise the client by. */
-    clientName: text(),
-    /** An approval for a while holds for this grant alone. */
-    grantId: text(),
-    /** A tool's name, or `changes`: every tool that changes something. */
-    tool: text(),
-    /** A directory or a file of the workspace, or a table. */
-    place: text(),
-    verdict: z.enum(["allow", "ask", "deny"]),
-    /** Who decides about a call that waits: the person it is made for, or an administrator only. */
-    approver: z.enum(["person", "administrator"]).optional(),
-    /** The rule ends here, in milliseconds since the epoch. */
-    until: z.number().optional(),
-    /** A lasting approval: the ids of the rules that no longer ask about such calls. */
-    passes: z.array(z.string()).optional(),
-  })
-);
+const ruleSchema = lazyObject(() => ({
+  id: z.string(),
+  person: text(),
+  clientId: z.string().max(maxClientIdCharacters).optional(),
+  /** For people to recognise the client by. */
+  clientName: text(),
+  /** An approval for a while holds for this grant alone. */
+  grantId: text(),
+  /** A tool's name, or `changes`: every tool that changes something. */
+  tool: text(),
+  /** A directory or a file of the workspace, or a table. */
+  place: text(),
+  verdict: z.enum(["allow", "ask", "deny"]),
+  /** Who decides about a call that waits: the person it is made for, or an administrator only. */
+  approver: z.enum(["person", "administrator"]).optional(),
+  /** The rule ends here, in milliseconds since the epoch. */
+  until: z.number().optional(),
+  /** A lasting approval: the ids of the rules that no longer ask about such calls. */
+  passes: z.array(z.string()).optional(),
+}));
 
 /** A rule as it holds. */
 export interface Rule extends z.output<typeof ruleSchema> {
@@ -178,7 +177,7 @@ function verdictWords({ verdict, approver }: Rule): string {
 /** Stored at once; a further one is refused. */
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
-const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
+const storedShape = lazyObject(() => ({ rules: z.array(ruleSchema) }));
 
 /** The rules of all instances. Reading them costs a look at a variable. */
 export type RuleStore = ReturnType<typeof createRuleStore>;

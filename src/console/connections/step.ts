@@ -1,5 +1,6 @@
 /** One stored step of a client that connects. It never holds a query, code or token. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { addressKey } from "../../lib/network.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { joinNext } from "../../lib/turns.ts";
@@ -34,42 +35,40 @@ export type StepKind = typeof stepKinds[number];
 
 const optionalText = () => z.string().nullable().default(null);
 
-const stepSchema = z.lazy(() =>
-  z.object({
-    /** Of the first and the last of its repeats, in milliseconds since the epoch. */
-    time: z.number(),
-    last: z.number(),
-    count: z.number(),
-    kind: z.enum(stepKinds),
-    outcome: z.enum(["ok", "refused"]),
-    /** One of our reasons, `status_404` and the like, or the method of a call. */
-    reason: optionalText(),
-    address: optionalText(),
-    /** The product that the User-Agent begins with. */
-    agent: optionalText(),
-    /** The client's id. */
-    client: optionalText(),
-    /** The grant, or the token of the command line: two that share a client's id differ in it. */
-    grant: optionalText(),
-    /** What it calls itself when it registers, and at `initialize`. */
-    name: optionalText(),
-    person: optionalText(),
-    /** Of discovery and of stray requests; of a refused call, its method. */
-    path: optionalText(),
-    /**
-     * Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by; of
-     * a token that another server issued, that server.
-     */
-    host: optionalText(),
-    /**
-     * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` and
-     * `direct_other_host` where no proxy is known, `forwarded` of a request with a proxy's headers, `below /path` where
-     * the server shares its host by that path, `registration_closed`; of what has expired, `clock_jumped` or
-     * `clock_steady`.
-     */
-    sign: optionalText(),
-  })
-);
+const stepSchema = lazyObject(() => ({
+  /** Of the first and the last of its repeats, in milliseconds since the epoch. */
+  time: z.number(),
+  last: z.number(),
+  count: z.number(),
+  kind: z.enum(stepKinds),
+  outcome: z.enum(["ok", "refused"]),
+  /** One of our reasons, `status_404` and the like, or the method of a call. */
+  reason: optionalText(),
+  address: optionalText(),
+  /** The product that the User-Agent begins with. */
+  agent: optionalText(),
+  /** The client's id. */
+  client: optionalText(),
+  /** The grant, or the token of the command line: two that share a client's id differ in it. */
+  grant: optionalText(),
+  /** What it calls itself when it registers, and at `initialize`. */
+  name: optionalText(),
+  person: optionalText(),
+  /** Of discovery and of stray requests; of a refused call, its method. */
+  path: optionalText(),
+  /**
+   * Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by; of
+   * a token that another server issued, that server.
+   */
+  host: optionalText(),
+  /**
+   * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` and
+   * `direct_other_host` where no proxy is known, `forwarded` of a request with a proxy's headers, `below /path` where
+   * the server shares its host by that path, `registration_closed`; of what has expired, `clock_jumped` or
+   * `clock_steady`.
+   */
+  sign: optionalText(),
+}));
 
 export type Step = z.output<typeof stepSchema>;
 
@@ -126,7 +125,7 @@ const maxNetworks = 2_000;
 
 const family = "connection_steps";
 const segmentsKey: StorageKey = [family];
-const segmentSchema = z.lazy(() => z.object({ steps: z.array(stepSchema) }));
+const segmentSchema = lazyObject(() => ({ steps: z.array(stepSchema) }));
 /** So that the newest come first in key order. */
 const latest = 10 ** 14;
 

@@ -1,5 +1,6 @@
 /** The running calls of every instance, as the console shows and stops them. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { touchedBy } from "../../audit/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
@@ -62,26 +63,24 @@ export async function openLive(options: LiveOptions) {
   };
 }
 
-const instanceReport = z.lazy(() =>
-  z.object({
-    instance: z.string(),
-    calls: z.array(z.object({
-      /** Names it among the calls of all instances. */
-      id: z.string(),
-      person: z.string(),
-      client: z.string(),
-      /** The tool; for other requests the method. */
-      tool: z.string(),
-      target: z.string().nullable(),
-      /** As JSON, cut short. */
-      arguments: z.string(),
-      /** Milliseconds since the epoch. */
-      since: z.number(),
-    })).readonly(),
-    /** Whether it cancelled the call that the question named. */
-    cancelled: z.boolean(),
-  })
-);
+const instanceReport = lazyObject(() => ({
+  instance: z.string(),
+  calls: z.array(z.object({
+    /** Names it among the calls of all instances. */
+    id: z.string(),
+    person: z.string(),
+    client: z.string(),
+    /** The tool; for other requests the method. */
+    tool: z.string(),
+    target: z.string().nullable(),
+    /** As JSON, cut short. */
+    arguments: z.string(),
+    /** Milliseconds since the epoch. */
+    since: z.number(),
+  })).readonly(),
+  /** Whether it cancelled the call that the question named. */
+  cancelled: z.boolean(),
+}));
 
 type InstanceReport = z.infer<typeof instanceReport>;
 type LiveCall = Readonly<InstanceReport["calls"][number]>;

@@ -1,5 +1,6 @@
 /** Files: browse, read, search and download the visitor's own workspace, with each file's history. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import {
   type Change,
   differenceOf,
@@ -47,16 +48,14 @@ const patienceMs = 10_000;
 const notKept = "This version is no longer kept.";
 
 /** What the pages read of the answers of `file_read` and `file_search`. */
-const answer = z.lazy(() =>
-  z.object({
-    content: z.string().optional(),
-    document: z.string().optional(),
-    start_line: z.int().default(1),
-    next_cursor: z.string().optional(),
-    matches: z.array(z.object({ filename: z.string(), line: z.int().default(0), text: z.string().default("") }))
-      .default([]),
-  })
-);
+const answer = lazyObject(() => ({
+  content: z.string().optional(),
+  document: z.string().optional(),
+  start_line: z.int().default(1),
+  next_cursor: z.string().optional(),
+  matches: z.array(z.object({ filename: z.string(), line: z.int().default(0), text: z.string().default("") }))
+    .default([]),
+}));
 
 function answerIn(outcome: ToolOutcome): z.output<typeof answer> {
   return answer.parse(outcome.ok ? outcome.structuredContent : {});

@@ -1,5 +1,6 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -28,16 +29,14 @@ import { previewDelete } from "./preview.ts";
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
 
-const input = z.lazy(() =>
-  z.object({
-    path: z.string().optional().describe("What to delete"),
-    paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
-      "Or several, all or none",
-    ),
-    recursive: z.boolean().default(false).describe("A directory with all that is in it"),
-    if_version: ifVersionInput().meta({ unlisted: true }),
-  })
-);
+const input = lazyObject(() => ({
+  path: z.string().optional().describe("What to delete"),
+  paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
+    "Or several, all or none",
+  ),
+  recursive: z.boolean().default(false).describe("A directory with all that is in it"),
+  if_version: ifVersionInput().meta({ unlisted: true }),
+}));
 
 interface FileDeleteOptions {
   /** Whether what is deleted goes to the trash. */
@@ -61,14 +60,12 @@ export function fileDeleteTool(
     description: "Deletes a file, a link (not its target) or a directory. " +
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
     input,
-    output: z.lazy(() =>
-      z.object({
-        path: z.string().optional().describe("The path that was deleted"),
-        paths: z.array(z.string()).optional(),
-        deleted_entries: z.int().describe("How many files, links and directories were deleted"),
-        undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
-      })
-    ),
+    output: lazyObject(() => ({
+      path: z.string().optional().describe("The path that was deleted"),
+      paths: z.array(z.string()).optional(),
+      deleted_entries: z.int().describe("How many files, links and directories were deleted"),
+      undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
+    })),
     preview: (input: Parameters<typeof previewDelete>[1], context) => previewDelete(source, input, context),
     async run(input, context) {
       const changing = beginChange(source, context, "file_delete");

@@ -1,5 +1,6 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { type FileContent, type Outcome, type Workspace, workspaceOf } from "../workspace/port.ts";
@@ -80,22 +81,20 @@ const edit = z.lazy(() =>
     if_version: ifVersionInput(),
   })
 );
-const input = z.lazy(() =>
-  z.object({
-    path: z.string().optional().describe("File").meta(emptyIsAbsent),
-    old_text: z.string().optional().describe("Exact text, any line ends").meta(asLines),
-    new_text: z.string().optional().describe("Empty to delete").meta(asLines),
-    replace_all: z.boolean().optional().describe("Else old_text must be there once"),
-    expected_replacements: z.int().min(1).optional().describe("Replace as many, or none").meta(unlisted),
-    whole_word: z.boolean().optional().describe("Not in longer words"),
-    if_version: ifVersionInput(),
-    edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
-      .optional().describe(
-        "In order; path and texts given beside edits are defaults for edits without them",
-      ),
-    dry_run: z.boolean().default(false).describe("Only show"),
-  })
-);
+const input = lazyObject(() => ({
+  path: z.string().optional().describe("File").meta(emptyIsAbsent),
+  old_text: z.string().optional().describe("Exact text, any line ends").meta(asLines),
+  new_text: z.string().optional().describe("Empty to delete").meta(asLines),
+  replace_all: z.boolean().optional().describe("Else old_text must be there once"),
+  expected_replacements: z.int().min(1).optional().describe("Replace as many, or none").meta(unlisted),
+  whole_word: z.boolean().optional().describe("Not in longer words"),
+  if_version: ifVersionInput(),
+  edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
+    .optional().describe(
+      "In order; path and texts given beside edits are defaults for edits without them",
+    ),
+  dry_run: z.boolean().default(false).describe("Only show"),
+}));
 type EditInput = z.output<typeof edit>;
 type Input = z.output<typeof input>;
 
@@ -118,7 +117,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       "Replaces exact text (sed, patch), with edits in many places or files: all of them or none. Keeps encoding and " +
       "line ends. Answers with the difference.",
     input,
-    output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
+    output: lazyObject(() => ({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
     async run(request, context) {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return refuse(action, edits);

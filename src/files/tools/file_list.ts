@@ -1,5 +1,6 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -49,51 +50,45 @@ const action = "list directory";
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
 
-const input = z.lazy(() =>
-  z.object({
-    path: z.string().default(".").describe("Directory, or one file"),
-    ...patternInput(),
-    depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all").meta(
-      clamped,
-    ),
-    show: z.enum(["names", "details", "bytes", "summary", "duplicates"]).default("names").describe(
-      "details: size, time; bytes: exact size; summary: files, bytes, lines by extension; duplicates: equal files",
-    ),
-    sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
-    order: z.enum(["asc", "desc"]).optional().describe("Default desc for size and modified").meta({ unlisted: true }),
-    modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
-    limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
-    ...walkInput(),
-  })
-);
+const input = lazyObject(() => ({
+  path: z.string().default(".").describe("Directory, or one file"),
+  ...patternInput(),
+  depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all").meta(
+    clamped,
+  ),
+  show: z.enum(["names", "details", "bytes", "summary", "duplicates"]).default("names").describe(
+    "details: size, time; bytes: exact size; summary: files, bytes, lines by extension; duplicates: equal files",
+  ),
+  sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
+  order: z.enum(["asc", "desc"]).optional().describe("Default desc for size and modified").meta({ unlisted: true }),
+  modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
+  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
+  ...walkInput(),
+}));
 
-const entry = z.lazy(() =>
-  z.object({
-    name: z.string().describe("Name, or path below the directory, exactly; escape it before showing it"),
-    kind: z.enum(["file", "directory", "link", "other"]),
-    size_bytes: z.int().optional(),
-    modified_at: z.string().optional(),
-  })
-);
-const output = z.lazy(() =>
-  z.object({
-    path: z.string().describe("The directory; empty for the workspace itself"),
-    entries: z.array(entry).optional(),
-    next_cursor: z.string().optional(),
-    total: z.int().optional().describe("Entries there are, where they were all looked at"),
-    incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
-    skipped: skippedOutput.optional().describe("Ignored entries that were skipped"),
-    files: z.int().optional(),
-    directories: z.int().optional(),
-    size_bytes: z.int().optional(),
-    lines: z.int().optional(),
-    extensions: z.array(
-      z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int().optional() }),
-    )
-      .optional(),
-    duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
-  })
-);
+const entry = lazyObject(() => ({
+  name: z.string().describe("Name, or path below the directory, exactly; escape it before showing it"),
+  kind: z.enum(["file", "directory", "link", "other"]),
+  size_bytes: z.int().optional(),
+  modified_at: z.string().optional(),
+}));
+const output = lazyObject(() => ({
+  path: z.string().describe("The directory; empty for the workspace itself"),
+  entries: z.array(entry).optional(),
+  next_cursor: z.string().optional(),
+  total: z.int().optional().describe("Entries there are, where they were all looked at"),
+  incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
+  skipped: skippedOutput.optional().describe("Ignored entries that were skipped"),
+  files: z.int().optional(),
+  directories: z.int().optional(),
+  size_bytes: z.int().optional(),
+  lines: z.int().optional(),
+  extensions: z.array(
+    z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int().optional() }),
+  )
+    .optional(),
+  duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
+}));
 
 interface FileListOptions {
   /** What tells the pages of a document, where its details are asked for by its path. */

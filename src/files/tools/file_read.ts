@@ -4,6 +4,7 @@
  * for a notice.
  */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
 import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
@@ -97,14 +98,12 @@ const oneFile = () => ({
   sha256: sha256Output().optional(),
   modified_at: z.string().optional(),
 });
-const output = z.lazy(() =>
-  z.object({
-    ...oneFile(),
-    ...linkOutput(),
-    files: z.array(z.object(oneFile())).optional(),
-    untrusted: untrustedOutput(),
-  })
-);
+const output = lazyObject(() => ({
+  ...oneFile(),
+  ...linkOutput(),
+  files: z.array(z.object(oneFile())).optional(),
+  untrusted: untrustedOutput(),
+}));
 
 /** The tool that `app` registers to read files; with `links`, it also gives addresses to download them. */
 export function fileReadTool(

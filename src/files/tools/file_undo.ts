@@ -1,5 +1,6 @@
 /** The tool `file_undo`: lists and undoes changes of the same user and client. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/path.ts";
@@ -20,18 +21,16 @@ const maxLookedAt = 5_000;
 /** Paths of one change that are shown. */
 const maxShownPaths = 3;
 
-const changeOutput = z.lazy(() =>
-  z.object({
-    change: z.string(),
-    time: z.string(),
-    tool: z.string(),
-    did: z.string().optional().describe("What else than moving a file_move did"),
-    paths: z.array(z.string()).describe("The first of them"),
-    path_count: z.int(),
-    undone_by: z.string().optional(),
-    redone_by: z.string().optional(),
-  })
-);
+const changeOutput = lazyObject(() => ({
+  change: z.string(),
+  time: z.string(),
+  tool: z.string(),
+  did: z.string().optional().describe("What else than moving a file_move did"),
+  paths: z.array(z.string()).describe("The first of them"),
+  path_count: z.int(),
+  undone_by: z.string().optional(),
+  redone_by: z.string().optional(),
+}));
 
 /** The tool that `app` registers to list and undo changes. A caller sees those of the same user and client alone. */
 export function fileUndoTool(source: WorkspaceSource): Tool {
@@ -39,19 +38,15 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
     ...toolFrames.undo,
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     places: [""],
-    input: z.lazy(() =>
-      z.object({
-        change: z.string().optional().describe("From the list, or last; absent to list").meta(emptyIsAbsent),
-      })
-    ),
-    output: z.lazy(() =>
-      z.object({
-        changes: z.array(changeOutput).optional(),
-        undone: z.string().optional().describe("The change that was undone"),
-        undone_by: z.string().optional().describe("The change that undid it"),
-        paths: z.array(z.string()).optional(),
-      })
-    ),
+    input: lazyObject(() => ({
+      change: z.string().optional().describe("From the list, or last; absent to list").meta(emptyIsAbsent),
+    })),
+    output: lazyObject(() => ({
+      changes: z.array(changeOutput).optional(),
+      undone: z.string().optional().describe("The change that was undone"),
+      undone_by: z.string().optional().describe("The change that undid it"),
+      paths: z.array(z.string()).optional(),
+    })),
     async preview({ change: wanted }: { readonly change?: string }, { principal }) {
       const { trash } = workspaceOf(source, principal);
       if (trash === null) return nothingKept;

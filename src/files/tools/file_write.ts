@@ -1,5 +1,6 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { encodeText, lackingIn } from "../workspace/encoding.ts";
 import { undetectedWords } from "../text/detect.ts";
 import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
@@ -80,9 +81,7 @@ const oneFile = () => ({
   created: z.boolean().optional().describe("Whether the file is new"),
   note: z.string().optional().describe("What to know of its line ends and encoding"),
 });
-const output = z.lazy(() =>
-  z.object({ ...oneFile(), ...linkOutput(), files: z.array(z.object(oneFile())).optional() })
-);
+const output = lazyObject(() => ({ ...oneFile(), ...linkOutput(), files: z.array(z.object(oneFile())).optional() }));
 
 /**
  * The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them.

@@ -1,5 +1,6 @@
 /** Parameters and result members that several file tools share. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, emptyIsAbsent, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLink, TransferLinks } from "../transfer/port.ts";
@@ -79,32 +80,30 @@ const maxTextCharacters = 200;
 export const maxHits = 1000;
 
 /** What `file_search` takes. */
-export const searchInput = z.lazy(() =>
-  z.object({
-    query: z.string().optional().describe("Text in a line; absent to find files by pattern").meta({
-      ...emptyIsAbsent,
-      written: "text",
-    }),
-    regex: z.boolean().default(false).describe("RE2 syntax, one line at a time"),
-    path: z.string().default(".").describe("Directory or file, also a.ts:10-50"),
-    ...patternInput(),
-    all: z.array(z.string().min(1).max(maxTextCharacters)).max(maxLineTexts).optional().describe(
-      "The line must hold these, too",
-    ),
-    without: z.array(z.string().min(1).max(maxTextCharacters)).max(maxLineTexts).optional().describe(
-      "The line must hold none",
-    ),
-    ignore_case: z.boolean().default(false).describe("Any case"),
-    whole_word: z.boolean().default(false).describe("Not in longer words"),
-    show: z.enum(["lines", "files", "count", "texts"]).default("lines").describe(
-      "files: names; count: matches by file; texts: how often which text matched",
-    ),
-    context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
-    last: z.boolean().default(false).describe("The last lines, not the first"),
-    limit: z.int().min(1).max(maxHits).default(100).describe("Lines, or files").meta(clamped),
-    ...walkInput(),
-  })
-);
+export const searchInput = lazyObject(() => ({
+  query: z.string().optional().describe("Text in a line; absent to find files by pattern").meta({
+    ...emptyIsAbsent,
+    written: "text",
+  }),
+  regex: z.boolean().default(false).describe("RE2 syntax, one line at a time"),
+  path: z.string().default(".").describe("Directory or file, also a.ts:10-50"),
+  ...patternInput(),
+  all: z.array(z.string().min(1).max(maxTextCharacters)).max(maxLineTexts).optional().describe(
+    "The line must hold these, too",
+  ),
+  without: z.array(z.string().min(1).max(maxTextCharacters)).max(maxLineTexts).optional().describe(
+    "The line must hold none",
+  ),
+  ignore_case: z.boolean().default(false).describe("Any case"),
+  whole_word: z.boolean().default(false).describe("Not in longer words"),
+  show: z.enum(["lines", "files", "count", "texts"]).default("lines").describe(
+    "files: names; count: matches by file; texts: how often which text matched",
+  ),
+  context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
+  last: z.boolean().default(false).describe("The last lines, not the first"),
+  limit: z.int().min(1).max(maxHits).default(100).describe("Lines, or files").meta(clamped),
+  ...walkInput(),
+}));
 
 export type SearchRequest = z.output<typeof searchInput>;
 

@@ -1,42 +1,37 @@
 /** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import type { Clock } from "../../lib/time.ts";
 
-const author = z.lazy(() =>
-  z.object({
-    /** The user's id. */
-    subject: z.string(),
-    clientId: z.string(),
-    grantId: z.string(),
-    /** What they called. */
-    tool: z.string(),
-  })
-);
+const author = lazyObject(() => ({
+  /** The user's id. */
+  subject: z.string(),
+  clientId: z.string(),
+  grantId: z.string(),
+  /** What they called. */
+  tool: z.string(),
+}));
 
 const kind = () => z.enum(["file", "directory", "link", "other"]);
 
-const kept = z.lazy(() =>
-  z.object({
-    kind: kind(),
-    /** Of all files in it together. */
-    sizeBytes: z.number(),
-    /** Itself and what is below it. */
-    entries: z.int(),
-  })
-);
+const kept = lazyObject(() => ({
+  kind: kind(),
+  /** Of all files in it together. */
+  sizeBytes: z.number(),
+  /** Itself and what is below it. */
+  entries: z.int(),
+}));
 
 /** Identifies an entry; one of the two suffices. */
-const left = z.lazy(() =>
-  z.object({
-    /** Of a file's content. */
-    sha256: z.string().optional(),
-    /** The workspace's own mark of the entry: moving it changes nothing of it. */
-    identity: z.string().optional(),
-  })
-);
+const left = lazyObject(() => ({
+  /** Of a file's content. */
+  sha256: z.string().optional(),
+  /** The workspace's own mark of the entry: moving it changes nothing of it. */
+  identity: z.string().optional(),
+}));
 
 /** A place of a text, with lines around it, before an edit and after it. */
-const passage = z.lazy(() => z.object({ before: z.string(), after: z.string() }));
+const passage = lazyObject(() => ({ before: z.string(), after: z.string() }));
 
 const place = () => ({
   path: z.string(),
@@ -79,7 +74,7 @@ const step = z.lazy(() =>
 );
 
 /** The stored form of one step, with its number in the change. */
-export const stepRecord = z.lazy(() => z.object({ number: z.int(), step }));
+export const stepRecord = lazyObject(() => ({ number: z.int(), step }));
 export const authorRecord = author;
 
 /** The caller that made a change. */

@@ -3,6 +3,7 @@
  * What it said last counts for a day while it is down. Redirects are not followed, and every answer is bounded.
  */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import type { JWK } from "@panva/jose";
 import { isObject, parseJson } from "../../lib/json.ts";
 import { loadOnce } from "../../lib/program.ts";
@@ -55,31 +56,27 @@ interface ProviderRequest {
 
 const endpoint = z.string().refine((text) => isSafeUrl(URL.parse(text)));
 
-const metadataSchema = z.lazy(() =>
-  z.object({
-    issuer: z.string(),
-    authorization_endpoint: endpoint,
-    token_endpoint: endpoint,
-    jwks_uri: endpoint,
-    userinfo_endpoint: endpoint.optional(),
-    scopes_supported: z.array(z.string()).optional(),
-    token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
-    prompt_values_supported: z.array(z.string()).optional(),
-    authorization_response_iss_parameter_supported: z.boolean().optional(),
-    backchannel_logout_supported: z.boolean().optional(),
-  })
-);
+const metadataSchema = lazyObject(() => ({
+  issuer: z.string(),
+  authorization_endpoint: endpoint,
+  token_endpoint: endpoint,
+  jwks_uri: endpoint,
+  userinfo_endpoint: endpoint.optional(),
+  scopes_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+  prompt_values_supported: z.array(z.string()).optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+  backchannel_logout_supported: z.boolean().optional(),
+}));
 
 /** What the provider publishes about itself (OpenID Connect Discovery §3). */
 type ProviderMetadata = z.output<typeof metadataSchema>;
 
-const tokenAnswerSchema = z.lazy(() =>
-  z.object({
-    access_token: z.string().optional(),
-    id_token: z.string().optional(),
-    refresh_token: z.string().optional(),
-  })
-);
+const tokenAnswerSchema = lazyObject(() => ({
+  access_token: z.string().optional(),
+  id_token: z.string().optional(),
+  refresh_token: z.string().optional(),
+}));
 
 /** Why a token of the provider is refused, or what comes with it. */
 export type TokenFault =
