@@ -316,6 +316,20 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_list", { detail: true, order_by: "bytes" }, { show: "details", sort: "size" }],
     ["file_list", { detailed: true, order_by: "bytes" }, { show: "details", sort: "size" }],
     ["file_list", { detailed: false, show_hidden: true }, {}],
+    ...["hidden", "show_hidden", "include_hidden", "includeHidden"].flatMap((
+      name,
+    ): [string, Arguments, Arguments][] => [
+      ["file_list", { [name]: true }, {}],
+      ["file_search", { query: "x", [name]: "true" }, { query: "x" }],
+      ["file_list", { [name]: "False" }, { exclude: [".*"] }],
+      ["file_search", { query: "x", exclude: "a", [name]: false }, { query: "x", exclude: ["a", ".*"] }],
+      ["file_search", { query: "x", [name]: false, ignore: [".*"] }, { query: "x", exclude: [".*"] }],
+    ]),
+    // what says that something that no parameter does is not wanted
+    ...["-v", "invert_match", "invertMatch", "newest_first", "multiline", "-U", "-o"].map((
+      name,
+    ): [string, Arguments, Arguments] => ["file_search", { query: "x", [name]: false }, { query: "x" }]),
+    ["file_search", { pattern: "x", "-v": false }, { query: "x", regex: true }],
     // the official filesystem server, mv and cp
     ["file_move", { source: "a", destination: "b" }, { path: "a", destination: "b" }],
     ["file_move", { src: "a", dst: "b" }, { path: "a", destination: "b" }],
@@ -343,7 +357,7 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
       earlyTermination: true,
       includeHidden: false,
     }, {
-      ...{ path: "a", query: "x", pattern: "*.txt", regex: false, context: 1 },
+      ...{ path: "a", query: "x", pattern: "*.txt", regex: false, context: 1, exclude: [".*"] },
     }],
     ["file_edit", { file_path: "a", needle: "b", repl: "c", mode: "literal", allow_multiple_occurrences: false }, {
       ...{ path: "a", old_text: "b", new_text: "c", replace_all: false },

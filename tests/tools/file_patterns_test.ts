@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 function fill(root: string, files: Readonly<Record<string, string>>): void {
@@ -179,6 +182,29 @@ Deno.test("what was to be excluded and was not is named beside what was found, w
     assert.doesNotMatch(text, /fits nothing/);
     const page = await answerOf(search, { query: "needle", exclude: ["*.none"], limit: 1 });
     assert.doesNotMatch(page.text, /fits nothing/, "not all was looked at");
+  }));
+
+Deno.test("what is hidden is left out at every depth where a caller says so, and a path that is itself hidden is not", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { ".git2/a.ts": "needle\n", "src/.cache/a.ts": "needle\n", "src/a.ts": "needle\n", ".env": "needle\n" });
+    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const ask = async (tool: Tool, args: Record<string, unknown>): Promise<string> => {
+      const parsed = parseToolInput(createToolRegistry([tool]).get(tool.name) ?? assert.fail(), args);
+      return parsed.ok ? (await answerOf(tool, parsed.value)).texts.join("\n") : assert.fail(parsed.error);
+    };
+    for (const hidden of [{ include_hidden: false }, { show_hidden: 0 }]) {
+      for (
+        const text of [await ask(list, { depth: 9, ...hidden }), await ask(search, { query: "needle", ...hidden })]
+      ) {
+        assert.match(text, /src/, text);
+        assert.doesNotMatch(text, /env|cache|git2|exclude/, text);
+      }
+      assert.doesNotMatch(await ask(search, { query: "needle", path: "src", pattern: "a.ts", ...hidden }), /exclude/);
+      for (const path of [".git2", "src/.cache"]) assert.match(await ask(list, { path, ...hidden }), /a\.ts/);
+      for (const path of [".git2", ".env"]) {
+        assert.match(await ask(search, { query: "needle", path, ...hidden }), /needle/);
+      }
+    }
   }));
 
 Deno.test("a search that finds nothing says where it almost is, and that a file has the name", () =>

@@ -2,6 +2,7 @@
  * What the registry has of each file tool beside its description, schemas and work: also what callers write for the tool and
  * its parameters, the names of tools that models know better.
  */
+import { hiddenNames } from "./list_walk.ts";
 import { changingHints, type Meaning, otherNames, readingHints, saysNothing } from "../../mcp/mod.ts";
 
 type Meanings = Readonly<Record<string, Meaning>>;
@@ -132,6 +133,7 @@ const walking: Meanings = {
       "paths_include_glob",
     exclude: "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns",
     include_ignored: "no_ignore include_ignored_files add_excluded",
+    show_hidden: "hidden include_hidden include_hidden_files show_hidden_files",
     path: `${but("path", directory)} paths files directories dirs folders target_directories`,
   }),
   ...{ skip_ignored_files: { to: "include_ignored", as: "opposite" }, ignore_globs: "exclude" },
@@ -144,7 +146,7 @@ const walking: Meanings = {
     "ext exts suffix extension extensions file_extension file_extensions file_type file_types",
     "give pattern, such as *.ts or *.{ts,tsx}",
   ),
-  ...{ include_hidden: only(true, false), show_hidden: only(true), hidden: only(true) },
+  show_hidden: { to: "exclude", values: { true: undefined, 1: undefined, false: [hiddenNames], 0: [hiddenNames] } },
 };
 /** claude-code Grep has 0 for all. */
 const limits = (most: number): Meanings => ({
@@ -183,7 +185,7 @@ const modes = otherNames({ lines: "content matches", files: "files_with_matches 
 /** What no glob has beside it: then `pattern` is what a line is searched for. */
 const ofGrep =
   ("glob include includes type outputmode headlimit multiline isregex literal fixedstrings literalsearch " +
-    "filepattern filemask includepattern namesonly contextlines -i -n -o -w -A -B -C").split(" ");
+    "filepattern filemask includepattern namesonly contextlines invertmatch -i -n -o -v -w -A -B -C").split(" ");
 
 const eitherOrEach = 'give query: "a|b" and regex: true for either, or all for lines with each';
 
@@ -205,6 +207,7 @@ const searchNames = (mostHits: number): Meanings => ({
     "-l": "files_only names_only",
     "-n": "line_numbers show_line_numbers",
     show: "output_mode",
+    ...{ sort: "sort_by order_by newest_first", invert_match: "-v invert", multiline: "-U" },
   }),
   pattern: { to: "query", sets: { regex: true }, beside: ofGrep },
   regex: { to: "query", sets: { regex: true }, form: "text" },
@@ -219,8 +222,8 @@ const searchNames = (mostHits: number): Meanings => ({
   search_type: unless("give pattern without query to find files by name", "content", "text"),
   ...instead("queries keywords terms patterns", eitherOrEach),
   query: { form: "several", instead: eitherOrEach },
-  ...instead("sort sort_by order_by newest_first", "file_list with pattern and sort names the newest or largest files"),
-  ...instead("-v invert_match", "give the text in without, for the lines that do not hold it"),
+  sort: unless("file_list with pattern and sort names the newest or largest files", false),
+  invert_match: unless("give the text in without, for the lines that do not hold it", false),
   ...instead("lines line_range start_line end_line", "name lines behind the path: a.ts:10-50"),
   recursive: unless("give pattern, such as src/*, for a directory without those in it", true),
   multiline: unless("each line is searched separately: search for one, with context", false),

@@ -64,7 +64,7 @@ const maxExcludes = 20;
 export const patternInput = () => ({
   pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths")
     .meta({ ...emptyIsAbsent, written: "either" }),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns").meta({ joined: true }),
 });
 
 /** How far they go, and where they go on. */

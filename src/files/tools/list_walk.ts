@@ -177,6 +177,9 @@ export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): To
   return { ...answer, content: [{ type: "text", text }, ...others] };
 }
 
+/** Excludes what is hidden; said by a truth value, so that no notice asks for what it fits. */
+export const hiddenNames = ".*";
+
 /** Names that a notice repeats. */
 const maxNoticedNames = 3;
 
@@ -253,7 +256,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   const composed = name?.normalize("NFC");
   let inOtherCase: string | undefined;
   const excludeNotices = (): Notice[] => {
-    const unused = excludes.filter((each) => !each.isUsed);
+    const unused = excludes.filter(({ text, isUsed }) => !isUsed && text !== hiddenNames);
     if (/[{,]!/.test(pattern ?? "")) return [{ words: "! is no sign in a pattern: give exclude", isRemedy: true }];
     if (unused.length === 0) return [];
     const meant = unused.flatMap((each) => each.meant() ?? []).slice(0, maxNoticedNames).map(showWritten);

@@ -14,7 +14,7 @@ import { type DocumentFacts, mayBeDocument, openDocuments } from "../documents/v
 import type { Documents } from "../documents/reading.ts";
 import { shareKey } from "../../lib/principal.ts";
 import { cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
-import { createNamePatterns, type Notice, withNotices } from "./list_walk.ts";
+import { createNamePatterns, hiddenNames, type Notice, withNotices } from "./list_walk.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { refuse, toFailure } from "./refusal.ts";
@@ -144,7 +144,9 @@ async function prepare(
   const isFile = there?.ok === true && there.value.kind === "file";
   const base = isFile ? childPath(rootPath, path.segments.slice(0, -1)) : path;
   const isCaseless = pattern.value === null && request.ignore_case;
-  const patterns = createNamePatterns(base, { ...request, name: isFile ? undefined : request.query, isCaseless });
+  const exclude = request.exclude?.filter((each) => each !== hiddenNames || !isFile); // a named file is not left out
+  const name = isFile ? undefined : request.query;
+  const patterns = createNamePatterns(base, { ...request, exclude, name, isCaseless });
   if (patterns === null) return failure(refuse(action, "a pattern is empty, too long or has too many alternatives"));
   if (there !== null && !there.ok) {
     return failure(await suggestNear(workspace, path, toFailure(action, path, there.error)));
