@@ -10,7 +10,7 @@ import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
-import { canonicalUri, familyOf } from "./resource.ts";
+import { canonicalUri, familyOf, maxSuggestions } from "./resource.ts";
 import type { Prompt, PromptOutcome, ResourceOutcome, ResourceRegistry } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import { callTool, encodeBlock, refuseScopes, refuseStopped, runInContext } from "./tool_call.ts";
@@ -312,7 +312,8 @@ async function answerValues(
 ): Promise<McpAnswer> {
   if (!hasScopes(call.principal, scopes)) return refuseScopes(call, scopes);
   const values = await suggest() ?? [];
-  const completion = { values: values.slice(0, maxValues), total: values.length, hasMore: values.length > maxValues };
+  const total = values.length < maxSuggestions ? values.length : undefined;
+  const completion = { values: values.slice(0, maxValues), total, hasMore: values.length > maxValues };
   return answerResult(call, JSON.stringify({ completion }));
 }
 

@@ -20,6 +20,7 @@ export { createToolRegistry } from "./registry.ts";
 export {
   createPromptRegistry,
   createResourceRegistry,
+  maxSuggestions,
   type Prompt,
   type PromptMessage,
   type Resource,

@@ -70,7 +70,7 @@ export interface ResourceFamily {
   readonly mayWatch?: (uri: string, principal: Principal) => Promise<boolean>;
   /** Differs whenever the resource does; a family without it cannot be watched. */
   readonly stamp?: (uri: string, principal: Principal) => Promise<string>;
-  /** Suggests values for a template's variable. */
+  /** Suggests values for a template's variable, at most {@link maxSuggestions}. */
   readonly complete?: (
     uriTemplate: string,
     variable: string,
@@ -79,6 +79,9 @@ export interface ResourceFamily {
     principal: Principal,
   ) => readonly string[] | Promise<readonly string[]>;
 }
+
+/** Where a family gives so many values, there may be more. */
+export const maxSuggestions = 1_000;
 
 export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 

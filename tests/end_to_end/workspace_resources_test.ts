@@ -256,6 +256,19 @@ onDisk.test("completion/complete suggests paths level by level, at most 100, as 
     assert.deepEqual([(values as string[])[99], total, hasMore], ["many/199", 100, false]);
     const all = await complete("many/");
     assert.deepEqual([(all["values"] as string[]).length, all["total"], all["hasMore"]], [100, 150, true]);
+    // a list that was cut has no total; the prefix is a name that is there, one that is not, or none
+    await Deno.mkdir(`${root}/most`);
+    const most = Array.from({ length: 1_500 }, (_, n) => `${root}/most/a${n}`);
+    await Promise.all([...most, `${root}/most/a`].map((path) => Deno.writeTextFile(path, "")));
+    for (const value of ["most/", "most/a", "most/a1"]) {
+      const cut = await complete(value);
+      const expected = value === "most/a1" ? 611 : undefined;
+      assert.deepEqual(
+        [(cut["values"] as string[]).length, cut["total"], cut["hasMore"]],
+        [100, expected, true],
+        value,
+      );
+    }
   }));
 
 onDisk.test("legacy clients are notified of what they subscribe to: changes, deletions and their own writes, until they unsubscribe", () =>

@@ -20,12 +20,11 @@ import { workspaceOf } from "../workspace/port.ts";
 import type { EntryKind, Workspace, WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { decodeBytes, mediaTypeOf, sniffMedia, unknownMediaType } from "../workspace/encoding.ts";
 import { decodeText } from "../text/detect.ts";
-import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
+import { maxSuggestions, type ResourceFamily, type ResourceOutcome, type ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 
 const scope = "files:read";
-const maxSuggestions = 1_000;
 
 /** The resource family that `app` registers: each file as `workspace:///PATH`. */
 export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily {
