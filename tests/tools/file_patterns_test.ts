@@ -350,6 +350,53 @@ Deno.test("a search of some lines of a file takes the range as file_read does", 
     assert.equal((await failureOf(search, { query: "line", path: "none.txt:1-2" })).code, "not_found");
   }));
 
+Deno.test("a search of lines behind a file's end says how many lines there are, and others do not", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, {
+      "two.txt": "line\nline",
+      "one.txt": "line\n",
+      "none.txt": "",
+      "blank.txt": "\n\n\n",
+      "nul.txt": "a\0\nb\n",
+    });
+    Deno.writeFileSync(
+      `${root}/wide.txt`,
+      new Uint8Array([0xff, 0xfe, ...[..."a\nb\nc\n"].flatMap((each) => [each.charCodeAt(0), 0])]),
+    );
+    Deno.writeTextFileSync(`${root}/long.txt`, `${"x".repeat(300_000)}\n`.repeat(3));
+    const search = fileSearchTool(workspace);
+    const ask = async (input: Record<string, unknown>): Promise<string> => (await answerOf(search, input)).text;
+    const there = {
+      two: "2 lines",
+      one: "1 line",
+      none: "0 lines",
+      blank: "3 lines",
+      nul: "2 lines",
+      wide: "3 lines",
+      long: "3 lines",
+    };
+    for (const [name, lines] of Object.entries(there)) {
+      for (const range of ["500-600", "4-", "9"]) {
+        for (
+          const more of [{ query: "line" }, { query: "l.ne", regex: true, show: "files" }, { all: ["a", "b"] }, {
+            without: ["q"],
+            last: true,
+          }]
+        ) {
+          const words = await ask({ path: `${name}.txt:${range}`, ...more });
+          assert.ok(words.endsWith(`\n(${name}.txt has ${lines})`), `${JSON.stringify(more)} ${words}`);
+        }
+      }
+      for (const range of [":1-600", ""]) {
+        assert.doesNotMatch(await ask({ path: `${name}.txt${range}`, query: "none" }), /has \d/);
+      }
+    }
+    assert.doesNotMatch(await ask({ path: "two.txt:2", query: "none" }), /has \d/);
+    assert.doesNotMatch(await ask({ path: "two.txt:5", query: "line", pattern: "*.md" }), /has \d/);
+    Deno.writeFileSync(`${root}/binary`, Uint8Array.from({ length: 5_000 }, (_, at) => at * 37));
+    assert.doesNotMatch(await ask({ path: "binary:5000", query: "line" }), /has \d/);
+  }));
+
 Deno.test("file_list lists one file, and sizes to the byte where they are asked for", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, { "d/a.txt": "x".repeat(12_345), "d/b.txt": "x\ny\n" });

@@ -13,7 +13,7 @@ import { createSearchBuffer, type LineMatch, searchFile } from "../text/search_f
 import { type DocumentFacts, mayBeDocument, openDocuments } from "../documents/view.ts";
 import type { Documents } from "../documents/reading.ts";
 import { shareKey } from "../../lib/principal.ts";
-import { cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
+import { count, cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
 import { createNamePatterns, hiddenNames, type Notice, withNotices } from "./list_walk.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { parseNamedParts } from "./read_text.ts";
@@ -77,6 +77,13 @@ async function whatIsMissing(run: SearchRun, createIgnoring: () => Promise<Searc
   const { request, pattern } = run;
   const { query, all = [], without = [], regex, ignore_case: ignoreCase, whole_word: wholeWord } = request;
   const isFiltered = all.length + without.length > 0;
+  if (run.lines.first > 1) {
+    const each = await createLinePattern({ text: "^", isRegularExpression: true, ignoreCase });
+    const counted = { ...run, request: { ...request, show: "count" as const }, lines: allLines };
+    const { state, isCut } = await search({ ...counted, pattern: each.ok ? each.value : null });
+    const isWhole = state.searched === 1 && state.passedOver.size === 0 && !isCut;
+    if (isWhole && state.lines < run.lines.first) return `${showName(run.path.text)} has ${count(state.lines, "line")}`;
+  }
   /** Where the first line is that matches; `null` for none, `undefined` where that cannot be said. */
   const placeOf = async (wanted: LineQuery, needed: readonly string[] = [], isOver = run.isOver) => {
     const created = await createLinePattern(wanted);
