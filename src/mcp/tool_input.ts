@@ -216,9 +216,9 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
       if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name, sent, instead);
       if (as === "lines") {
         const lines = linesOf(value);
-        if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
-        const { startLine, endLine, tail } = lines;
-        if (startLine !== undefined) put(name, "start_line", startLine);
+        const { startLine, endLine, tail } = lines ?? { tail: 0 };
+        if (endLine === 0 || tail === 0) return void faults.push(`${name} must be two line numbers, such as 2-4`);
+        if (startLine !== undefined) put(name, "start_line", startLine || 1); // some count from 0
         if (endLine !== undefined) put(name, "end_line", endLine);
         if (tail !== undefined) put(name, "tail", tail);
       } else if (as === "order") {
@@ -558,7 +558,7 @@ function linesOf(given: unknown): LineRange | null {
   if (isObject(value) && known.length < Object.keys(value).length) return null;
   const [first = NaN, to = -1, lines] = parts.map((part) => part === undefined ? undefined : Number(textOf(part)));
   if (lines !== undefined && parts[1] !== undefined) return null;
-  const last = lines === undefined ? to : first + lines - 1;
+  const last = lines === undefined ? to : (first || 1) + lines - 1;
   if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last) || first < 0 || last < -1) return null;
-  return { startLine: first, ...last > 0 ? { endLine: last } : {} };
+  return { startLine: first, ...last >= 0 ? { endLine: last } : {} };
 }

@@ -176,6 +176,16 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     }],
     ["file_read", { path: "a", lines: { from: 3, count: 2 } }, { filename: "a", start_line: 3, end_line: 4 }],
     ["file_read", { path: "a", lines: { start_line: 3, limit: "2" } }, { filename: "a", start_line: 3, end_line: 4 }],
+    // some count from 0
+    ...[[0, 2], ["0", 2], "0-2", "lines 0 to 2", "0..2", { from: 0, to: 2 }, { start: 0, count: 2 }].flatMap((
+      range,
+    ): [string, Arguments, Arguments][] => [
+      ["file_read", { path: "a", view_range: range }, { filename: "a", start_line: 1, end_line: 2 }],
+      ["file_read", { files: [{ path: "a", lines: range }] }, { filename: "a:L1-2" }],
+    ]),
+    ...[[0, -1], "0-", "from 0 on", "0 to end"].map((range): [string, Arguments, Arguments] => [
+      ...["file_read", { path: "a", line_range: range }, { filename: "a", start_line: 1 }] as const,
+    ]),
     ["file_read", { path: "a", lines: { from: 3 } }, { filename: "a", start_line: 3 }],
     ["file_read", { path: "a", start_line: 2, end_line: -1 }, { filename: "a", start_line: 2 }],
     ["file_read", { path: "a", encoding: "cp1252" }, { filename: "a", encoding: "windows-1252" }],
@@ -649,7 +659,6 @@ Deno.test("a refusal names the caller's own argument", () => {
   const cases: readonly (readonly [string, Arguments, string])[] = [
     ["file_read", { path: "a", start_line: 1.5 }, "start_line must be an integer"],
     ["file_read", { path: "a", head: "many" }, "head must be a number"],
-    ["file_read", { path: "a", view_range: [0, 3] }, "view_range must be at least 1"],
     ...["top", "50", "50 lines", "first", "1-2, 5-6", "ten to twenty", "half"].map((lines) =>
       ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const
     ),
@@ -661,6 +670,7 @@ Deno.test("a refusal names the caller's own argument", () => {
       ] as const
     ),
     ...[
+      ...[[0, 0], [3, 0], "0-0", "1-0", "line 0", "first 0 lines", "last 0", { start: 1, count: 0 }],
       ...[[50, -5], [-2, -1], { start: 2, step: 2 }, { start: 2, end: 3, count: 2 }],
       ...[{ start: 2, from: 3 }, { end: 3 }, { start: 2, end: null }],
     ].map((lines) => ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const),
