@@ -149,15 +149,16 @@ async function removeFile(disk: Disk, find: Find): Promise<Removed> {
     disk.quota.add(isFile ? -size : 0);
     return success({ entries: 1 });
   };
-  const takeFile = (found: Found): Outcome<unknown> => {
-    const taken = takeOut(disk, found, { sizeBytes: found.info.size, entries: 1 });
-    if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
-    return taken;
-  };
-  const removed = await withRoom(disk, () => disk.staging.alone(removeBy(takeFile)));
+  const removed = await withRoom(disk, () => disk.staging.alone(removeBy((found) => takeFile(disk, found))));
   if (!isFull(removed)) return removed;
   // a disk without room even for the staging directory
   return disk.access.attempt(removeBy(({ directory, name }) => success(directory.removeFile(name))));
+}
+
+function takeFile(disk: Disk, found: Found): Outcome<unknown> {
+  const taken = takeOut(disk, found, { sizeBytes: found.info.size, entries: 1 });
+  if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
+  return taken;
 }
 
 /** What is there and may be moved or deleted. */
@@ -271,10 +272,20 @@ function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: 
   // right before the rename, which replaces whatever file another process has put there
   const there = info === null ? null : place.parent.statusOf(place.name);
   if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
-  if (source.info.ino === info?.ino) source.directory.rename(source.name, place.parent, place.name, source.info);
-  else if (!moveKeeping(disk, source, place, info)) return changedDestination;
+  if (source.info.ino === info?.ino) {
+    source.directory.rename(source.name, place.parent, place.name, source.info);
+    if (source.segments.join("/") === place.path || !isListed(source)) return success(null);
+    const taken = takeFile(disk, source); // rename(2): two names of one file both stay
+    if (!taken.ok) return refusedAt("from", taken);
+  } else if (!moveKeeping(disk, source, place, info)) return changedDestination;
   disk.quota.add(-(info?.size ?? 0));
   return success(null);
+}
+
+/** Whether the directory has this very name, which another spelling may have replaced. */
+function isListed({ directory, name }: Found): boolean {
+  using listing = directory.list(".");
+  return listing.entries().some((entry) => entry.name === name);
 }
 
 const changedDestination = refusedAt<null>("to", changedMeanwhile);
