@@ -54,6 +54,7 @@ export { mediaTypeOf, sniffMedia } from "./workspace/encoding.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export {
   type FileContent,
+  otherNamesWords,
   type Outcome,
   type Trash,
   type Workspace,

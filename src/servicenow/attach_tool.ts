@@ -14,6 +14,7 @@ import {
   mediaTypeOf,
   newNameProblem,
   numberedName,
+  otherNamesWords,
   type Outcome,
   readName,
   rootPath,
@@ -92,7 +93,7 @@ export function workspaceFiles(source: WorkspaceSource) {
       { filename, suggestion }: { readonly filename: string | undefined; readonly suggestion: string },
       pieces: ArrivingContent,
       caller: Pick<ToolContext, "principal" | "noteChange">,
-    ): Done<{ readonly name: string; readonly sizeBytes: number }> {
+    ): Done<{ readonly name: string; readonly sizeBytes: number; readonly otherNames?: number }> {
       const { workspace } = beginChange(source, caller, savingTool);
       const taken = arriving.getOrInsertComputed(workspaceOf(source, caller.principal), () => new Set());
       const chosen = filename === undefined
@@ -103,7 +104,7 @@ export function workspaceFiles(source: WorkspaceSource) {
       if (path === null) return nameIt;
       try {
         const written = await workspace.receive(path, pieces, filename === undefined ? { mode: "create" } : {});
-        if (written.ok) return success({ name: path.text, sizeBytes: written.value.sizeBytes });
+        if (written.ok) return success({ ...written.value, name: path.text });
         const failed = toFailure("save file", path, written.error);
         const isElsewhere = filename === undefined && ["denied", "already_exists"].includes(written.error.reason);
         return isElsewhere ? { ...failed, message: `${failed.message}; give filename` } : failed;
@@ -361,7 +362,9 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
       try {
         const saved = await files.save({ filename: given(filename), suggestion: fileName }, pieces, context);
         if (!saved.ok) return saved;
-        return toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`]);
+        const { name: savedName, sizeBytes, otherNames } = saved.value;
+        const words = [`Saved ${showName(savedName)} (${counted(sizeBytes, "byte")})`, otherNamesWords(otherNames)];
+        return toTextOutcome([words.filter((each) => each !== "").join("; ")]);
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         return toFailureOutcome(servicenow, error.failure);

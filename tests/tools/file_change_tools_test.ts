@@ -314,7 +314,7 @@ Deno.test("file_move copies a directory with what is in it, and leaves links out
     for (const name of ["d/a", "d/e/b"]) Deno.writeTextFileSync(`${root}/${name}`, name);
     Deno.symlinkSync("../../outside", `${root}/d/l`);
     const { text, structured } = await answerOf(move, { path: "d", destination: "copy/of/d", copy: true });
-    assert.equal(text, "Copied d/ to copy/of/d/ (2 files, 8 bytes; 1 link or special file left out)");
+    assert.equal(text, "Copied d/ to copy/of/d/ (2 files, 8 bytes)\n(d: 1 link or special file left out)");
     assert.deepEqual([structured["files"], structured["size_bytes"]], [2, 8]);
     assert.equal(Deno.readTextFileSync(`${root}/copy/of/d/e/b`), "d/e/b");
     assert.deepEqual(Array.from(Deno.readDirSync(`${root}/copy/of/d`), ({ name }) => name).sort(), ["a", "e", "empty"]);

@@ -4,6 +4,7 @@ import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { readWholeFile } from "../../src/files/text/edit.ts";
@@ -450,6 +451,41 @@ Deno.test("the other name of an edited file is read at once, with the old text",
     assert.match(text, /its other name \(hard link\) keeps the old text/);
     assert.equal((await answerOf(read, { filename: "b" })).text, "one\n");
   }, { trash: { keepMs: 1e9, maxBytes: 1e9 } }));
+
+Deno.test("file_move says of what it replaces, moving or copying, one or several, which names keep the old text", async () => {
+  for (const trash of [undefined, { keepMs: 1e9, maxBytes: 1e9 }]) {
+    await withWorkspace(async ({ root, workspace }) => {
+      const move = fileMoveTool(workspace);
+      const words = "its other name (hard link) keeps the old text";
+      let links = 0;
+      const fill = (isLinked: boolean): void => {
+        for (const name of ["a", "c", "b", "in/a", "in/c"]) {
+          Deno.writeTextFileSync(`${root}/new`, "x");
+          Deno.renameSync(`${root}/new`, `${root}/${name}`);
+          if (isLinked && /b|in/.test(name)) Deno.linkSync(`${root}/${name}`, `${root}/link${links++}`);
+        }
+      };
+      Deno.mkdirSync(`${root}/in`);
+      for (const [copy, said] of [[true, "Copied a to b (1 byte)"], [false, "Moved a to b"]] as const) {
+        const answer = async (input: Record<string, unknown>): Promise<string> =>
+          (await answerOf(move, { ...input, copy, overwrite: true })).text;
+        fill(true);
+        assert.equal(await answer({ path: "a", destination: "b" }), `${said}\n(b: ${words})`);
+        fill(true);
+        const several = await answer({ paths: ["a", "c"], destination: "in" });
+        assert.equal(several, `${copy ? "Copied" : "Moved"} a, c into in/\n(in/a: ${words})\n(in/c: ${words})`);
+        fill(false);
+        assert.equal(await answer({ path: "a", destination: "b" }), said);
+        // its other name is the one that was moved
+        Deno.removeSync(`${root}/b`);
+        fill(false);
+        Deno.removeSync(`${root}/b`);
+        Deno.linkSync(`${root}/a`, `${root}/b`);
+        if (!copy) assert.equal(await answer({ path: "a", destination: "b" }), said);
+      }
+    }, trash === undefined ? {} : { trash });
+  }
+});
 
 Deno.test("what an edit before has replaced is told from what never was there, however large it would grow", () =>
   withWorkspace(async ({ root, workspace }) => {

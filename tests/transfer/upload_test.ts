@@ -44,6 +44,21 @@ Deno.test("a link takes one file, larger than a call may write, with a length or
     assert.deepEqual(stagedFiles(files.root), []);
   }));
 
+Deno.test("an upload says which names of what it replaced keep the old text, and one that has no others does not", () =>
+  withFileServer({
+    fill: (root) => {
+      for (const name of ["f", "alone"]) Deno.writeTextFileSync(`${root}/${name}`, "old");
+      for (const name of ["g", "h"]) Deno.linkSync(`${root}/f`, `${root}/${name}`);
+    },
+  }, async (files) => {
+    const said = async (path: string) => JSON.parse((await put(await uploadLink(files, path), "new")).text);
+    assert.equal((await said("f")).note, "its 2 other names (hard links) keep the old text");
+    assert.match((await files.done("file_read", { filename: "g" })).text, /^old\n/);
+    for (const path of ["alone", "made"]) {
+      assert.deepEqual(Object.keys(await said(path)), ["size_bytes", "sha256", "created"]);
+    }
+  }));
+
 Deno.test("the rules of file_write hold for uploads: create, if_version, protected names, directories", () =>
   withFileServer({
     env: { WORKSPACE_DENY: "secret" },

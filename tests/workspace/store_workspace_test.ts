@@ -131,7 +131,7 @@ Deno.test("a change whose plan takes long is made beside another process whose c
         await pause(0);
       }
     })();
-    assert.deepEqual(await far.move(at("d"), at("e")), { ok: true, value: null });
+    assert.deepEqual(await far.move(at("d"), at("e")), { ok: true, value: {} });
     assert.deepEqual(await far.remove(at("e"), { recursive: true }), { ok: true, value: { entries: 21 } });
     assert.ok((await far.write(at("log"), encode("."), append)).ok);
     isOver = true;

@@ -4,7 +4,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import { denied, type Outcome, type PairOutcome, refusedAt, type Workspace } from "../workspace/port.ts";
+import { denied, type Moved, type Outcome, type PairOutcome, refusedAt, type Workspace } from "../workspace/port.ts";
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import { changedMeanwhile, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
@@ -263,7 +263,7 @@ interface Planned {
 }
 
 /** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
-function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: readonly string[]): PairOutcome<null> {
+function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: readonly string[]): PairOutcome<Moved> {
   if (!planned.ok) return planned;
   const { source, target } = planned.value;
   const { info } = target;
@@ -274,12 +274,12 @@ function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: 
   if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
   if (source.info.ino === info?.ino) {
     source.directory.rename(source.name, place.parent, place.name, source.info);
-    if (source.segments.join("/") === place.path || !isListed(source)) return success(null);
+    if (source.segments.join("/") === place.path || !isListed(source)) return success({});
     const taken = takeFile(disk, source); // rename(2): two names of one file both stay
     if (!taken.ok) return refusedAt("from", taken);
   } else if (!moveKeeping(disk, source, place, info)) return changedDestination;
   disk.quota.add(-(info?.size ?? 0));
-  return success(null);
+  return success({ otherNames: source.info.ino === info?.ino ? 0 : (info?.nlink ?? 1) - 1 });
 }
 
 /** Whether the directory has this very name, which another spelling may have replaced. */
@@ -288,7 +288,7 @@ function isListed({ directory, name }: Found): boolean {
   return listing.entries().some((entry) => entry.name === name);
 }
 
-const changedDestination = refusedAt<null>("to", changedMeanwhile);
+const changedDestination = refusedAt<Moved>("to", changedMeanwhile);
 
 function findDestination(
   disk: Disk,

@@ -48,7 +48,7 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
           if (!overwrite) return failure({ reason: "already_exists" });
           if (replaced.kind === "directory") return failure({ reason: "is_directory" });
           if (entry.kind === "directory") return failure({ reason: "already_exists" });
-          if (to.text === from.text) return success({ value: null });
+          if (to.text === from.text) return success({ value: {} });
         }
         const named = checkNewNames(store.rules, to.segments, existing, left !== undefined);
         if (!named.ok) return named;
@@ -75,7 +75,7 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
             kept: replaced === null ? null : keptOf(store, replaced),
             left: { identity: identityOf(entry) },
           },
-          value: null,
+          value: {},
         });
       });
       return refusedAt(!moved.ok && moved.error.reason === "conflict" ? "both" : about, moved);

@@ -242,13 +242,6 @@ async function otherVersion(
   return remedy === undefined ? near : { ...near, message: `${near.message}; ${remedy}` };
 }
 
-/** The notice about a file's other names, which keep the old content: a write makes a new file. */
-export function otherNamesWords(count = 0): string {
-  return count === 0
-    ? ""
-    : `${count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`} the old text`;
-}
-
 const pieceBytes = 1024 * 1024;
 
 /** What is larger than one write may bring arrives in pieces, and takes effect at once. */

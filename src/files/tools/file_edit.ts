@@ -3,7 +3,7 @@ import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { type FileContent, type Outcome, type Workspace, workspaceOf } from "../workspace/port.ts";
+import { type FileContent, otherNamesWords, type Outcome, type Workspace, workspaceOf } from "../workspace/port.ts";
 import type { WorkspaceRefusal, WorkspaceSource } from "../workspace/port.ts";
 import { releaseBytes } from "../../lib/release_bytes.ts";
 import { createKeyedMutex, type KeyedMutex, nextTurn, type Working } from "../../lib/turns.ts";
@@ -23,7 +23,6 @@ import {
   type Changing,
   maxNamed,
   ofPath,
-  otherNamesWords,
   putBytes,
   refuseEmptyVersion,
 } from "./batch.ts";
@@ -45,8 +44,7 @@ async function editAnswer(
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
-    const others = [otherNames === undefined ? "" : otherNamesWords(otherNames), unclear]
-      .map((words) => words && `; ${words}`).join("");
+    const others = [otherNamesWords(otherNames), unclear].map((words) => words && `; ${words}`).join("");
     blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}${others}\n${showText(diff)}`);
     facts.push({
       path: toPathText(path.text),

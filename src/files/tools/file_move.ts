@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, entryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
@@ -60,12 +60,16 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const { workspace } = changing;
       const empty = await refuseEmptyVersion(workspace, "move", [{ path: path ?? paths[0], version: ifVersion }]);
       if (empty !== null) return empty;
-      const manner = { copy, overwrite, ifVersion, signal: context.signal };
+      const notices: Notice[] = [];
+      const note = ({ text }: WorkspacePath, words: string): void => {
+        if (words !== "") notices.push({ words: `${showName(text)}: ${words}`, isRemedy: false });
+      };
+      const manner = { copy, overwrite, ifVersion, signal: context.signal, note };
       const texts = path === undefined ? paths : [path, ...paths];
       if (ifVersion !== undefined && texts.length !== 1) return onlyOneVersion("move");
       const slip = await slipOf(workspace, "move", to.value);
       if (slip !== null) return slip;
-      if (paths.length > 0) return await moveSeveral(changing, texts, to.value, manner);
+      if (paths.length > 0) return withNotices(await moveSeveral(changing, texts, to.value, manner), notices);
       if (path === undefined) return await makeDirectory(workspace, to.value);
       const from = await findPath(workspace, "path", path, { parse: parseEntryPath });
       if (!from.ok) return from.error;
@@ -74,7 +78,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       if (other !== null) return other;
       const pair = { from: moved, to: await destinationOf(workspace, moved, { text: destination, path: to.value }) };
       const astray = await followLinks(workspace, [pair], manner);
-      return withNotices(await moveOne(workspace, pair, manner), astray());
+      return withNotices(await moveOne(workspace, pair, manner), [...notices, ...astray()]);
     },
   });
 }
@@ -84,8 +88,8 @@ interface Manner {
   readonly overwrite: boolean;
   readonly ifVersion: string | undefined;
   readonly signal: AbortSignal;
-  /** Called where a copy of a directory lacks some of its entries, which its answer says too. */
-  readonly onLeftOut?: (words: string) => void;
+  /** What else there is to say of an entry; an empty text is nothing. */
+  readonly note: (path: WorkspacePath, words: string) => void;
 }
 
 async function moveOne(workspace: Workspace, pair: Pair, manner: Manner): Promise<ToolOutcome> {
@@ -130,17 +134,14 @@ async function moveSeveral(
     } else pairs.set(pair.to.text, pair);
   }
   if (obstacles.length > 0) return batchFailure(obstacles);
-  const notices: Notice[] = [];
   const astray = await followLinks(workspace, [...pairs.values()], manner);
   const items = [...pairs.values()].map((pair) => ({ path: pair.from, pair }));
   const moved = await allOrNone(changing, items, {
     isOne: false,
     endsAtFirst: true, // without a trash nothing is put back
     async make({ path, pair }) {
-      const shown = showName(path.text);
-      const onLeftOut = (words: string) => void notices.push({ words: `${shown}: ${words}`, isRemedy: false });
-      const outcome = await moveOne(workspace, pair, { ...manner, onLeftOut });
-      return outcome.ok ? success(shown) : failure([outcome]);
+      const outcome = await moveOne(workspace, pair, manner);
+      return outcome.ok ? success(showName(path.text)) : failure([outcome]);
     },
   });
   if (!moved.ok) return moved.error;
@@ -150,7 +151,7 @@ async function moveSeveral(
       paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
       destination: toPathText(directory.text),
     }),
-    [...notices, ...astray()],
+    astray(),
   );
 }
 
@@ -206,10 +207,11 @@ async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: 
 async function moveEntry(
   workspace: Workspace,
   { from, to }: Pair,
-  options: { readonly overwrite: boolean },
+  { overwrite, note }: Manner,
 ): Promise<ToolOutcome> {
-  const moved = await workspace.move(from, to, options);
+  const moved = await workspace.move(from, to, { overwrite });
   if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
+  note(to, otherNamesWords(moved.value.otherNames));
   return pairAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, { from, to });
 }
 
@@ -273,7 +275,8 @@ function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "ke
 async function copyEntry(workspace: Workspace, { from, to }: Pair, manner: Manner): Promise<ToolOutcome> {
   const copied = await workspace.copy(from, to, { overwrite: manner.overwrite });
   if (copied.ok) {
-    const { sizeBytes } = copied.value;
+    const { sizeBytes, otherNames } = copied.value;
+    manner.note(to, otherNamesWords(otherNames));
     const text = `Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`;
     return pairAnswer(text, { from, to }, { files: 1, size_bytes: sizeBytes });
   }
@@ -296,7 +299,7 @@ async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise
 async function copyDirectory(
   workspace: Workspace,
   { from, to }: Pair,
-  { signal, onLeftOut }: Manner,
+  { signal, note }: Manner,
 ): Promise<ToolOutcome> {
   if (isWithin(to, from)) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
   const there = await workspace.stat(to);
@@ -333,9 +336,8 @@ async function copyDirectory(
       : null;
     if (failed !== null) return await soFar(failureWords(failed));
   }
-  const without = leftOut === 0 ? [] : [`${count(leftOut, "link or special file", "links or special files")} left out`];
-  without.forEach((words) => onLeftOut?.(words));
-  const facts = [`${count(files, "file")}, ${count(sizeBytes, "byte")}`, ...without].join("; ");
+  if (leftOut > 0) note(from, `${count(leftOut, "link or special file", "links or special files")} left out`);
+  const facts = `${count(files, "file")}, ${count(sizeBytes, "byte")}`;
   const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${facts})`;
   return pairAnswer(text, { from, to }, { files, size_bytes: sizeBytes });
 }

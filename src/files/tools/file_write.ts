@@ -7,7 +7,8 @@ import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
+import type { WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
   allOrNone,
@@ -16,7 +17,6 @@ import {
   conditionOf,
   maxNamed,
   ofPath,
-  otherNamesWords,
   refuseEmptyVersion,
   versionFault,
 } from "./batch.ts";

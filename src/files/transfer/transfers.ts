@@ -11,7 +11,8 @@ import { pause, type Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Foundation } from "../../storage/mod.ts";
 import { newNameProblem, parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
+import { otherNamesWords, type Workspace, workspaceOf, type WorkspaceRefusal } from "../workspace/port.ts";
+import type { WorkspaceSource } from "../workspace/port.ts";
 import {
   accessEnded,
   answer,
@@ -265,8 +266,9 @@ async function receiveUpload(
       return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
     }
     end = "whole";
-    const { sizeBytes, sha256, created } = written.value;
-    return answer(created ? 201 : 200, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
+    const { sizeBytes, sha256, created, otherNames } = written.value;
+    const note = otherNamesWords(otherNames) || undefined;
+    return answer(created ? 201 : 200, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created, note })}\n`, {
       "content-type": "application/json",
     });
   } catch (error) {

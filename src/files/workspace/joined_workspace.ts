@@ -133,7 +133,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         const copied = await copyAcross(source, target, options?.overwrite === true);
         if (!copied.ok) return copied;
         const removed = await workspace.remove(path, { left: { sha256: copied.value.sha256 } });
-        return removed.ok ? success(null) : refusedAt("from", removed);
+        return removed.ok ? copied : refusedAt("from", removed);
       }),
     remove: (path, options) => at(placeOf(path, "take", "is_root"), (own) => own.workspace.remove(own.path, options)),
     makeDirectory: (path, options) =>

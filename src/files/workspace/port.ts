@@ -203,6 +203,15 @@ export interface WrittenFile {
   readonly otherNames?: number;
 }
 
+/** Of a file that a move replaced. */
+export type Moved = Pick<WrittenFile, "otherNames">;
+
+/** The notice about a file's other names, which keep the old content: what replaces it is a new file. */
+export function otherNamesWords(count = 0): string {
+  const words = count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`;
+  return count === 0 ? "" : `${words} the old text`;
+}
+
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
@@ -249,7 +258,7 @@ export interface Workspace {
     from: WorkspacePath,
     to: WorkspacePath,
     options?: { readonly overwrite?: boolean; readonly left?: Left },
-  ): Promise<PairOutcome<null>>;
+  ): Promise<PairOutcome<Moved>>;
   /**
    * Deletes a file, a link, an empty directory, or with `recursive` a directory with all below it. With `left`, for an
    * undo: only what is as a step has left it.

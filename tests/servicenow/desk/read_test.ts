@@ -172,6 +172,17 @@ Deno.test("servicenow_fetch_attachment saves the only file, or the one that is n
   assert.match(await desk.text("servicenow_attach", { id: "INC0010001", filename: "../x" }), /traversal/);
 });
 
+Deno.test("servicenow_fetch_attachment says which name of what it replaced keeps the old text", async () => {
+  await using desk = await openDesk();
+  await Deno.writeTextFile(`${desk.root}/old.log`, "old");
+  await Deno.link(`${desk.root}/old.log`, `${desk.root}/other.log`);
+  assert.equal(
+    await desk.text("servicenow_fetch_attachment", { id: "INC0010001", filename: "old.log" }),
+    "Saved old.log (22 bytes); its other name (hard link) keeps the old text",
+  );
+  assert.equal(await Deno.readTextFile(`${desk.root}/other.log`), "old");
+});
+
 Deno.test("who is on call is who is on shift now; where the instance does not tell, the rota's order says so", async () => {
   await using desk = await openDesk({ people: ["ada", "ben"], instance: { data: "desk" } });
   const read = (user = "ada") =>
