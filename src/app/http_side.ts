@@ -190,7 +190,7 @@ export function createTransferAccess(
       return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
     },
     async changeCount() {
-      const now = [live.switches, rules.current];
+      const now = [live.switches.state, rules.current];
       // what a name leads to may change without a word
       const mayLeadElsewhere = rules.current.some(({ place }) => place !== undefined);
       if (mayLeadElsewhere || now.some((each, index) => each !== known[index])) changes += 1;

@@ -51,7 +51,7 @@ Deno.test("a link for a passphrase ends with its maker's rights, and with any ch
 Deno.test("an export ends with the rights that it began with, however slowly it is read", async () => {
   const line = { ...emptyLine, event: "call", person: "owner", instance: "1", batch: 1 };
   const search = () => Promise.resolve({ lines: [line], cursor: "more" });
-  const sources = { search, live: { switches: { stopped: null } } } as unknown as ConsoleSources;
+  const sources = { search, live: { switches: { state: { stopped: null } } } } as unknown as ConsoleSources;
   const endless = activitySection(sources, () => Promise.resolve(new Map()));
   await using harness = await startConsole([endless]);
   const secret = await invitePerson(harness, await signInTo(harness), "ada");

@@ -86,7 +86,7 @@ Deno.test("the switch stops every call on every instance, those that run too, ov
   const [first, second] = [await startInstance(storage), await startInstance(storage)];
   const running = first.mcp.post(slow);
   await until("the call", async () => (await first.live.view()).length === 1);
-  await second.live.stopAll("owner");
+  await second.live.switches.stopAll("owner");
   assert.equal((await textOf(await running)).isError, true);
   const stopped = "An administrator of this server has stopped all calls. Do not repeat the call; tell your user.";
   for (const { mcp } of [first, second]) {
@@ -95,10 +95,10 @@ Deno.test("the switch stops every call on every instance, those that run too, ov
   assert.ok((await (await first.mcp.post(rpc("tools/list"))).json()).result.tools.length > 0, "lists go on");
   const later = await startInstance(storage);
   assert.equal((await textOf(await later.mcp.post(toolCall("echo", { text: "hi" })))).isError, true);
-  assert.equal(later.live.switches.stopped?.by, "owner");
-  await later.live.resumeAll("owner");
+  assert.equal(later.live.switches.state.stopped?.by, "owner");
+  await later.live.switches.resumeAll("owner");
   assert.equal((await textOf(await later.mcp.post(toolCall("echo", { text: "hi" })))).text, "hi");
-  await until("the first instance to go on", () => first.live.switches.stopped === null);
+  await until("the first instance to go on", () => first.live.switches.state.stopped === null);
   assert.equal((await textOf(await first.mcp.post(toolCall("echo", { text: "hi" })))).text, "hi");
   for (const { live } of [first, second, later]) live.close();
 });
@@ -108,9 +108,9 @@ Deno.test("calls that were stopped stay so where the answer of an earlier change
   const { storage, committed, answer } = answerFirstCommitLate(shared);
   const { live, mcp } = await startInstance(storage);
   const other = await startInstance(shared); // in one process the changes take turns
-  const resumed = live.resumeAll("owner");
+  const resumed = live.switches.resumeAll("owner");
   await committed;
-  await other.live.stopAll("owner");
+  await other.live.switches.stopAll("owner");
   answer();
   await resumed;
   assert.match((await textOf(await mcp.post(toolCall("echo", { text: "hi" })))).text, /has stopped all calls/);
@@ -125,16 +125,16 @@ Deno.test("a paused client is refused and others are not; the audit has who did 
     flush() {},
   };
   const { live, mcp } = await startInstance(createMemoryStorage(), log);
-  await live.pauseClient("another", "owner");
+  await live.switches.pauseClient("another", "owner");
   assert.equal((await textOf(await mcp.post(toolCall("echo", { text: "hi" })))).text, "hi");
-  await live.pauseClient("client-1", "owner");
+  await live.switches.pauseClient("client-1", "owner");
   const { text } = await textOf(await mcp.post(toolCall("echo", { text: "hi" })));
   assert.match(text, /has paused this client/);
-  assert.deepEqual(live.switches.paused.map(({ client, by }) => [client, by]), [["another", "owner"], [
+  assert.deepEqual(live.switches.state.paused.map(({ client, by }) => [client, by]), [["another", "owner"], [
     "client-1",
     "owner",
   ]]);
-  await live.resumeClient("client-1", "owner");
+  await live.switches.resumeClient("client-1", "owner");
   assert.equal((await textOf(await mcp.post(toolCall("echo", { text: "hi" })))).text, "hi");
   assert.deepEqual(events, [
     ["audit", "client_paused", "another"],

@@ -400,10 +400,6 @@ const reasonWords: Readonly<Record<string, string>> = {
   status_404: "not found (HTTP 404)",
 };
 
-function wordsOfReason(reason: string): string {
-  return reasonWords[reason] ?? reason.replace(/^status_/, "HTTP ").replaceAll("_", " ");
-}
-
 /** A step in words, without its time. */
 export function stepWords({ kind, outcome, reason, path, host, count }: Step): string {
   const what = kindWords[kind][outcome === "ok" ? 0 : 1];
@@ -414,7 +410,8 @@ export function stepWords({ kind, outcome, reason, path, host, count }: Step): s
     : path;
   const before = kind === "authorization" ? ", to return to" : kind === "refused_token" ? " of" : " at";
   const where = host === null ? "" : `${before} ${host}`;
-  const refusal = outcome === "refused" ? `: ${wordsOfReason(reason ?? "refused")}` : "";
+  const why = reasonWords[reason ?? ""] ?? (reason ?? "refused").replace(/^status_/, "HTTP ").replaceAll("_", " ");
+  const refusal = outcome === "refused" ? `: ${why}` : "";
   const times = count > 1 ? `, ${count} times` : "";
   return `${what}${detail === null ? "" : ` ${detail}`}${where}${refusal}${times}`;
 }

@@ -48,14 +48,7 @@ export async function openLive(options: LiveOptions) {
       log.write("audit", "call_cancelled", { user: by, outcome: cancelled ? "cancelled" : "not_found" });
       return cancelled;
     },
-    get switches(): SwitchState {
-      return switches.state;
-    },
-    /** Stops every client's calls, running ones included; stored until `resumeAll`. */
-    stopAll: switches.stopAll,
-    resumeAll: switches.resumeAll,
-    pauseClient: switches.pauseClient,
-    resumeClient: switches.resumeClient,
+    switches,
     close(): void {
       switches.close();
       others?.close();
@@ -213,6 +206,7 @@ export function createCallSwitches(
       if (state.stopped !== null) return stoppedWords;
       return pausedClients.has(clientId) ? pausedWords : null;
     },
+    /** Stops every client's calls, running ones included; stored until `resumeAll`. */
     stopAll: (by: string) =>
       change("calls_stopped", { user: by }, ({ stopped }) => ({ stopped: stopped ?? { at: clock(), by } })),
     resumeAll: (by: string) => change("calls_resumed", { user: by }, () => ({ stopped: null })),

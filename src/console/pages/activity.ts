@@ -68,7 +68,7 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
     name: "activity",
     title: "Activity",
     headerPart: (visit) =>
-      visit.visitor.isAdministrator && live.switches.stopped === null
+      visit.visitor.isAdministrator && live.switches.state.stopped === null
         ? actButton(visit, "activity", "stop", "Stop", { kind: "danger", about: "everything" })
         : null,
     async live(visit) {
@@ -109,10 +109,10 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
           return isCancelled ? success("The call was cancelled.") : failure("This call has ended already.");
         },
       },
-      pause: switching("The client is paused.", (by, client) => live.pauseClient(client.slice(0, 2_000), by)),
+      pause: switching("The client is paused.", (by, client) => live.switches.pauseClient(client.slice(0, 2_000), by)),
       resume: switching(
         "The client may call again.",
-        (by, client) => live.resumeClient(client, by),
+        (by, client) => live.switches.resumeClient(client, by),
         "let a client call again",
       ),
       stop: {
@@ -121,19 +121,20 @@ export function activitySection(sources: ConsoleSources, namesOf: NamesOf): Sect
         confirm: "stop all calls of everyone",
         async run({ by }) {
           const calls = await live.view();
-          await live.stopAll(by.userId);
+          await live.switches.stopAll(by.userId);
           const named = calls.slice(0, stoppedShown).map(({ tool, client }) => `${tool} of ${nameOf(client)}`);
           const more = calls.length > stoppedShown ? ` and ${calls.length - stoppedShown} more` : "";
           const what = calls.length === 0 ? "None was running" : `Running were ${named.join(", ")}${more}`;
           return success(`All calls are stopped. ${what}.`);
         },
       },
-      start: switching("Calls run again.", (by) => live.resumeAll(by), "let calls run again"),
+      start: switching("Calls run again.", (by) => live.switches.resumeAll(by), "let calls run again"),
     },
   };
 }
 
-function switchesPart({ switches: { stopped, paused } }: ConsoleSources["live"], visit: Visit, nameOf: NameOf): Html {
+function switchesPart({ switches }: ConsoleSources["live"], visit: Visit, nameOf: NameOf): Html {
+  const { stopped, paused } = switches.state;
   const resume = actButton(visit, "activity", "start", "Let calls run again", { kind: "plain" });
   const all = stopped !== null && html`
     <p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a restart.</p>

@@ -40,7 +40,9 @@ export function connectionsSection(
         ? "You are signed in with your company account."
         : html`<a href="${companyLink ?? ""}">Your company account</a>`;
       return html`
-        ${isAdministrator && person !== null && ofPerson(person, visit)}
+        ${isAdministrator && person !== null && html`
+          <p>Only those of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>
+        `}
         ${companyLink !== null && html`<p>${company}</p>`}
         ${account}
         ${isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
@@ -181,10 +183,6 @@ function assertingForm(visit: Visit): Html {
   return addForm(visit, "vouch", "Add a client of the company", words, fields);
 }
 
-function ofPerson(person: string, { href }: Visit): Html {
-  return html`<p>Only those of <strong>${person}</strong>. <a href="${href("connections")}">Show everyone's</a></p>`;
-}
-
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
   const options = { values: { [kind]: id }, kind: "danger", about: `of ${name}` } as const;
   return actButton(visit, "connections", "end", "Remove access", options);
@@ -212,20 +210,16 @@ async function grantsTable(administration: Administration, { grants, isCut }: Ac
       endForm(visit, "grant", id, clientName),
     ];
   });
-  const columns = [
-    "Client",
-    personColumn(visit),
-    "Scopes",
-    "Allowed",
-    "Last used",
-    `#Calls${used.since === null ? ", 24 h" : ` ${used.since}`}`,
-    "#Errors",
-    "Actions",
-  ];
+  const person = personColumn(visit);
+  const columns = ["Client", person, "Scopes", "Allowed", "Last used", callsHeading(used), "#Errors", "Actions"];
   const table = dataTable("Most recently used first", columns, rows, "No client has access.");
   const rest = isCut &&
     html`<p class="quiet">Not all are shown. Choose a person under People to see all of theirs.</p>`;
   return html`${table}${next}${rest}`;
+}
+
+function callsHeading({ since }: Usage): string {
+  return `#Calls${since === null ? ", 24 h" : ` ${since}`}`;
 }
 
 function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
@@ -262,16 +256,8 @@ function tokensTable({ tokens }: AccessList, used: Usage, visit: Visit): Html {
       endForm(visit, "token", id, name),
     ];
   });
-  const columns = [
-    "Token",
-    personColumn(visit),
-    "Scopes",
-    "Created",
-    "Expires",
-    "Last used",
-    `#Calls${used.since === null ? ", 24 h" : ` ${used.since}`}`,
-    "Actions",
-  ];
+  const person = personColumn(visit);
+  const columns = ["Token", person, "Scopes", "Created", "Expires", "Last used", callsHeading(used), "Actions"];
   const whenEmpty = withCode("None. Create one with `portcullis token create`.");
   return html`${dataTable("Newest first", columns, rows, whenEmpty)}${next}`;
 }

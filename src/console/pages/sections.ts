@@ -29,7 +29,7 @@ export function openConsole(sources: ConsoleSources) {
     ...sources,
     waiting: async (visitor) => (await decisions.waiting(visitor)).length,
     warnings: (section, { isAdministrator }) =>
-      live.switches.stopped === null || (isAdministrator && section === "activity") ? [] : [
+      live.switches.state.stopped === null || (isAdministrator && section === "activity") ? [] : [
         `All calls are stopped. ${isAdministrator ? "Activity lets" : "An administrator can let"} them run again.`,
       ],
     sections: [
