@@ -12,18 +12,6 @@ export type LimitName = typeof limits[number];
 /** The counters of one process. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** What is measured at the moment of the scrape. */
-interface Gauges {
-  readonly version: string;
-  readonly openStreams: number;
-  readonly residentBytes: number;
-  readonly heapUsedBytes: number;
-  /** Processor time of the process, all threads. */
-  readonly cpuSeconds: number;
-  /** Seconds since the epoch. */
-  readonly startedAt: number;
-}
-
 type Labels = Readonly<Record<string, string>>;
 
 /** Counts from zero. `methods` are counted by name, all others as `other`. */
@@ -48,7 +36,16 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
     countRefusedToken: (): void => refusedTokens.add({}),
     countRateLimited: (limit: LimitName): void => limited.add({ limit }),
     /** The text of a scrape. */
-    expose({ version, openStreams, cpuSeconds, residentBytes, heapUsedBytes, startedAt }: Gauges): string {
+    expose({ version, openStreams, cpuSeconds, residentBytes, heapUsedBytes, startedAt }: {
+      readonly version: string;
+      readonly openStreams: number;
+      readonly residentBytes: number;
+      readonly heapUsedBytes: number;
+      /** Processor time of the process, all threads. */
+      readonly cpuSeconds: number;
+      /** Seconds since the epoch. */
+      readonly startedAt: number;
+    }): string {
       const gauges = [
         single("portcullis_open_streams", "gauge", "Event streams that are open.", openStreams),
         single("portcullis_info", "gauge", "The program that answers.", 1, { version }),

@@ -61,8 +61,6 @@ export const clientsCommand: CommandWork = commandOf({
   },
 });
 
-type ClientRequest = Parameters<Clients["createClient"]>[1];
-
 async function create(clients: Clients, installation: OpenInstallation, { flags, print, say }: CommandContext) {
   const request = await requestOf(flags);
   if (typeof request === "string") return endWith(say, `error: ${request}\n`, 2);
@@ -77,7 +75,7 @@ async function create(clients: Clients, installation: OpenInstallation, { flags,
   return 0;
 }
 
-async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
+async function requestOf(flags: CommandContext["flags"]): Promise<Parameters<Clients["createClient"]>[1] | string> {
   const assertions = flags["assertions"] !== undefined;
   const redirectUris = itemsOf(flags["redirect-uri"] ?? flags["redirect"] ?? "");
   const defaultGrant = redirectUris.length > 0 ? "authorization_code" : assertions ? "" : "client_credentials";

@@ -4,17 +4,6 @@ import { atMost, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./router.ts";
 
-/** What `/health` and its kinds report on. */
-interface HealthOptions {
-  readonly version: string;
-  /** Resolves when the storage can be read and written; rejects within a second when it cannot. */
-  readonly probeStorage: () => Promise<unknown>;
-  /** Whether the files can be reached; `false` where their directory is gone, or another is in its place. */
-  readonly isWorkspaceThere: () => Promise<boolean>;
-  /** Whether the server was told to stop. */
-  readonly isDraining: () => boolean;
-}
-
 /**
  * - `health` answers 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage or the workspace does
  *   not answer.
@@ -23,7 +12,15 @@ interface HealthOptions {
  * - `ready` answers 503 while no request should be sent here: the server is about to stop, or its storage or workspace
  *   does not answer.
  */
-export function createHealthEndpoints({ version, probeStorage, isWorkspaceThere, isDraining }: HealthOptions) {
+export function createHealthEndpoints({ version, probeStorage, isWorkspaceThere, isDraining }: {
+  readonly version: string;
+  /** Resolves when the storage can be read and written; rejects within a second when it cannot. */
+  readonly probeStorage: () => Promise<unknown>;
+  /** Whether the files can be reached; `false` where their directory is gone, or another is in its place. */
+  readonly isWorkspaceThere: () => Promise<boolean>;
+  /** Whether the server was told to stop. */
+  readonly isDraining: () => boolean;
+}) {
   const isStorageThere = (): Promise<boolean> => probeStorage().then(() => true, () => false);
   return {
     health: onGet(async () => {

@@ -251,11 +251,6 @@ function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFie
 // * Text written to standard output or standard error, in order and without blocking this thread. Output that cannot be
 // written is dropped, never thrown: a full disk, or a reader that is gone or slow, is no reason to stop working.
 
-/** What text is written to. */
-interface ByteSink {
-  write(bytes: Uint8Array): Promise<number>;
-}
-
 /** How a write went: `gone` is a reader that left, `failed` anything else, such as a full disk. */
 type OutputState = "well" | "gone" | "failed";
 
@@ -263,7 +258,7 @@ type OutputState = "well" | "gone" | "failed";
 const retryMs = 20;
 
 /** Wraps a sink that nothing else in this isolate writes to. */
-export function createOutput(sink: ByteSink) {
+export function createOutput(sink: { write(bytes: Uint8Array): Promise<number> }) {
   let state: OutputState = "well";
   let last: Promise<boolean> = Promise.resolve(true);
 

@@ -27,18 +27,6 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
   readonly person?: string;
 }
 
-interface LocalModelOptions {
-  readonly client: ModelClient;
-  readonly queue: ModelQueue;
-  /** How long a call may take, its time in the queue included. */
-  readonly totalMs: number;
-  readonly limits?: OllamaLimits;
-  /** The same as the client's. */
-  readonly clock: Clock;
-  /** Uniform in [0, 1), for the pause before another attempt. */
-  readonly random: () => number;
-}
-
 /** The client for a host, by the API that it speaks: for the server and for `doctor`. It connects at its first call. */
 export function createModelClient(options: ModelClientOptions): ModelClient {
   return options.host.isOllama ? createOllamaClient(options) : createOpenAiClient(options);
@@ -48,7 +36,17 @@ export function createModelClient(options: ModelClientOptions): ModelClient {
 export type LocalModel = ReturnType<typeof createLocalModel>;
 
 /** Puts the queue and the bounds before a client. A call that finds the server full is sent again, at most twice. */
-export function createLocalModel(options: LocalModelOptions) {
+export function createLocalModel(options: {
+  readonly client: ModelClient;
+  readonly queue: ModelQueue;
+  /** How long a call may take, its time in the queue included. */
+  readonly totalMs: number;
+  readonly limits?: OllamaLimits;
+  /** The same as the client's. */
+  readonly clock: Clock;
+  /** Uniform in [0, 1), for the pause before another attempt. */
+  readonly random: () => number;
+}) {
   const { client, queue, limits = ollamaLimits, clock, random } = options;
 
   /** Sends the call again while the server is full or not yet there: nothing of it was processed then. */
@@ -216,14 +214,11 @@ interface Running extends Call {
   readonly giveUp: AbortController;
 }
 
-/** `clock` is used for differences only. */
-interface ModelQueueOptions {
+/** Makes the queue; it has no timer while no call waits. */
+export function createModelQueue({ clock, limits = ollamaLimits }: {
   readonly clock: Clock;
   readonly limits?: Pick<OllamaLimits, "maxInFlight" | "maxWaiting" | "shareMs">;
-}
-
-/** Makes the queue; it has no timer while no call waits. */
-export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOptions) {
+}) {
   const { maxInFlight, maxWaiting, shareMs } = limits;
   /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
   let waiters: Waiter[] = [];

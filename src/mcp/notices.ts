@@ -23,10 +23,8 @@ export function createChangeHub() {
   };
 }
 
-type Scopes = Principal["scopes"];
-
 interface Listener {
-  known: Scopes;
+  known: Principal["scopes"];
   readonly tell: () => void;
 }
 

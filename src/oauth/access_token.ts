@@ -59,8 +59,6 @@ function toClaims(
   };
 }
 
-type AccessTokenClaims = ReturnType<typeof toClaims>;
-
 type AccessTokenProblem =
   | "malformed_token"
   | "foreign_token_header"
@@ -110,7 +108,7 @@ export function createAccessTokens(
         .sign(privateKey);
       return { token, expiresAt: expiresAt * 1_000 };
     },
-    async verify(token: string): Promise<Result<AccessTokenClaims, AccessTokenProblem>> {
+    async verify(token: string): Promise<Result<ReturnType<typeof toClaims>, AccessTokenProblem>> {
       const header = parseHeader(token);
       if (!header.ok) return header;
       const key = await signingKeys.find(header.value.kid);

@@ -18,8 +18,6 @@ export const signingKeys = defineRecordFamily("signing_key", () => ({
   createdAt: z.number(),
 }));
 
-type SigningKey = RecordOf<typeof signingKeys>;
-
 /** `["current_signing_key", "kid"]`: which key signs. */
 export const currentSigningKey = defineRecordFamily("current_signing_key", () => ({
   kid: z.string(),
@@ -43,7 +41,7 @@ const maxPublishedKeys = 100;
 const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** Makes a key and keeps it nowhere. */
-async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<SigningKey> {
+async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<RecordOf<typeof signingKeys>> {
   const { exportJWK, generateKeyPair } = await loadJose();
   const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const kid = randomId();

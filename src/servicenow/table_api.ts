@@ -18,8 +18,6 @@ const aboutTasks: ReadonlyMap<string, string> = new Map([
   ["task_sla", "task"],
 ]);
 
-type TableAccess = ReturnType<typeof createTableAccess>;
-
 export function createTableAccess(listed: readonly string[]) {
   const named = listed.filter((item) => !item.endsWith("*"));
   const starts = listed.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
@@ -241,7 +239,7 @@ export type DeskParts = ReturnType<ReturnType<typeof createDeskParts>>;
 const maxVersions = 20_000;
 
 export function createDeskParts({ access, callAs, instance, clock, elapsed }: {
-  readonly access: TableAccess;
+  readonly access: ReturnType<typeof createTableAccess>;
   readonly callAs: CallAs;
   readonly instance: ServicenowInstance;
   /** The time of day. */

@@ -181,7 +181,12 @@ const probePauseMs = 200;
 /** How long a call waits for a probe. */
 const probeMs = 1_000;
 
-interface CircuitOptions {
+/**
+ * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe succeeds.
+ * The first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller
+ * after the recovery, and nothing runs without calls.
+ */
+function createCircuit({ probe, toFailure, timers, onOpen, onClose }: {
   /** A cheap operation of the same kind. */
   readonly probe: () => Promise<unknown>;
   /** The error that replaces the driver's. */
@@ -189,14 +194,7 @@ interface CircuitOptions {
   readonly timers: Timers;
   readonly onOpen: (failure: StorageUnavailableError) => void;
   readonly onClose: () => void;
-}
-
-/**
- * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe succeeds.
- * The first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller
- * after the recovery, and nothing runs without calls.
- */
-function createCircuit({ probe, toFailure, timers, onOpen, onClose }: CircuitOptions) {
+}) {
   const { elapsed } = timers;
   const pause = createPause(timers);
   let failure: StorageUnavailableError | null = null;

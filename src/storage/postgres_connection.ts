@@ -11,7 +11,11 @@ interface ListenerHandlers {
   readonly onclose: () => void;
 }
 
-interface PostgresListenerOptions {
+const beatMs = 5_000; // a network that swallows everything is noticed within this and the time-out
+const listenerRetryMs = 200;
+
+/** Listens until the returned function is called; it resolves when the connection is closed. */
+export function listenToPostgres(options: {
   /** A pool of one connection. */
   readonly connect: (handlers: ListenerHandlers) => Sql;
   /** The channel: an identifier that needs no escaping. */
@@ -21,13 +25,7 @@ interface PostgresListenerOptions {
   readonly onStanding: () => void;
   /** How long the server may take to answer before the connection counts as lost. */
   readonly answerTimeoutMs: number;
-}
-
-const beatMs = 5_000; // a network that swallows everything is noticed within this and the time-out
-const listenerRetryMs = 200;
-
-/** Listens until the returned function is called; it resolves when the connection is closed. */
-export function listenToPostgres(options: PostgresListenerOptions): () => Promise<void> {
+}): () => Promise<void> {
   const { connect, channel, onPayload, onStanding, answerTimeoutMs } = options;
   const stopped = new AbortController();
 

@@ -103,13 +103,11 @@ export function hostAndPort(host: string, port: number): string {
 /** Every kind of permission that Deno knows. */
 export const permissionNames = ["read", "write", "net", "env", "run", "ffi", "sys", "import"] as const;
 
-type PermissionName = (typeof permissionNames)[number];
-
 /**
  * Gives up whole kinds. There is no way back without a person: Deno would ask at a terminal unless it was started with
  * `--no-prompt`, as every task of ours is.
  */
-export function giveUp(names: readonly PermissionName[]): void {
+export function giveUp(names: readonly ((typeof permissionNames)[number])[]): void {
   if (names.includes("env")) programName(); // reads the environment, and keeps the result
   for (const name of names) Deno.permissions.revokeSync({ name });
 }

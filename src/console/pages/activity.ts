@@ -41,8 +41,6 @@ const outcomes = [
 const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
 
 const stoppedShown = 5;
-
-type RunningCalls = Awaited<ReturnType<ConsoleSources["live"]["view"]>>;
 type NameOf = (clientId: string) => string;
 
 /** What the clients of a page are called, by id. */
@@ -153,7 +151,7 @@ function switchesPart({ switches }: ConsoleSources["live"], visit: Visit, nameOf
   }`;
 }
 
-function runningTable(calls: RunningCalls, visit: Visit, nameOf: NameOf): Html {
+function runningTable(calls: Awaited<ReturnType<ConsoleSources["live"]["view"]>>, visit: Visit, nameOf: NameOf): Html {
   const rows = calls.map(({ id, client, person, tool, arguments: given, since }) => {
     const call = { values: { call: id }, kind: "danger", about: tool } as const;
     const own = { values: { client }, kind: "danger", about: nameOf(client) } as const;

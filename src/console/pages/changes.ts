@@ -138,7 +138,7 @@ export function changeSection({ find, undo }: Changes, ruledOut: RuledOut): Sect
  * one takes more than `left` to judge, a link to its own page.
  */
 export function undoParts(visit: Visit, ruledOut: RuledOut, left = maxJudgedBytes) {
-  return async (workspace: Undoable, change: Change, button: Html): Promise<Html> => {
+  return async (workspace: Workspace & { readonly trash: Trash }, change: Change, button: Html): Promise<Html> => {
     const { id, by, steps, undoneBy } = change;
     if (undoneBy !== null) return html`<span class="badge">undone</span>`;
     const looked = steps.slice(0, maxJudgedBytes / bytesOfStep);
@@ -173,8 +173,6 @@ export function missingScope({ mayGrant }: Visitor, scope: string): string | nul
 export function authorOf(subject: string) {
   return { subject, clientId: consoleClientId, grantId: consoleClientId, tool: "console" };
 }
-
-type Undoable = Workspace & { readonly trash: Trash };
 type Found = NonNullable<Awaited<ReturnType<Changes["find"]>>>;
 
 /** Whose workspace is meant; nothing is called in this name. */

@@ -136,9 +136,7 @@ function inviteForm(visit: Visit): Html {
   `;
 }
 
-type Pending = Awaited<ReturnType<Administration["invitations"]>>;
-
-function pendingTable(pending: Pending, visit: Visit): Html | null {
+function pendingTable(pending: Awaited<ReturnType<Administration["invitations"]>>, visit: Visit): Html | null {
   if (pending.length === 0) return null;
   const rows = pending.map(({ id, userId, kind, by, expiresAt }) => {
     const options = { values: { invitation: id }, kind: "plain", about: `the link of ${userId}` } as const;

@@ -247,7 +247,6 @@ const header = z.lazy(() => z.object({ at: z.number(), by: authorRecord.nullable
 const line = z.lazy(() =>
   z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })])
 );
-type Line = z.infer<typeof line>;
 
 export function recordName(id: string): string {
   return `${id}.json`;
@@ -266,7 +265,7 @@ function enterTrash(staging: DiskDirectory): DiskDirectory {
 }
 
 /** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
-export function toRecordLine(content: Line): string {
+export function toRecordLine(content: z.infer<typeof line>): string {
   return `\n${JSON.stringify(content)}\n`;
 }
 

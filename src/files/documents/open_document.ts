@@ -46,10 +46,8 @@ export const readOpenDocument: DocumentReader = (bytes, budget) => {
   return { kind: "odt", title, summary, remarks, parts: [{ name: "text", text }] };
 };
 
-type Styles = ReadonlyMap<string, Element>;
-
 interface Source extends Pick<ReturnType<typeof openContainer>, "part"> {
-  readonly styles: Styles;
+  readonly styles: ReadonlyMap<string, Element>;
   readonly budget: DocumentBudget;
 }
 

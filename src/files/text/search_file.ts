@@ -303,8 +303,6 @@ async function mayHold(line: string, { pattern: { screen }, nextTurn }: FileSear
   return false;
 }
 
-type ShownMatch = Pick<LineMatch, "text" | "column" | "found" | "texts">;
-
 /**
  * Finds the matches of a line that do not overlap, from the left. A line that is longer than a step comes in parts, which
  * overlap: a match of an expression that is longer than that may be missed.
@@ -324,7 +322,7 @@ function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSear
     get work(): number {
       return work;
     },
-    shown(): ShownMatch | null {
+    shown(): Pick<LineMatch, "text" | "column" | "found" | "texts"> | null {
       const [column, ...further] = columns;
       if (first === null) return null;
       const found = { count, isLeast: isLeast || from < lineEnd, columns: further };

@@ -94,7 +94,6 @@ const input = lazyObject(() => ({
   dry_run: z.boolean().default(false).describe("Only show"),
 }));
 type EditInput = z.output<typeof edit>;
-type Input = z.output<typeof input>;
 
 const oneFile = () => ({
   path: z.string(),
@@ -167,7 +166,7 @@ async function hasLarge(workspace: Workspace, files: readonly FileEdits[]): Prom
 }
 
 /** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
-function wantedEdits(request: Input): readonly WantedEdit[] | string {
+function wantedEdits(request: z.output<typeof input>): readonly WantedEdit[] | string {
   const { path, old_text: oldText, new_text: newText, edits = [] } = request;
   const texts = [oldText, newText].filter((text) => text !== undefined).length;
   const isEdit = path !== undefined && texts > (edits.length === 0 ? 0 : 1); // one alone is for those in `edits`

@@ -290,10 +290,8 @@ function createTree(
 /** Entries held beyond the shown ones before sorting. */
 const maxUnsorted = 5_000;
 
-type Order = (one: WalkedEntry, other: WalkedEntry) => number;
-
 /** Each as it is without `order`. */
-const orders: Readonly<Record<"name" | "size" | "modified", Order>> = {
+const orders: Readonly<Record<"name" | "size" | "modified", (one: WalkedEntry, other: WalkedEntry) => number>> = {
   name: ({ segments: one }, { segments: other }) => one.join("\0") < other.join("\0") ? -1 : 1,
   size: ({ sizeBytes: one = 0 }, { sizeBytes: other = 0 }) => other - one,
   modified: ({ modifiedAt: one = 0 }, { modifiedAt: other = 0 }) => other - one,

@@ -436,8 +436,6 @@ interface FileRead {
 /** What is known of the file as a whole. */
 type FileFacts = Pick<FileContent, "sizeBytes" | "modifiedAt" | "sha256">;
 
-type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>;
-
 /** A name that is repeated in an answer: longer ones are no path. */
 const maxNameCharacters = 4096;
 
@@ -453,7 +451,7 @@ function refusedRead(name: string, message: string, code = "invalid_filename"): 
 /** An image, a sound, or a file as a resource. */
 function mediaRead(
   path: WorkspacePath,
-  content: MediaBlock,
+  content: Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>,
   facts: FileFacts,
   shown: { readonly bytes: number; readonly words: string } | null = null,
 ): FileRead {

@@ -31,12 +31,10 @@ const maxListedEntries = 200;
 /** Entries that are counted. */
 const maxCountedEntries = 20_000;
 
-type Mode = "overwrite" | "create" | "append";
-
 interface WrittenText {
   readonly filename: string;
   readonly content?: string | undefined;
-  readonly mode?: Mode | undefined;
+  readonly mode?: "overwrite" | "create" | "append" | undefined;
 }
 
 /** The differences that a `file_write` would make. */

@@ -73,8 +73,6 @@ export function principalOf({ principal }: TransferRecord): Principal {
   return { ...principal, scopes: new Set(principal.scopes) };
 }
 
-type TransferStore = ReturnType<typeof createTransferStore>;
-
 const randomBytesOfSecret = 24;
 const randomLength = 32;
 const markLength = 22; // 132 bits
@@ -247,7 +245,7 @@ export function about(id: string, { direction, path, principal }: TransferRecord
 const shownCharacters = 8;
 
 export interface TransferParts {
-  readonly links: TransferStore;
+  readonly links: ReturnType<typeof createTransferStore>;
   readonly limits: TransferLimits;
   readonly timers: Timers;
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;

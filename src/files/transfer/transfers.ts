@@ -46,18 +46,6 @@ import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { declaredLength, isEncoded, isTooFragmented, piecesATurn } from "../../lib/request_text.ts";
 import { maxArriving } from "../workspace/change.ts";
 
-/** What transfers need of the other parts. */
-interface TransfersOptions extends Foundation {
-  readonly serverUrl: string;
-  readonly source: WorkspaceSource;
-  readonly secrets: Pick<SecretBox, "authenticate">;
-  readonly access: Access;
-  readonly timers: Timers;
-  /** A refusal of the workspace in words, without a full stop. */
-  readonly refusalWords: (refusal: WorkspaceRefusal) => string;
-  readonly limits?: Partial<TransferLimits>;
-}
-
 const neededScopes = { download: ["files:read"], upload: ["files:write"] };
 const methods = { download: ["GET", "HEAD"], upload: ["PUT"] };
 const minute = 60_000;
@@ -68,7 +56,16 @@ const busySeconds = 5;
  * a stop calls `finish` (uploads that run arrive), then `close` (what still runs is cut).
  */
 export function createTransfers(
-  { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
+  { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: Foundation & {
+    readonly serverUrl: string;
+    readonly source: WorkspaceSource;
+    readonly secrets: Pick<SecretBox, "authenticate">;
+    readonly access: Access;
+    readonly timers: Timers;
+    /** A refusal of the workspace in words, without a full stop. */
+    readonly refusalWords: (refusal: WorkspaceRefusal) => string;
+    readonly limits?: Partial<TransferLimits>;
+  },
 ) {
   const limits = { ...transferLimits, ...options.limits };
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
