@@ -39,6 +39,7 @@ import {
   defineWritingTool,
   dryRun,
   invalidArguments,
+  nameText,
   recordNames,
   recordParameters,
   toFailureOutcome,
@@ -350,7 +351,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     knownAs: "servicenow_save_attachment",
     input: z.object({
       ...recordParameters,
-      name: z.string().optional().describe("Of the attachment, where there are several"),
+      name: nameText.optional().describe("Of the attachment, where there are several"),
       filename: z.string().optional().describe("Where to save it; a new file when absent"),
     }),
     async run({ id, table, name, filename }, context) {

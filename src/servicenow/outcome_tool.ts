@@ -4,10 +4,19 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mc
 import type { ServicenowFailure } from "./failure.ts";
 import type { Job, ServicenowRecords } from "./servicenow.ts";
 
+/** Characters of what names records, tables or fields, each of which is compared with others in many ways. */
+const maxNameCharacters = 1_000;
+
+/** A parameter that names records, tables or fields. */
+export const nameText = z.string().check(({ value, issues }) => {
+  if (value.length <= maxNameCharacters) return;
+  issues.push({ code: "too_big", origin: "string", maximum: maxNameCharacters, inclusive: true, input: value });
+});
+
 /** The parameters that name a record. */
 export const recordParameters = {
-  id: z.string().describe("Number, link, or with table a name or sys_id").meta({ written: "commas" }),
-  table: z.string().optional(),
+  id: nameText.describe("Number, link, or with table a name or sys_id").meta({ written: "commas" }),
+  table: nameText.optional(),
 };
 
 export const dryRun = z.boolean().default(false).describe("Show what would be sent, send nothing");
@@ -54,11 +63,8 @@ export function invalidArguments(message: string) {
 
 export const tooManyRecords = invalidArguments(`id names at most ${maxListedRecords} records. Nothing was sent`);
 
-const maxIdCharacters = 1_000;
-
 /** Several numbers that a caller lists instead of one; anything else is one name. */
 export function listedIds(id: string): readonly string[] {
-  if (id.length > maxIdCharacters) return [id];
   const ids = [...new Set(id.split(/[\s,;|]+/).filter((each) => each !== ""))];
   return ids.length > 1 && ids.every((each) => /^[A-Za-z]{2,10}\d{4,12}$/.test(each)) ? ids : [id];
 }

@@ -14,6 +14,7 @@ import {
   joinOutcomes,
   listedIds,
   maxListedRecords,
+  nameText,
   recordNames,
   recordParameters,
   tooManyRecords,
@@ -133,8 +134,8 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     input: z.object({
       ...recordParameters,
       id: recordParameters.id.describe("Number, link, or with table a name or sys_id; me is the user"),
-      fields: z.string().optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
-      include: z.string().optional().describe(
+      fields: nameText.optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
+      include: nameText.optional().describe(
         "By commas: journal, history, attachments, tasks, items, answers, approvals, ci (with relations), similar, slas, work, members, on_call",
       ).meta({ written: "commas" }),
     }),
@@ -230,13 +231,13 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       ...{ order: descending, sort_order: descending },
     },
     input: z.object({
-      table: z.string(),
-      words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
+      table: nameText,
+      words: nameText.optional().describe("Each has to occur, in any order").meta({ written: "text" }),
       where: whereParameter,
-      fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
-      order_by: z.string().optional().describe('Field; "-field" descends').meta({ written: "commas" }),
+      fields: nameText.optional().describe("Field names, by commas").meta({ written: "commas" }),
+      order_by: nameText.optional().describe('Field; "-field" descends').meta({ written: "commas" }),
       limit: z.int().min(1).max(maxSearchResults).default(10).meta(clamped),
-      cursor: z.string().optional().describe("From the page before").meta({ written: "text" }),
+      cursor: nameText.optional().describe("From the page before").meta({ written: "text" }),
     }),
     async run(input, context) {
       const search = {
@@ -280,12 +281,12 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     ...reading,
     aliases: { ...foundNames, ...otherNames({ group_by: "by group sysparm_group_by" }) },
     input: z.object({
-      table: z.string(),
-      words: z.string().optional().meta({ written: "text" }),
+      table: nameText,
+      words: nameText.optional().meta({ written: "text" }),
       where: whereText.optional().meta({ written: "lines" }),
-      group_by: z.string().optional().describe('Field; a date with "by day", "by week"')
+      group_by: nameText.optional().describe('Field; a date with "by day", "by week"')
         .meta({ written: "commas" }),
-      mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
+      mean_time: nameText.optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
     }),
     async run(input, context) {
       const request = {
@@ -332,9 +333,9 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     ...reading,
     aliases: otherNames({ table: "table_name", field: "column columns fields", item: "item_name catalog_item" }),
     input: z.object({
-      table: z.string().optional(),
-      field: z.string().optional().describe("This field alone, with all choices").meta({ written: "commas" }),
-      item: z.string().optional().describe("Name, sys_id or link of a catalog item"),
+      table: nameText.optional(),
+      field: nameText.optional().describe("This field alone, with all choices").meta({ written: "commas" }),
+      item: nameText.optional().describe("Name, sys_id or link of a catalog item"),
     }),
     async run({ table, field, item }, context) {
       const asked = given(item);

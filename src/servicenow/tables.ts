@@ -114,7 +114,7 @@ export function tableNameOf(text: string): string {
 
 /** What names a record, without the signs and blanks with which prose writes numbers: `#INC 0010001.` */
 export function plainId(id: string): string {
-  return id.trim().replace(/^#\s*|[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
+  return id.trim().replace(/^#\s*|(?<![.,;:!?])[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
 }
 
 /** The table whose numbers start so; any other number is a task's. */

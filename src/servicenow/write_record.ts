@@ -391,6 +391,8 @@ export const maxTextCharacters = 20_000;
 const maxValues = 60;
 /** Lines that are looked at, empty ones included. */
 const maxLines = 2_000;
+/** Of a field, or of a question of the catalog. */
+const maxNameCharacters = 200;
 
 /**
  * A name and its value; an empty value clears the field. `next` is the line after it: part of it perhaps, where the
@@ -449,8 +451,10 @@ function fromLines(text: string, parameter: string): readonly GivenValue[] {
   if (lines.length > maxLines) throw invalidInput(`${parameter} takes at most ${maxValues} values`);
   const filled = lines.filter((line) => line.trim() !== "");
   for (const [index, line] of filled.entries()) {
-    const [, name, value = ""] = /^\s*([^=\n]{1,200}?)\s*=\s?([^]*)$/.exec(line) ?? [];
-    if (name === undefined) {
+    const sign = line.indexOf("=");
+    const name = line.slice(0, sign).trim();
+    const value = line.slice(sign + 1);
+    if (sign === -1 || name === "" || name.length > maxNameCharacters) {
       throw invalidInput(
         `${parameter}: "${excerpt(line)}" is not name=value; give a text of several lines ` +
           'as JSON: {"description": "first\\nsecond"}',

@@ -14,6 +14,7 @@ import {
   joinOutcomes,
   listedIds,
   maxListedRecords,
+  nameText,
   type Reader,
   recordNames,
   recordParameters,
@@ -122,9 +123,9 @@ function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     aliases: { ...otherNames({ table: "table_name", values: "data fields record" }), ...valueNames },
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
-      table: z.string(),
+      table: nameText,
       values: valuesText.optional().describe(valuesForm).meta({ written: "values" }),
-      from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
+      from: nameText.optional().describe("Number of the record it comes from: copies its texts and links both"),
       dry_run: dryRun,
     }),
   }, async ({ table, values = "", from, dry_run: dryRun }, context, reader) => {
@@ -145,7 +146,7 @@ function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     input: z.object({
       ...recordParameters,
       values: valuesText.describe("As in servicenow_create").meta({ written: "values" }),
-      if_version: z.string().optional().describe("Version that you read: refuses if it has changed since")
+      if_version: nameText.optional().describe("Version that you read: refuses if it has changed since")
         .meta({ written: "exact" }),
       dry_run: dryRun,
     }),
@@ -210,7 +211,7 @@ function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     },
     places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
-      item: z.string().optional().describe("Name, sys_id or link"),
+      item: nameText.optional().describe("Name, sys_id or link"),
       answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person").meta({
         written: "values",
       }),
@@ -286,7 +287,7 @@ function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     },
     places: ["sysapproval_approver"],
     input: z.object({
-      id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
+      id: nameText.describe("Number of what is to be approved, or the approval's sys_id"),
       decision: z.enum(["approve", "reject"]),
       comment: z.string().optional().describe("Required to reject"),
       dry_run: dryRun,
