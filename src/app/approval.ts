@@ -101,13 +101,17 @@ function isPathResource(uri: string): boolean {
  */
 function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
   return async (principal, text) => {
-    const parsed = parseDirectoryPath(text);
-    if (!parsed.ok || parsed.value.segments.length === 0) return []; // no tool takes the path, or it is the root
     const own = workspaceOf(workspace(), principal);
-    const path = await inStoredForm(own, parsed.value);
-    const names = own.trueNames(path);
-    if (names.ok) return names.value;
-    return ["not_found", "not_a_directory"].includes(names.error.reason) ? [path.text] : [""];
+    // the names of a call are read already, those of rules stand as they were written
+    const all = await Array.fromAsync(new Set([showName(text), text]), async (written) => {
+      const parsed = parseDirectoryPath(written);
+      if (!parsed.ok || parsed.value.segments.length === 0) return []; // no tool takes the path, or it is the root
+      const path = await inStoredForm(own, parsed.value);
+      const names = own.trueNames(path);
+      if (names.ok) return names.value;
+      return ["not_found", "not_a_directory"].includes(names.error.reason) ? [path.text] : [""];
+    });
+    return all.flat();
   };
 }
 
@@ -117,7 +121,7 @@ function createStates(workspace: () => WorkspaceSource): FindStates {
     const own = workspaceOf(workspace(), principal);
     const states: EntryState[] = [];
     for (const text of paths) {
-      const parsed = parseDirectoryPath(text);
+      const parsed = parseDirectoryPath(showName(text));
       if (!parsed.ok) continue; // no tool takes the path
       const path = await inStoredForm(own, parsed.value);
       const { words, version } = await stateOf(own, path, !targets.has(text));

@@ -147,7 +147,8 @@ export function parseAnswer(
 /** The whole, what is in fences, and what is among words: engines that know no schema leave the form to the model. */
 function* candidates(text: string): Generator<string> {
   yield text;
-  for (const [, fenced = ""] of text.matchAll(/```(?:json)?\s*\n([^]*?)\n?\s*```/gi)) yield fenced;
+  const parts = text.split("```");
+  for (let at = 1; at < parts.length - 1; at += 2) yield parts[at]?.replace(/^json\b/i, "").trim() ?? "";
   // from the outermost bracket on: an inner part of broken JSON is not the answer
   const start = text.search(/\{\s*["}]|\[\s*["{[\d\]-]/);
   const end = text.lastIndexOf(text[start] === "{" ? "}" : "]");

@@ -109,7 +109,7 @@ function htmlToText(html: string): string {
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
     return code <= 0x10ffff ? String.fromCodePoint(code) : "";
   });
-  return plainText(decoded.replace(/ *\n[ \n]*/g, "\n").trim());
+  return plainText(decoded.split("\n").map((line) => line.trim()).filter((line) => line !== "").join("\n"));
 }
 
 /** Whether a text is HTML rather than words with angle brackets in them: it is made of elements, or has active ones. */

@@ -89,7 +89,8 @@ function labelOf(table: string): string {
 
 /** The records that a list means, names separated by commas or bars, as the instance stores and people see them. */
 export async function resolveList(parts: DeskParts, { text, ...name }: GivenName) {
-  const all = await Array.fromAsync(text.split(/\s*[,|]\s*/), async (part): Promise<Reference> => {
+  const all = await Array.fromAsync(text.split(/[,|]/), async (each): Promise<Reference> => {
+    const part = each.trim();
     const found = resolveReference(parts, { ...name, text: part });
     // Lists of people hold addresses of others too.
     if (name.table !== "sys_user" || !/^[^\s@]+@[^\s@]+$/.test(part)) return await found;

@@ -567,8 +567,8 @@ async function listValue(
   { text, ...field }: { readonly table: string; readonly text: string; readonly field: string },
   record: RecordFields,
 ): Promise<Value> {
-  const names = text.split(/\s*[,|]\s*/);
-  const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
+  const names = text.split(/[,|]/).map((name) => name.trim());
+  const idsOf = (list: string): readonly string[] => list.split(",").map((id) => id.trim()).filter((id) => id !== "");
   const now = idsOf(storedValue(record, field.field));
   if (names.every((name) => /^[+-]/.test(name))) {
     const idsBehind = async (sign: string): Promise<readonly string[]> => {

@@ -147,8 +147,15 @@ Deno.test("resources of a refused place are not read, listed or completed", asyn
   await Deno.mkdir(`${desk.place.workspaceDir}/secret`);
   await Deno.writeTextFile(`${desk.place.workspaceDir}/secret/hidden.txt`, "h");
   await Deno.writeTextFile(`${desk.place.workspaceDir}/open.txt`, "o");
+  await Deno.mkdir(`${desk.place.workspaceDir}/plain`);
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/plain/inner.txt`, "i");
+  const ref = { type: "ref/resource", uri: "workspace:///{+path}" };
+  const completed = async (value: string): Promise<string> => {
+    const params = { ref, argument: { name: "path", value } };
+    const message = { jsonrpc: "2.0", id: 1, method: "completion/complete", params };
+    return JSON.stringify(await (await postMcp(desk.server.url, message, { token: desk.token })).json());
+  };
   const answers = async (): Promise<string> => {
-    const ref = { type: "ref/resource", uri: "workspace:///{+path}" };
     const messages = [
       { method: "resources/list", params: {} },
       { method: "completion/complete", params: { ref, argument: { name: "path", value: "secret/" } } },
@@ -165,6 +172,9 @@ Deno.test("resources of a refused place are not read, listed or completed", asyn
   await desk.rule({ place: "secret", verdict: "deny" });
   const after = await answers();
   assert.ok(after.includes("open.txt") && !after.includes("hidden"), after);
+  assert.match(await completed(""), /"open\.txt"/);
+  assert.match(await completed("plain/"), /"plain\/inner\.txt"/);
+  assert.match(await completed("secret/"), /"values":\[\]/);
   await desk.rule({ tool: "file_read", verdict: "deny" });
   assert.ok(!(await answers()).includes("open.txt"));
 });

@@ -1,5 +1,6 @@
 /** Calls that rules judge: what a caller learns before a decision, and what an approval is for. */
 import assert from "node:assert/strict";
+import { showName } from "../../src/files/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
@@ -125,6 +126,13 @@ Deno.test("an approval is for the content of all that a call reads, moves, copie
     await holdsAgain(desk, ["file_move", { paths: [`open/${name}`], ...into }], write("deploy/draft.sh"));
     const slashed = { path: `open/${name}`, ...into, destination: "deploy/" };
     await holdsAgain(desk, ["file_move", slashed], write("deploy/draft.sh"));
+  }
+  for (const name of ["a\\b.txt", "a\nb.txt", "a\u202eb.txt", "a\\u{41}.txt"]) {
+    await write(name)();
+    await holdsAgain(desk, ["file_move", {
+      path: showName(name),
+      destination: `deploy/${[...name].length}-${name.codePointAt(1)}-${name.length}`,
+    }], write(name));
   }
   await holdsAgain(desk, ["file_move", { path: "open", destination: "there", copy: true }], write("open/draft.sh"));
   await holdsAgain(desk, ["file_move", { path: "open", destination: "elsewhere", copy: true }], write("open/new.txt"));

@@ -1,6 +1,7 @@
 /** Rules about places hold for what names lead to: a link in the workspace is no way around them. */
 import assert from "node:assert/strict";
 import { postMcp } from "../fixtures/mcp_call.ts";
+import { showName } from "../../src/files/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
 import { type Desk, fileIn, startDesk } from "./desk.ts";
 
@@ -24,7 +25,11 @@ async function layOut(root: string): Promise<void> {
   await Deno.mkdir(`${root}/inbox`);
   await Deno.symlink("../secret/new.txt", `${root}/inbox/new.txt`); // of nothing that is there
   await Deno.symlink("../secret/a.txt", `${root}/inbox/own.txt`);
+  for (const name of oddNames) await Deno.symlink("secret", `${root}/${name}`);
 }
+
+/** Names that callers write with escapes; one looks like an escape itself. */
+const oddNames = ["w\\y", "w\ny", "w\u202ey", "w\\u{A}z", "c:way"];
 
 /** Each way in which a call can name something of the refused place. */
 const calls: readonly (readonly [tool: string, input: Input])[] = [
@@ -40,6 +45,14 @@ const calls: readonly (readonly [tool: string, input: Input])[] = [
     ["file_move", { path: name, destination: "open/copy.txt", copy: true }] as const,
     ["file_move", { path: "open/own.txt", destination: name, copy: true, overwrite: true }] as const,
     ["file_delete", { path: name }] as const,
+  ]),
+  ...oddNames.flatMap((name) => [
+    ["file_read", { filename: `${showName(name)}/a.txt` }] as const,
+    ["file_read", { filename: `${showName(name)}/a.txt:1-1` }] as const,
+    ["file_write", { filename: `${showName(name)}/a.txt`, content: "x" }] as const,
+    ["file_write", { filename: `${showName(name)}/a.txt`, link: true }] as const,
+    ["file_search", { query: "hidden", path: showName(name) }] as const,
+    ["file_move", { path: "open/own.txt", destination: `${showName(name)}/` }] as const,
   ]),
   ["file_read", { filename: "file:1-1" }],
   ["file_read", { filename: "\u00e9tage/a.txt" }],

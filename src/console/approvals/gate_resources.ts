@@ -64,7 +64,7 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     ...complete === undefined ? {} : {
       async complete(template, variable, value, others, principal) {
         const directory = value.slice(0, value.lastIndexOf("/") + 1);
-        if (!await isOpen(principal, filledIn(template, variable, `${directory}?`))) return [];
+        if (!await isOpen(principal, filledIn(template, variable, `${directory}%3F`))) return [];
         const values = await complete(template, variable, value, others, principal);
         return await seen(principal, values, (each) => filledIn(template, variable, each));
       },

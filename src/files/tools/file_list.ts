@@ -46,6 +46,7 @@ import { findPath, suggestNear } from "./near_names.ts";
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
+const maxDateCharacters = 100;
 const action = "list directory";
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
@@ -123,8 +124,10 @@ export function fileListTool(
       const workspace = workspaceOf(source, context.principal);
       const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
       if (!found.ok) return found.error;
-      const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
-      const isDate = /^\s*(?:\d{4}\b|\D.*\b\d{4}\b)/.test(request.modified_after ?? "2026"); // 01/02/2026 may be of two days
+      const since = request.modified_after?.trim() ?? "2026";
+      const modifiedAfter = request.modified_after === undefined ? null : Date.parse(since);
+      // 01/02/2026 may be of two days
+      const isDate = since.length <= maxDateCharacters && /^(?:\d{4}\b|\D.*\b\d{4}\b)/.test(since);
       if (Number.isNaN(modifiedAfter) || !isDate) {
         return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
       }

@@ -1,50 +1,19 @@
-/**
- * No text of a call to the desk is dearer than its length: four times the text may cost ten times the time on the
- * thread. Only what takes long enough to be measured is judged. Rules look at a call before its tool does.
- */
+/** No text of a caller, nor of an instance, is dearer than its length. Rules look at a call before its tool does. */
 import assert from "node:assert/strict";
 import { placeReader } from "../../../src/app/approval.ts";
 import { placesOf } from "../../../src/console/approvals/rule.ts";
 import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { ToolContext } from "../../../src/mcp/tool.ts";
 import { parseToolInput } from "../../../src/mcp/tool_input.ts";
+import { oneLine, plainText, wordsOf } from "../../../src/servicenow/field_values.ts";
+import { assertCheap, frames, longestTurn } from "../../fixtures/dear_texts.ts";
 import { openDesk } from "../desk/desk_place.ts";
 import { principalOf } from "../principal.ts";
 
-const large = 12_000;
-const growth = 4;
-const allowedFactor = 10;
-const measurableMilliseconds = 40;
-const measurements = 3;
-
-/** What a text repeats; expressions that look for an end take each as a beginning. */
-const units = [
-  " ",
-  "\n",
-  "a",
-  "1",
-  ".",
-  ",",
-  "=",
-  "^",
-  "(",
-  "a ",
-  "a=b\n",
-  " and ",
-  " or ",
-  "-",
-  "<p>",
-  "&amp;",
-  "\t",
-  "%3F",
-];
-/** What stands around it. */
-const frames: readonly ((text: string) => string)[] = [
-  (text) => text,
-  (text) => `${text}x`,
-  (text) => `x=${text}!`,
-  (text) => `x=a${text}b\n${text}`,
-  (text) => JSON.stringify({ short_description: `a${text}b` }),
+const valueFrames = [
+  ...frames,
+  ...["x", "watch_list", "assignment_group", "opened_at"].map((name) => (text: string) => `${name}=a${text}b\n${text}`),
+  ...["short_description", "watch_list"].map((name) => (text: string) => JSON.stringify({ [name]: `a${text}b` })),
 ];
 
 const needed: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -86,40 +55,20 @@ Deno.test("no text of a call to the desk is dearer than its length", async () =>
     };
     for (const [parameter, { type }] of Object.entries(properties)) {
       if (type !== "string") continue;
-      for (const unit of units) {
-        for (const frame of frames) {
-          const text = (length: number): string => frame(unit.repeat(Math.ceil(length / unit.length)));
-          const factor = async (): Promise<number> => {
-            const time = await held(parameter, text(large));
-            return time < measurableMilliseconds ? 0 : time / await held(parameter, text(large / growth));
-          };
-          let lowest = await factor();
-          for (let more = 1; lowest > allowedFactor && more < measurements; more++) {
-            lowest = Math.min(lowest, await factor());
-          }
-          assert.ok(lowest <= allowedFactor, `${name} ${parameter} ${JSON.stringify(frame(unit))}: ${lowest}`);
-        }
-      }
+      const around = ["values", "answers"].includes(parameter) ? valueFrames : frames;
+      await assertCheap(`${name} ${parameter}`, (text) => held(parameter, text), around);
     }
   }
   assert.ok(calls > 1_000, `${calls} calls`);
 });
 
-/** In milliseconds, the longest time without a turn of the thread's event loop. */
-async function longestTurn(act: () => unknown): Promise<number> {
-  let last = performance.now();
-  let longest = 0;
-  const look = (): void => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
-  };
-  const timer = setInterval(look, 1);
-  try {
-    await act();
-  } finally {
-    clearInterval(timer);
-    look();
+Deno.test("no text of an instance is dearer than its length", async () => {
+  for (const [name, read] of Object.entries({ wordsOf, oneLine, plainText })) {
+    const hold = (text: string): number => {
+      const began = performance.now();
+      read(text);
+      return performance.now() - began;
+    };
+    await assertCheap(name, hold, [(text) => text, (text) => `<p>a${text}b</p>`, (text) => `[code]<p>${text}x[/code]`]);
   }
-  return longest;
-}
+});
