@@ -32,7 +32,15 @@ import {
   type Rule,
   viewResource,
 } from "../console/mod.ts";
-import { kindsOf, plainId, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
+import {
+  kindsOf,
+  plainId,
+  relatedTables,
+  tableNameOf,
+  tableOfLink,
+  tableOfNumber,
+  tablesOfKind,
+} from "../servicenow/mod.ts";
 import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
 import type { Parts } from "./installation.ts";
@@ -54,21 +62,24 @@ function pathNames(text: string): readonly string[] {
 }
 
 function tableNames({ table, id, item, from }: Parameters<PlaceReader["tableNames"]>[0]): readonly string[] | null {
-  const ofItem = typeof item === "string" && item.trim() !== "" ? "sc_cat_item" : null;
+  const ofItem = typeof item === "string" && item.trim() !== "" ? "sc_cat_item" : undefined;
   const named = typeof table === "string" && table.trim() !== "" ? table.trim() : ofItem;
   const record = typeof id === "string" ? plainId(id) : "";
-  if (/^(https?|servicenow):/i.test(record)) return null;
+  const isLink = /^(https?|servicenow):/i.test(record);
+  const ofLink = isLink ? tableOfLink(record) : undefined;
+  if (isLink && ofLink === undefined) return null;
   const ofNumbers = new Set(record.split(/[\s,;|]+/).filter((each) => recordNumber.test(each)).map(tableOfNumber));
   if (ofNumbers.size > 1) return null;
-  const [byNumber = null] = ofNumbers;
-  if (/^(me|my profile)$/i.test(record)) return ["sys_user"];
-  const given = named ?? byNumber;
-  if (given === null) return null;
+  const [byNumber] = ofNumbers;
+  const ofPerson = /^(me|my profile)$/i.test(record) ? "sys_user" : undefined;
+  const byId = ofLink ?? ofPerson ?? byNumber;
+  const given = named ?? byId;
+  if (given === undefined) return null;
   const source = typeof from === "string" ? plainId(from) : "";
   if (source !== "" && !recordNumber.test(source)) return null;
   const ofSource = source === "" ? given : tableOfNumber(source);
   // a number or an item may be of another table than the one that is named with it
-  return [given, byNumber ?? given, ofItem ?? given, ofSource].flatMap((
+  return [given, byId ?? given, ofItem ?? given, ofSource].flatMap((
     each,
   ) => [...relatedTables(tableNameOf(each)), each]);
 }

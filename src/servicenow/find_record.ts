@@ -226,6 +226,7 @@ interface Locator {
   readonly value: string;
 }
 
+const resourceAddress = /^servicenow:\/\/([a-z_]+)\/(\w+)$/;
 const numberPattern = /^[A-Za-z]{2,10}\d{4,12}$/;
 
 /** Finds it with one request where its table is known. */
@@ -254,7 +255,7 @@ export async function findRecord(
 export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   const { access, instance, person } = parts;
   const text = numberPattern.test(plainId(id)) ? plainId(id) : id.trim();
-  const [, kind, resource = ""] = /^servicenow:\/\/([a-z_]+)\/(\w+)$/.exec(text) ?? [];
+  const [, kind, resource = ""] = resourceAddress.exec(text) ?? [];
   if (kind !== undefined) return locate(parts, { id: resource, table: kind });
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
@@ -274,6 +275,16 @@ export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   }
   if (named !== null) return { table: named, by: "name", value: text };
   throw invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`);
+}
+
+/** The table of the record that a link leads to, of any instance, or that a resource is; `undefined` where none is named. */
+export function tableOfLink(text: string): string | undefined {
+  const [, table] = resourceAddress.exec(text) ?? [];
+  try {
+    return table ?? locateLink(text, URL.parse(text)?.origin ?? "").table;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `/incident.do?sys_id=…`, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */

@@ -142,6 +142,26 @@ Deno.test("a rule about a table holds for the record that a new one comes from",
   assert.doesNotMatch(await behind(desk, "incident", "servicenow_create", { ...open, from: " " }), /does not allow/);
 });
 
+Deno.test("a rule holds for a record that a link or me names, and a rule about files for none", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const id = /https?:\S+/.exec(await behind(desk, null, "servicenow_get_record", { id: "INC0010001" }))?.[0] ?? "";
+  assert.match(id, /sys_id=/);
+  const names = ["Incident", "incidents", "task"];
+  for (const link of [id, `${id}&x=1`, `${id.replace(/\/[^/]*\?/, "/task.do?")}`, "servicenow://incident/INC0010001"]) {
+    for (const place of names) {
+      assert.match(await behind(desk, place, "servicenow_get_record", { id: link }), isRefused, `${place}: ${link}`);
+    }
+  }
+  for (const input of [{ id }, { id, table: "incident" }, { id: "me" }]) {
+    for (const place of ["notes/private", "problem"]) {
+      assert.doesNotMatch(await behind(desk, place, "servicenow_get_record", input), isRefused, place);
+    }
+  }
+  for (const place of ["sys_user", "people", "Person", "users"]) {
+    assert.match(await behind(desk, place, "servicenow_get_record", { id: "me" }), isRefused, place);
+  }
+});
+
 Deno.test("a rule about a table by any of its names holds for tools that name no table", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   const order = { item: "Standard Laptop", dry_run: true };
