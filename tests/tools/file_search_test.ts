@@ -149,6 +149,21 @@ Deno.test("whole_word holds for each text of all and without, and an expression 
     const told = /all and without hold plain texts, such as cat\|foo/;
     assert.match((await answerOf(search, expressions)).texts.join(""), told);
     assert.doesNotMatch((await answerOf(search, { ...expressions, without: ["cat"] })).texts.join(""), told);
+    const said = async (input: Record<string, unknown>): Promise<string | undefined> =>
+      /hold plain texts, such as (.*)\)/.exec((await answerOf(search, input)).texts.join("\n"))?.[1];
+    // each of them, whether lines are found or not, and with regex or without
+    assert.equal(await said({ query: "c.t", regex: true, without: ["q|x", "dog", "z.*"] }), "q|x, z.*");
+    assert.equal(await said({ query: "c.t", regex: true, all: ["cat|dog"], without: ["x+?", "q|x"] }), "cat|dog, q|x");
+    assert.equal(await said({ all: ["cat.*", "d[a-z]g"] }), "cat.*, d[a-z]g");
+    assert.equal(await said({ query: "cat", all: ["^dog"] }), "^dog");
+    assert.equal(await said({ query: "cat", without: ["dog$"] }), "dog$");
+    assert.equal(await said({ all: ["a|b", "c|d", "e|f", "g|h"] }), "a|b, c|d, e|f");
+    Deno.writeTextFileSync(`${root}/b`, "if (one|two)\n");
+    assert.equal(await said({ all: ["one|two"] }), undefined, "a line holds it");
+    assert.equal(await said({ all: ["one|three"] }), "one|three");
+    for (const input of [{ all: ["cat", "elk"] }, { query: "elk", without: ["dog"] }, { query: "a|elk" }]) {
+      assert.equal(await said(input), undefined);
+    }
   }));
 
 Deno.test("pattern and exclude hold for a single file too, and ignore_case for a pattern alone", () =>

@@ -181,7 +181,7 @@ export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): To
 export const hiddenNames = ".*";
 
 /** Names that a notice repeats. */
-const maxNoticedNames = 3;
+export const maxNoticedNames = 3;
 
 /** What to look for; `name` is noticed where a file is called so. */
 interface Wanted {

@@ -14,7 +14,7 @@ import { type DocumentFacts, mayBeDocument, openDocuments } from "../documents/v
 import type { Documents } from "../documents/reading.ts";
 import { shareKey } from "../../lib/principal.ts";
 import { count, cursorWords, type SearchCursor, type SearchRequest, tagOf, toSearchCursor } from "./input.ts";
-import { createNamePatterns, hiddenNames, type Notice, withNotices } from "./list_walk.ts";
+import { createNamePatterns, hiddenNames, maxNoticedNames, type Notice, withNotices } from "./list_walk.ts";
 import { findPath, suggestNear } from "./near_names.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { refuse, toFailure } from "./refusal.ts";
@@ -66,8 +66,8 @@ export async function searchFiles(
   const { run, patterns, createIgnoring } = prepared.value;
   const { outcome, state, isWhole } = await search(run);
   if (!outcome.ok || !isWhole) return outcome;
-  if (state.found > 0) return withNotices(outcome, [...patterns.excludeNotices(), ...plainNotices(run.request)]);
-  const notices = patterns.notices();
+  if (state.found > 0) return withNotices(outcome, [...patterns.excludeNotices(), ...plainNotices(run.request, true)]);
+  const notices = [...patterns.notices(), ...plainNotices(run.request, false)];
   const missed = state.unsure.count > 0 ? null : await whatIsMissing(run, createIgnoring, options.clock);
   return withNotices(outcome, missed === null ? notices : [...notices, remedy(missed)]);
 }
@@ -391,11 +391,11 @@ const expressionLike = [
 
 const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
 
-/** That an expression in `all` or `without` was none, where `query` is one. */
-function plainNotices({ regex, all = [], without = [] }: SearchRequest): readonly Notice[] {
-  const text = regex ? [...all, ...without].find(isLikeOne) : undefined;
-  if (text === undefined) return [];
-  return [{ words: `all and without hold plain texts, such as ${showWritten(text)}`, isRemedy: false }];
+/** That expressions in `all` or `without` were none; lines that hold such a text show that it was meant, but for `regex`. */
+function plainNotices({ regex, all = [], without = [] }: SearchRequest, isFound: boolean): readonly Notice[] {
+  const texts = [...regex || !isFound ? all : [], ...without].filter(isLikeOne).map(showWritten);
+  const words = `all and without hold plain texts, such as ${texts.slice(0, maxNoticedNames).join(", ")}`;
+  return texts.length === 0 ? [] : [{ words, isRemedy: false }];
 }
 
 // What names files: `*.ts`, `src/**/*.{ts,js}`.
