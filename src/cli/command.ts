@@ -1,5 +1,6 @@
 /** The commands of the program, and what they may use. */
 import type { Config, ConfigProblem, FoundSetting } from "../app/mod.ts";
+import { lastWords } from "../lib/program_name.ts";
 import type { Setting } from "../lib/settings.ts";
 import type { Result } from "../lib/result.ts";
 
@@ -61,6 +62,6 @@ export interface CommandWork {
 
 /** Says why a command ends without having done its work. */
 export function endWith(say: CommandContext["say"], text: string, status: ExitStatus = 1): ExitStatus {
-  void say(text);
+  void say(status === 0 ? text : lastWords(text));
   return status;
 }

@@ -86,11 +86,11 @@ export async function runCommand(
   const listed = listedCommands.find((each) => each.name === (name ?? "serve"));
   if (listed === undefined) {
     const names = listedCommands.map((each) => each.name);
-    say(
-      `error: there is no command ${JSON.stringify(name)}${didYouMean(name ?? "", [...names, "help", "version"])}\n` +
-        `hint: commands are ${names.join(", ")}; see \`${programName()} --help\`\n`,
-    );
-    return { status: 2 };
+    const mistake = `there is no command ${JSON.stringify(name)}${
+      didYouMean(name ?? "", [...names, "help", "version"])
+    }`;
+    const hint = `commands are ${names.join(", ")}; see \`${programName()} --help\``;
+    return { status: endWith(say, `error: ${mistake}\nhint: ${hint}\n`, 2) };
   }
   const command = await loadCommand(listed);
   if (wantsHelp) return answer(commandHelpText(command));

@@ -64,6 +64,12 @@ export function withCommandLines(text: string): string {
   return text.replaceAll(/`portcullis ([a-z][^`]*)`/g, (_, words: string) => `\`${commandLine(words)}\``);
 }
 
+/** A text before the program ends; a container of which it is the first process, or the init's, ends with it. */
+export function lastWords(text: string, isFirst: boolean = Deno.pid === 1 || Deno.ppid === 1): string {
+  if (!isFirst) return text;
+  return withCommandLines(text).replaceAll(/\b(docker|podman) exec -it \S+ portcullis\b/g, "$1 run --rm -it IMAGE");
+}
+
 /** The program that a client starts, without a terminal: an absolute path, since its PATH may be another one. */
 export function clientWords(start: Start = thisStart()): readonly string[] {
   const { execPath } = start;

@@ -322,11 +322,8 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
   /** A file and lines of it, by the tool's own names for these, as the end of a path asks for them; else the value. */
   function rangeText(value: Members, path: Path): unknown {
     const known = faults.length;
-    const { filename, path: own, start_line: first, end_line: last, limit, tail, ...others } = membersOf(
-      schema,
-      value,
-      path,
-    );
+    const members = membersOf(schema, value, path);
+    const { filename, path: own, start_line: first, end_line: last, limit, tail, ...others } = members;
     const name = filename ?? own;
     const isPlain = [first, last, limit, tail].every((each) => typeof each !== "object");
     if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import {
   clientWords,
+  lastWords,
   nameFor,
   programName,
   setProgramName,
@@ -101,6 +102,27 @@ Deno.test("command lines within a text are printed as this person types them, an
       withCommandLines("run `portcullis keys rotate`; `portcullis` is it, portcullis doctor, `x portcullis y`"),
       "run `npx -y deno run -A main.ts keys rotate`; `portcullis` is it, portcullis doctor, `x portcullis y`",
     );
+  } finally {
+    setProgramName(before);
+  }
+});
+
+Deno.test("a container that ends names the command for another one: nothing can be run in it any more", () => {
+  const before = programName();
+  const text = (name: string) =>
+    `error: no\nhint: \`portcullis doctor\` tells; \`${name} config --all\` explains, \`${name} -h\`\n`;
+  try {
+    for (const engine of ["docker", "podman"]) {
+      const name = nameFor(
+        start({ ...compiled, env: { ...container, container: engine === "docker" ? "oci" : engine } }),
+      );
+      setProgramName(name);
+      const next = `${engine} run --rm -it IMAGE`;
+      assert.equal(lastWords(text(name), true), text(next).replace("portcullis doctor", `${next} doctor`));
+      assert.equal(lastWords(text(name), false), text(name));
+    }
+    setProgramName(nameFor(start(compiled)));
+    assert.equal(withCommandLines(lastWords(text("portcullis"), true)), withCommandLines(text("portcullis")));
   } finally {
     setProgramName(before);
   }

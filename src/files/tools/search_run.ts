@@ -361,16 +361,8 @@ function candidates(run: SearchRun, nextTurn: NextTurn): AsyncIterable<Outcome<W
   const { workspace, path, isFile, ignored, cursor } = run;
   const name = path.segments.at(-1) ?? "";
   if (isFile) {
-    return [
-      success({
-        name,
-        kind: "file",
-        path,
-        segments: [name],
-        mayHaveNext: false,
-        isSkipped: ignored?.skips([name], false) ?? false,
-      }),
-    ];
+    const isSkipped = ignored?.skips([name], false) ?? false;
+    return [success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped })];
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   return walk(workspace, path, { depth: maxWalkDepth, nextTurn, ignored, ...after });
