@@ -325,8 +325,12 @@ function understandArguments(tool: Tool, schema: Members, given: Members) {
     const members = membersOf(schema, value, path);
     const { filename, path: own, start_line: first, end_line: last, limit, tail, ...others } = members;
     const name = filename ?? own;
-    const isPlain = [first, last, limit, tail].every((each) => typeof each !== "object");
-    if (faults.length > known || typeof name !== "string" || !isPlain || Object.keys(others).length > 0) return value;
+    if (faults.length > known || typeof name !== "string" || Object.keys(others).length > 0) return value;
+    const isLine = (each: unknown): boolean => each === undefined || (Number.isSafeInteger(each) && Number(each) >= 1);
+    if (![first, last, limit, tail].every(isLine)) {
+      faults.push(`${shownName(path, names)} must have line numbers from 1`);
+      return name;
+    }
     const end = last ?? (limit === undefined ? "" : Number(first ?? 1) + Number(limit) - 1);
     if (tail !== undefined) return first === undefined && end === "" ? `${name}:-${tail}` : value;
     // of a:2026 the lines, where a:2026:1-3 may be characters of a

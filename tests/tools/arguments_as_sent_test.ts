@@ -674,6 +674,9 @@ Deno.test("a refusal names the caller's own argument", () => {
       ...[[50, -5], [-2, -1], { start: 2, step: 2 }, { start: 2, end: 3, count: 2 }],
       ...[{ start: 2, from: 3 }, { end: 3 }, { start: 2, end: null }],
     ].map((lines) => ["file_read", { path: "a", lines }, "lines must be two line numbers, such as 2-4"] as const),
+    ...[{ limit: 0 }, { start_line: "x" }, { end_line: -3 }, { offset: 1.5 }, { tail: 0 }, { limit: {} }].map((range) =>
+      ["file_read", { files: ["a", { path: "b", ...range }] }, "files[1] must have line numbers from 1"] as const
+    ),
     ["file_list", { sort: `${" ".repeat(200_000)}size_` }, "sort must be one of: name, size, modified"],
     ["file_list", { sort_by: `a${"_".repeat(200_000)}` }, "sort_by must be one of: name, size, modified"],
     ["file_read", { path: "a", view_range: [3, 4, 5] }, "view_range must be two line numbers, such as 2-4"],
