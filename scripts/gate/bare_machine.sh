@@ -99,17 +99,17 @@ if [ "$IDS_OUTSIDE" = 0 ]; then
 else
   enter=("$(type -P unshare)" --user --map-user=1000 --map-group=1000 --root="$place")
 fi
-# Of the environment there is only what this machine's network needs.
+# Of the environment there is only what this machine's network needs, and how many processes run at once.
 network=("npm_config_registry=$(npm config get registry)")
 while IFS= read -r line; do network+=("$line"); done < <(env |
-  grep -iE '^(https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|DENO_CERT|DENO_TLS_CA_STORE)=')
+  grep -iE '^(https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|DENO_CERT|DENO_TLS_CA_STORE|DENO_JOBS)=')
 as_person() {
   env -i "${network[@]}" HOME=/home/person PATH=/usr/bin NO_COLOR=1 "${enter[@]}" /bin/sh -c 'cd && cd portcullis && exec "$@"' sh "$@"
 }
 
 began=$SECONDS
 passed=0 failed=0 ignored=0
-for _ in $(seq "$(nproc)"); do nice sh -c 'while :; do :; done' & done
+for _ in $(seq "$(nproc)"); do nice -n 19 sh -c 'while :; do :; done' & done
 
 # The first command. Its port is the README's: where another program has it, the second command runs beside that one.
 said="$place/first"

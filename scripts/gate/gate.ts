@@ -3,11 +3,12 @@
  * at once than the machine has cores, as tests wait for a third of their time (DENO_JOBS for another number). It says what
  * ends as it ends, what was skipped, and closes with one line of counts. With FILES it runs these test files alone.
  *
- * `deno task ok --long`: the gate's second part, the test files that take long and the README's commands on a bare machine.
+ * `deno task ok --long`: the gate's second part, the test files that take long, and the README's commands on a bare machine
+ * beside the first of them.
  * `deno task ok --full`: the third, a part of `deno task full`.
  */
 import process from "node:process";
-import { runPart } from "./run_part.ts";
+import { type PartCounts, runPart } from "./run_part.ts";
 import { runTests } from "./run_tests.ts";
 import { groupTests, partOf, testFiles } from "./test_groups.ts";
 
@@ -47,6 +48,13 @@ async function runChecks(): Promise<string[]> {
   return problems;
 }
 
+/** Runs them one file at a time, beside the tests; what they print is for the end. */
+async function runBareMachine(): Promise<PartCounts & { readonly text: string }> {
+  let text = "";
+  const counts = await runPart(bareMachine, { env: { DENO_JOBS: "1" }, show: (chunk) => void (text += chunk) });
+  return { ...counts, text };
+}
+
 /** How many processes run at once. */
 function chosenJobs(): number {
   const asked = Number(Deno.env.get("DENO_JOBS"));
@@ -63,17 +71,18 @@ write(`== tests${part === "first" ? "" : " that take long"}: ${files.length} fil
 const madeOnce = Deno.makeTempDirSync({ prefix: "portcullis-gate-" });
 Deno.chmodSync(madeOnce, 0o755); // some tests start what is in it as another user
 Deno.env.set("PORTCULLIS_MADE_ONCE", madeOnce);
-const [checkProblems, report] = await Promise.all([
+const beside = isWhole && part === "long" ? runBareMachine() : undefined;
+const [checkProblems, report, bare] = await Promise.all([
   isWhole && part === "first" ? runChecks() : [],
-  runTests(groupTests(files), jobs, write),
+  runTests(groupTests(files), jobs, write, { beside }),
+  beside,
 ]).finally(() => Deno.removeSync(madeOnce, { recursive: true }));
 const { failures, errors, skipped } = report;
 const problems = [...checkProblems, ...report.problems];
 let { passed, failed } = report;
 let ignored = skipped.length;
-if (part === "long" && isWhole) {
-  write("== the README's commands on a bare machine");
-  const bare = await runPart(bareMachine);
+if (bare !== undefined) {
+  write(`== the README's commands on a bare machine\n${bare.text.trimEnd()}`);
   [passed, failed, ignored] = [passed + bare.passed, failed + bare.failed, ignored + bare.ignored];
   if (bare.failed > 0) problems.push("failed: the README's commands on a bare machine, see above");
 }

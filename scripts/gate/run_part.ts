@@ -25,8 +25,14 @@ export function readCounts(text: string, options: { readonly isEvery?: boolean }
 /** What came of a command: without a line of counts it is one thing that passed or failed. */
 export async function runPart(
   [program = "", ...args]: readonly string[],
-  options: { readonly env?: Readonly<Record<string, string>>; readonly isEvery?: boolean } = {},
+  options: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly isEvery?: boolean;
+    /** Where it prints, instead of standard output. */
+    readonly show?: (text: string) => void;
+  } = {},
 ): Promise<PartCounts> {
+  const { show = (chunk: string): void => void process.stdout.write(chunk) } = options;
   const child = new Deno.Command(program, {
     args,
     cwd: root,
@@ -36,7 +42,7 @@ export async function runPart(
   }).spawn();
   let text = "";
   for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
-    process.stdout.write(chunk);
+    show(chunk);
     text += chunk;
   }
   const { success } = await child.status;

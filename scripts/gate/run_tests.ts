@@ -82,12 +82,14 @@ export function readReports(
 /**
  * Runs every group. `write` is given a line for each file that ends, and one now and then while none does. A process that
  * takes more than `mostMs` is killed: by a signal that it hears, Playwright closes the browser of a test, which then fails.
+ * `beside` is what else runs on the machine: the groups that run alone wait for its end.
  */
 export async function runTests(
   groups: TestGroups,
   jobs: number,
   write: (line: string) => void,
-  mostMs = mostMsOf,
+  { mostMs = mostMsOf, beside }: { readonly mostMs?: typeof mostMsOf; readonly beside?: Promise<unknown> | undefined } =
+    {},
 ): Promise<TestReport> {
   const outputs: { files: readonly string[]; text: string }[] = [];
   let lastWritten = performance.now();
@@ -133,9 +135,13 @@ export async function runTests(
     };
     await Promise.all(Array.from({ length: count }, worker));
   };
-  await runAll([...groups.together], jobs);
-  await runAll([...groups.alone], 1);
-  clearInterval(reminder);
+  try {
+    await runAll([...groups.together], jobs);
+    await beside;
+    await runAll([...groups.alone], 1);
+  } finally {
+    clearInterval(reminder);
+  }
   return readReports(outputs);
 }
 

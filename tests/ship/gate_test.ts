@@ -35,13 +35,24 @@ Deno.test("a process that takes too long is killed, whatever signals its tests h
       { together: [[file]], alone: [] },
       1,
       () => {},
-      () => 4_000,
+      { mostMs: () => 4_000 },
     );
     assert.deepEqual([passed, failed, problems[0]], [0, 0, `the tests broke off: ${file}`]);
     assert.match(errors[0] ?? "", /killed: it took more than \d+ minutes$/);
   } finally {
     await Deno.remove(directory, { recursive: true });
   }
+});
+
+Deno.test("what runs alone waits for what the gate runs beside the other files", async () => {
+  const said: string[] = [];
+  const alone = [["tests/ship/none_test.ts"]];
+  const beside = Promise.reject(new Error("it broke off"));
+  await assert.rejects(
+    runTests({ together: [], alone }, 1, (line) => void said.push(line), { beside }),
+    /it broke off/,
+  );
+  assert.deepEqual(said, [], "nothing has run");
 });
 
 Deno.test("the counts of a command are those of its last line, or of every suite in it", () => {
