@@ -1,5 +1,8 @@
 /** A whole server with its owner at the console, and a client whose calls are held. */
 import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { madeOnce, makeOnce } from "../fixtures/forms/made_once.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Page, type Person } from "../fixtures/person.ts";
@@ -33,11 +36,15 @@ export async function startDesk(
   } = {},
 ): Promise<Desk> {
   const place = await makeServerPlace();
-  const approval = { patienceMs, ...(leastReadingMs === undefined ? {} : { leastReadingMs }) };
+  const { data, token, cookies } = await (settled ??= settleOwner());
+  await cp(data, place.dataDir, { recursive: true });
+  const approval = {
+    patienceMs,
+    signInCountsMs: settledForMs,
+    ...(leastReadingMs === undefined ? {} : { leastReadingMs }),
+  };
   const server = await startServer(place, { env, bounds: { approval } });
-  const owner = createPerson(server.url);
-  await setUpOwner(owner, server);
-  const token = await createToken(place, "owner");
+  const owner = createPerson(server.url, fetch, new Map(cookies));
   const page = (section: string) => openSignedIn(owner, `${server.url}/console/${section}`);
   return {
     place,
@@ -61,7 +68,34 @@ export async function startDesk(
   };
 }
 
-export async function createToken(place: ServerPlace, user: string): Promise<string> {
+/** What a data directory holds whose owner is set up, signed in, and has a token for a client. */
+interface Settled {
+  readonly data: string;
+  readonly token: string;
+  readonly cookies: readonly (readonly [string, string])[];
+}
+
+/** The sign-in is as old as the gate. */
+const settledForMs = 3_600_000;
+let settled: Promise<Settled> | undefined;
+
+/** It is made once: the hash of the passphrase, the pages and the command take as much processor time as a start. */
+async function settleOwner(): Promise<Settled> {
+  const settle = async (directory: string): Promise<string> => {
+    const place = { dataDir: join(directory, "data"), workspaceDir: join(directory, "workspace") };
+    await using server = await startServer({ ...place, [Symbol.asyncDispose]: async () => {} }, { bounds: {} });
+    const cookies = new Map<string, string>();
+    await setUpOwner(createPerson(server.url, fetch, cookies), server);
+    const token = await createToken(place, "owner");
+    return JSON.stringify({ data: place.dataDir, token, cookies: [...cookies] } satisfies Settled);
+  };
+  if (madeOnce) return JSON.parse(await makeOnce(join(madeOnce, "settled"), settle));
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-settled-" });
+  addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+  return JSON.parse(await settle(directory));
+}
+
+export async function createToken(place: Pick<ServerPlace, "dataDir">, user: string): Promise<string> {
   const scope = "files:read files:write";
   const made = await runCommand(["token", "create", "--scope", scope, "--user", user, "--data-dir", place.dataDir]);
   assert.equal(made.code, 0, made.stderr);
