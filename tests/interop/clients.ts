@@ -40,7 +40,7 @@ function client(name: string, load: LoadClient, traits: Traits = {}): InteropCli
 
 const pythonSdk = ["mcp==2.3.0"];
 const commandLine: Traits = { exactText: false, progress: false };
-const agent: Traits = { ...commandLine, images: false, accessTokenSeconds: 10 };
+const agent: Traits = { ...commandLine, images: false, overlaps: false, accessTokenSeconds: 10 };
 
 /** All of them. */
 export const clients: readonly InteropClient[] = [
