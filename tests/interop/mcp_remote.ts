@@ -28,6 +28,8 @@ function mcpRemote(endpoint: string, home: string): StdioClientTransport {
 export async function mcpRemoteClient(stack: AsyncDisposableStack): Promise<MakeClient> {
   const home = await Deno.makeTempDir({ prefix: "portcullis-interop-" });
   stack.defer(() => Deno.remove(home, { recursive: true }));
+  // a download takes longer than a client waits for a program to answer
+  await new Deno.Command(Deno.execPath(), { args: ["cache", "--quiet", "--no-lock", program] }).output();
   return ({ endpoint, person }) => {
     let client = new Client({ name: "desktop", version: "1" });
     return {
