@@ -7,7 +7,6 @@ import { type HttpServer, listenPersistently, type PersistentListener } from "..
 import { UnusableError } from "../lib/result.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import type { Config } from "./config/config.ts";
-import type { ListenAddress } from "../lib/settings.ts";
 import { nodeProcess } from "../lib/program.ts";
 import type { Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
@@ -110,7 +109,7 @@ interface MetricsListenerOptions {
 
 /** Listens on METRICS_PORT. Throws {@link UnusableError} where it cannot. */
 export function listenForMetrics(
-  { host, port }: ListenAddress,
+  { host, port }: { readonly host: string; readonly port: number },
   { metrics, openStreams, startedAt, log, allowedHosts }: MetricsListenerOptions,
 ): PersistentListener {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();

@@ -13,18 +13,11 @@ import { whenReady } from "../lib/turns.ts";
 
 // The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected.
 
-/** A protected resource as clients know it. */
-interface ResourceSpelling {
-  /** RFC 9728 §1.2 resource identifier. */
-  readonly resource: string;
-  /** Where its metadata document is (RFC 9728 §3.1). */
-  readonly metadataUrl: string;
-}
-
 /** Finds the spelling that fits a request's Host, or else the canonical one. */
-type SpellingOf = (request: Request) => ResourceSpelling;
+type SpellingOf = (request: Request) => ReturnType<typeof spell>;
 
-function spell(resource: string): ResourceSpelling {
+/** A protected resource as clients know it: its identifier (RFC 9728 §1.2), and where its metadata document is (§3.1). */
+function spell(resource: string) {
   const url = new URL(resource);
   const path = url.pathname === "/" ? "" : url.pathname;
   return { resource, metadataUrl: `${url.origin}/.well-known/oauth-protected-resource${path}${url.search}` };

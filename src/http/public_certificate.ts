@@ -60,15 +60,10 @@ const failureSchema = z.lazy(() =>
   z.object({ problem: z.string(), remedy: z.string(), count: z.number(), at: z.number(), retryAt: z.number() })
 );
 
-/** What is stored of a name's certificate, without its key. */
-export interface CertificateState {
-  readonly current: Omit<z.output<typeof certificateSchema>, "sealedKey"> | null;
-  /** Why the last attempt failed; `null` after one that succeeded. */
-  readonly failed: z.output<typeof failureSchema> | null;
-}
+export type CertificateState = Awaited<ReturnType<typeof readCertificateState>>;
 
-/** For `doctor` and the console. */
-export async function readCertificateState(storage: Pick<Storage, "get">, name: string): Promise<CertificateState> {
+/** What is stored of a name's certificate, and why the last attempt failed, for `doctor` and the console. */
+export async function readCertificateState(storage: Pick<Storage, "get">, name: string) {
   const [current, failed] = await Promise.all([
     read(storage, [family, name, "current"], certificateSchema),
     read(storage, [family, name, "failure"], failureSchema),

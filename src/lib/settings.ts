@@ -121,13 +121,8 @@ export function parseDirectoryUrl(text: string): Result<string, string> {
     : failure("must be an https URL such as https://acme-staging-v02.api.letsencrypt.org/directory");
 }
 
-export interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** A port on 127.0.0.1, or `HOST:PORT`; an IPv6 host is in brackets. */
-export function parseListenAddress(text: string): Result<ListenAddress, string> {
+export function parseListenAddress(text: string) {
   const [, ipv6, name, digits = ""] = /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([^:]+)):)?(\d+)$/.exec(text) ?? [];
   const host = parseHost(ipv6 ?? name ?? "127.0.0.1");
   const port = parseInteger(0, 65_535)(digits);

@@ -190,14 +190,6 @@ interface StreamTableOptions extends Pick<Services, "secretBox" | "clock" | "tim
   readonly watchToken?: ((principal: Principal, onRevoked: () => void) => () => void) | undefined;
 }
 
-/** What a client gets that comes back to a stream. */
-type Resumed =
-  | { readonly kind: "reader"; readonly reader: FrameReader }
-  /** An answer of another instance: only its request is known. */
-  | { readonly kind: "lost"; readonly requestId: RpcId }
-  /** None of an answer: a new stream of the session is as good. */
-  | { readonly kind: "notices" | "nothing" };
-
 /** A stream is resumed at the instance that holds it. */
 export function createStreamTable({ secretBox, clock, timers, limits, sessions, watchToken }: StreamTableOptions) {
   const instance = randomText(6);
@@ -287,18 +279,23 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
       }
       return stream;
     },
-    /** What comes after the frame with this number of the session's stream with that id. */
-    resume({ key }: Session, principal: Principal, resumeId: string, after: number): Resumed {
+    /**
+     * What comes after the frame with this number of the session's stream with that id: `lost` for an answer of another
+     * instance, of which only the request is known, and `notices` for none of an answer: a new stream is as good.
+     */
+    resume({ key }: Session, principal: Principal, resumeId: string, after: number) {
       const found = resumable.get(resumeId);
       // only for callers with every scope that it was opened with
       const isHeld = found?.owner === key && found.scopes.isSubsetOf(principal.scopes);
-      if (isHeld && !found.stream.isOverAfter(after)) return { kind: "reader", reader: found.stream.attach(after) };
-      if (!answerIds.isIssued(resumeId.slice(0, issuedIdLength), key)) return { kind: "notices" };
+      if (isHeld && !found.stream.isOverAfter(after)) {
+        return { kind: "reader", reader: found.stream.attach(after) } as const;
+      }
+      if (!answerIds.isIssued(resumeId.slice(0, issuedIdLength), key)) return { kind: "notices" } as const;
       const text = Buffer.from(resumeId.slice(issuedIdLength), "base64url").toString();
       const told = toldShape.safeParse(parseJson(text)).data;
       return isHeld || told === undefined || told[0] === instance
-        ? { kind: "nothing" }
-        : { kind: "lost", requestId: told[1] };
+        ? { kind: "nothing" } as const
+        : { kind: "lost", requestId: told[1] } as const;
     },
     /** How many streams are open. */
     get size() {

@@ -332,15 +332,10 @@ const refreshGraceSeconds = 120;
 export const refreshIdleLifetimeSeconds = 1_209_600;
 
 /** A refresh token, not yet judged, and the grant that it names. */
-interface FoundRefreshToken {
-  readonly text: string;
-  readonly generation: number;
-  readonly stored: Stored<Grant>;
-  readonly family: RefreshFamily;
-}
+type FoundRefreshToken = NonNullable<Awaited<ReturnType<typeof findRefreshToken>>>;
 
 /** Looks a refresh token up; `null` where its grant is gone, or it is none. {@link judgeRefreshToken} comes next. */
-export async function findRefreshToken(storage: Storage, text: string): Promise<FoundRefreshToken | null> {
+export async function findRefreshToken(storage: Storage, text: string) {
   const [, grantId = "", generation] = pattern.exec(text) ?? [];
   const stored = await grants.read(storage, grantId);
   const family = stored?.value.refresh ?? null;

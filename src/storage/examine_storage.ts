@@ -6,20 +6,12 @@ import type { Storage, StorageKey } from "./port.ts";
 import { describeSqliteFailure } from "./sqlite_database.ts";
 import { openSqliteStorage } from "./sqlite_storage.ts";
 
-/** A usable storage. */
-interface SoundStorage {
-  /** The mark of its master key; `null` before the first start. */
-  readonly mark: unknown;
-  /** Whether the requested entry exists. */
-  readonly isFound: boolean;
-}
-
 /** How long the trial waits for another process's write. */
 const busyTimeoutMs = 1_000;
 
 /**
  * Opens an existing storage, looks for damage and for one entry, and tries a write that changes nothing. `null` where
- * there is none yet: the first start creates it. Throws {@link UnusableError}.
+ * there is none yet: the first start creates it, and the mark of its master key. Throws {@link UnusableError}.
  */
 export async function examineStorage(
   { location, sqlitePath, lookFor }: {
@@ -27,7 +19,7 @@ export async function examineStorage(
     readonly sqlitePath: string;
     readonly lookFor: StorageKey;
   },
-): Promise<SoundStorage | null> {
+) {
   const storage = location === undefined ? openExistingSqlite(sqlitePath) : await openExistingPostgres(location);
   if (storage === null) return null;
   try {

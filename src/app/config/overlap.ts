@@ -5,16 +5,8 @@
  */
 import { rootOf } from "../../lib/system_path.ts";
 
-/** What is at a path; links are not followed. */
-interface PathEntry {
-  /** The same for every path that leads to this entry: its device and inode. */
-  readonly id: string;
-  /** Where it leads, if it is a link. */
-  readonly target: string | null;
-}
-
 /** Looks at a path; `null` when nothing is there, or nothing that may be looked at. */
-export type LookAt = (path: string) => PathEntry | null;
+export type LookAt = typeof lookAtPath;
 
 const maxSteps = 1_000; // names and links; systems stop at 40 links
 
@@ -74,8 +66,8 @@ function fold(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }
 
-/** What is at the path, by device and inode. */
-export function lookAtPath(path: string): PathEntry | null {
+/** What is at the path, by an id that is the same for every path that leads to it, and where it leads if it is a link. */
+export function lookAtPath(path: string) {
   try {
     const { dev, ino, isSymlink } = Deno.lstatSync(path);
     const id = ino === null ? Deno.realPathSync(path).toLowerCase() : `${dev}:${ino}`;

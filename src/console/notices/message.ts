@@ -145,35 +145,31 @@ function forDiscord(text: string): string {
   return text.replace(/[\\*_~`|<>#@:[\]()-]/g, "\\$&");
 }
 
-/** `retry`: whether trying again may help, and after how long at least. */
-export type Sent = { readonly ok: true } | {
-  readonly ok: false;
-  readonly problem: string;
-  readonly retry: number | null;
-};
-
 const patienceMs = 10_000;
 const maxRetryAfterMs = 900_000;
 const retriedStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Sends once, and follows no redirect. No text of the answer is kept. */
+/**
+ * Sends once, and follows no redirect. No text of the answer is kept. `retry`: after how long at least trying again may
+ * help; `null` where it cannot.
+ */
 export async function sendNotice(
   notice: Notice,
   target: NoticeTarget,
   { fetch, now }: { readonly fetch: typeof globalThis.fetch; readonly now: number },
-): Promise<Sent> {
+) {
   const { url, ...request } = requestOf(notice, target, now);
   try {
     const signal = AbortSignal.timeout(patienceMs);
     const response = await fetch(url, { ...request, method: "POST", redirect: "manual", signal });
     const { status, headers } = response;
     response.body?.cancel().catch(() => {});
-    if (status >= 200 && status < 300) return { ok: true };
+    if (status >= 200 && status < 300) return { ok: true } as const;
     const isRetried = status >= 500 || retriedStatuses.has(status);
     const problem = status >= 300 && status < 400 ? "redirects, which is not followed" : `answers ${status}`;
-    return { ok: false, problem, retry: isRetried ? retryAfterMs(headers.get("retry-after"), now) : null };
+    return { ok: false, problem, retry: isRetried ? retryAfterMs(headers.get("retry-after"), now) : null } as const;
   } catch (error) {
-    return { ok: false, problem: fetchFaultWords(error), retry: 0 };
+    return { ok: false, problem: fetchFaultWords(error), retry: 0 } as const;
   }
 }
 

@@ -51,14 +51,6 @@ const maxComparedLines = 20_000;
 /** So many are looked through before others may have their turn. */
 const pieceCharacters = 65_536;
 
-interface Hunk {
-  readonly oldStart: number;
-  readonly oldLines: number;
-  readonly newStart: number;
-  readonly newLines: number;
-  readonly lines: readonly string[];
-}
-
 /** Hunks without context, such as `@@ -2 +2 @@`, then lines with `-` and `+`; empty when the texts are equal. `work`: see `nextTurn`. */
 export async function differenceOf(before: string, after: string, work?: Working): Promise<string> {
   if (before === after) return "";
@@ -79,7 +71,7 @@ export async function differenceOf(before: string, after: string, work?: Working
 const loadDiff = loadOnce(() => import("diff"));
 
 /** Where the texts differ, with `context` lines around each place; `null` where the search for that takes too long. */
-export async function shortestHunks(before: string, after: string, context: number): Promise<readonly Hunk[] | null> {
+export async function shortestHunks(before: string, after: string, context: number) {
   const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
   return structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks ?? null;
 }
@@ -122,7 +114,7 @@ function endOfLine(text: string, at: number): number {
   return end === -1 ? text.length : end + 1;
 }
 
-function show(hunks: readonly Hunk[], shift: number): string {
+function show(hunks: NonNullable<Awaited<ReturnType<typeof shortestHunks>>>, shift: number): string {
   const shown: string[] = [];
   let lines = 0;
   let characters = 0;

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile, whyNoText } from "./detect.ts";
 import { joinPieces, markBytes } from "./lines.ts";
-import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
+import { decodeWide, markedEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import { nextTurn, type Working } from "../../lib/turns.ts";
 
@@ -269,14 +269,7 @@ export function lineEndsOf(text: string): LineEnds | null {
 }
 
 /** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it, and the size. */
-interface StoredForm {
-  readonly encoding: TextEncoding;
-  readonly lineEnds: LineEnds | null;
-  readonly hasMark: boolean;
-  readonly sizeBytes: number;
-  /** See `whyNoText`. */
-  readonly noText: string | null;
-}
+type StoredForm = NonNullable<Awaited<ReturnType<typeof storedFormOf>>>;
 
 /** Bytes of the beginning from which the line ends are detected. */
 const headBytes = 16_384;
@@ -287,11 +280,7 @@ const carriageReturn = 0x0d;
  * The form of the file at `path`; `null` where there is none that can be read. Another encoding than UTF-8 and UTF-16
  * is looked for in all of the file, up to its first bytes that are not ASCII, and only `ifForeign`.
  */
-export async function storedFormOf(
-  workspace: Workspace,
-  path: WorkspacePath,
-  ifForeign: boolean,
-): Promise<StoredForm | null> {
+export async function storedFormOf(workspace: Workspace, path: WorkspacePath, ifForeign: boolean) {
   const buffer = new Uint8Array(headBytes);
   const read = await workspace.readInto(path, buffer, 0);
   if (!read.ok) return null;

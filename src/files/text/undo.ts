@@ -29,16 +29,11 @@ export interface UndoFailure {
 type Undoing = Workspace & { readonly trash: Trash };
 type Way = () => Promise<Outcome<unknown>>;
 
-interface UndoStep {
-  readonly path: string;
-  readonly way: Way;
-}
-
 /** How each step would be undone, in that order, or why the change cannot be. Nothing is changed. */
-export async function planUndo(workspace: Undoing, change: Change): Promise<Result<readonly UndoStep[], UndoFailure>> {
+export async function planUndo(workspace: Undoing, change: Change) {
   if (change.undoneBy !== null) return failed({ reason: "undone", by: change.undoneBy });
   const steps = joinOwn(change.steps).toReversed();
-  const ways: UndoStep[] = [];
+  const ways: { readonly path: string; readonly way: Way }[] = [];
   const freed = new Set<string>();
   for (const step of steps) {
     await nextTurn();

@@ -67,13 +67,11 @@ export function workspaceFilesResource(source: WorkspaceSource): ResourceFamily 
   };
 }
 
-/** MCP schema `TextResourceContents` or `BlobResourceContents`. */
-type FileContents =
-  & { readonly uri: string; readonly mimeType: string }
-  & ({ readonly text: string } | { readonly blob: string });
-
-/** What the bytes show outweighs what the name promises. What is no UTF-8 is text only where its name is that of one. */
-export async function toResourceContents(path: WorkspacePath, bytes: Uint8Array): Promise<FileContents> {
+/**
+ * MCP schema `TextResourceContents` or `BlobResourceContents`. What the bytes show outweighs what the name promises.
+ * What is no UTF-8 is text only where its name is that of one.
+ */
+export async function toResourceContents(path: WorkspacePath, bytes: Uint8Array) {
   const uri = toFileUri(path);
   const promised = mediaTypeOf(path.text);
   const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);

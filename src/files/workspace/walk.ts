@@ -144,13 +144,8 @@ export const maxRuleCharactersInAll = 20_000;
 const wildcardCost = 3;
 const maxRuleCharacters = 300;
 
-interface Rule {
-  readonly isNegated: boolean;
-  readonly directoriesOnly: boolean;
-  /** One pattern a name; a rule without a slash is about names at any depth. */
-  readonly parts: readonly NameMatcher[];
-  readonly isAnchored: boolean;
-}
+/** Has one pattern a name; a rule without a slash, which is not anchored, is about names at any depth. */
+type Rule = NonNullable<ReturnType<typeof parseRule>>;
 
 /** Reads the text of a `.gitignore`. Rules past the bounds are left out; `room` says for how many characters there is any. */
 export function parseIgnoreRules(text: string, room = { characters: maxRuleCharactersInAll }): IgnoreRules {
@@ -172,7 +167,7 @@ export function parseIgnoreRules(text: string, room = { characters: maxRuleChara
   };
 }
 
-function parseRule(line: string): Rule | null {
+function parseRule(line: string) {
   if (line.length > maxRuleCharacters || line.startsWith("#")) return null;
   const text = line.replace(/(?<!\\) +$/, ""); // blanks at the end count only behind a backslash
   const isNegated = text.startsWith("!");
