@@ -276,7 +276,6 @@ const slowAnswerMs = 1_000;
 
 /** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */
 function isJson(contentType: string | null): boolean {
-  if (contentType === "application/json") return true;
   return contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType);
 }
 

@@ -22,16 +22,12 @@ const entities: Readonly<Record<string, string>> = {
   "`": "&#96;",
 };
 
-/** Text made safe for element content and quoted attribute values. */
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"'`]/g, (character) => entities[character] ?? "");
-}
-
+/** Text is made safe for element content and quoted attribute values. */
 function markupOf(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
   if (value instanceof Markup) return value.markup;
   if (Array.isArray(value)) return value.map(markupOf).join("");
-  return escapeHtml(String(value));
+  return String(value).replace(/[&<>"'`]/g, (character) => entities[character] ?? "");
 }
 
 /** The template tag. Attribute values must stand in quotes. */

@@ -32,7 +32,16 @@ export function watchCall(host: OllamaHost, { signal: caller, totalMs }: ModelCa
     late ??= failure;
     over.abort();
   };
-  const totalTimer = setTimeout(() => end(begun ? tookTooLong : notBegun(host, totalMs)), totalMs);
+  const notBegun = ollamaFailure(
+    "timeout_first_byte",
+    `${engineName(host)} did not begin to answer within ${Math.round(totalMs) / 1000} s; it may still be loading the ` +
+      "model: try again, or use a smaller one.",
+  );
+  const stalled = ollamaFailure(
+    "timeout_idle",
+    `${engineName(host)} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`,
+  );
+  const totalTimer = setTimeout(() => end(begun ? tookTooLong : notBegun), totalMs);
   return {
     signal,
     /** Why the signal fired; undefined while it has not. */
@@ -41,7 +50,7 @@ export function watchCall(host: OllamaHost, { signal: caller, totalMs }: ModelCa
     },
     /** Waits for the next piece of the answer: only then can the stream be idle. Throws once the signal has fired. */
     async wait<T>(read: Promise<T>): Promise<T> {
-      const idleTimer = begun ? setTimeout(() => end(stalled(host, idleMs)), idleMs) : undefined;
+      const idleTimer = begun ? setTimeout(() => end(stalled), idleMs) : undefined;
       try {
         const piece = await read;
         signal.throwIfAborted();
@@ -65,23 +74,10 @@ export function watchCall(host: OllamaHost, { signal: caller, totalMs }: ModelCa
 /** The timers around one call. */
 type ModelCallWatch = ReturnType<typeof watchCall>;
 
-function notBegun(host: OllamaHost, totalMs: number): OllamaFailure {
-  return ollamaFailure(
-    "timeout_first_byte",
-    `${engineName(host)} did not begin to answer within ${Math.round(totalMs) / 1000} s; it may still be loading the ` +
-      "model: try again, or use a smaller one.",
-  );
-}
-
 const tookTooLong = ollamaFailure(
   "timeout_total",
   "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
 );
-
-function stalled(host: OllamaHost, idleMs: number): OllamaFailure {
-  const words = `${engineName(host)} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`;
-  return ollamaFailure("timeout_idle", words);
-}
 
 /** What a line of an answer says. */
 export interface StreamPart {
@@ -122,16 +118,20 @@ export async function* readAnswer(
     if (done) return yield completion.doneReason === undefined ? modelFailed(brokenOff(host)) : completion;
     const part = line.ok ? parse(line.text) : null;
     if (part === null) {
-      return yield modelFailed(
-        notItsProtocol(host, line.ok ? "a line that is not its protocol" : faultWords[line.refusal]),
-      );
+      const what = line.ok ? "a line that is not its protocol" : faultWords[line.refusal];
+      const words = `${engineName(host)} sent ${what}; try again, or use another model.`;
+      return yield modelFailed(ollamaFailure("bad_upstream", words));
     }
     const { error, text = "", thinking = "", facts, isLast } = part;
     if (error !== undefined) return yield modelFailed(fromErrorLine(error, host, model));
     if (text !== "" || thinking !== "") {
       watch.begin();
       outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking);
-      if (outputBytes > limits.maxOutputBytes) return yield modelFailed(tooLarge(limits.maxOutputBytes));
+      if (outputBytes > limits.maxOutputBytes) {
+        const words =
+          `The answer exceeded ${limits.maxOutputBytes} bytes and was stopped; ask for less, or lower max_tokens.`;
+        return yield modelFailed(ollamaFailure("output_too_large", words));
+      }
       yield { type: "delta", text, thinking };
     }
     completion = { ...completion, ...facts };
@@ -143,18 +143,6 @@ export async function* readAnswer(
 }
 
 const faultWords = { too_long: "a line over the limit", not_utf8: "text that is not UTF-8" } as const;
-
-function notItsProtocol(host: OllamaHost, what: string): OllamaFailure {
-  const words = `${engineName(host)} sent ${what}; try again, or use another model.`;
-  return ollamaFailure("bad_upstream", words);
-}
-
-function tooLarge(maxOutputBytes: number): OllamaFailure {
-  return ollamaFailure(
-    "output_too_large",
-    `The answer exceeded ${maxOutputBytes} bytes and was stopped; ask for less, or lower max_tokens.`,
-  );
-}
 
 /** What a client of an engine is made from. */
 export interface ModelClientOptions {

@@ -25,7 +25,10 @@ export function passphraseProblem(passphrase: string): string | null {
 
 /** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */
 export async function hashPassword(passphrase: string, algorithm?: "scrypt"): Promise<string> {
-  return await hashWith(algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt, toSecret(passphrase));
+  const { derive, costs, write } = algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt;
+  const salt = randomBytes(16);
+  const hash = await derive(toSecret(passphrase), salt, hashBytes, costs);
+  return `${write(costs)}$${toPhcBase64(salt)}$${toPhcBase64(hash)}`;
 }
 
 /** Whether the passphrase has this hash; `false` too where {@link canVerify} is. */
@@ -97,12 +100,6 @@ interface PasswordAlgorithm {
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const hashBytes = 32;
-
-/** Hashes with a fresh salt. The secret is the normalised passphrase as UTF-8. */
-async function hashWith({ derive, costs, write }: PasswordAlgorithm, secret: Bytes): Promise<string> {
-  const salt = randomBytes(16);
-  return `${write(costs)}$${toPhcBase64(salt)}$${toPhcBase64(await derive(secret, salt, hashBytes, costs))}`;
-}
 
 /** The hash in a string of this algorithm with sensible costs, and the hash of another secret; `null` for other text. */
 function parsePhc({ pattern, isSane, derive }: PasswordAlgorithm, phc: string) {

@@ -96,10 +96,13 @@ export async function readPerson(
   accessToken: string | null,
 ): Promise<Result<CompanyPerson, ProviderFault>> {
   const subject = String(idClaims["sub"]);
-  const isWithoutGroups = needsGroups(company) && groupsIn(idClaims, company.groupsClaim) === undefined;
+  const { allow, groups } = company;
+  const needsGroups = groups !== null || allow.some(({ kind }) => kind === "group");
+  const isWithoutGroups = needsGroups && groupsIn(idClaims, company.groupsClaim) === undefined;
   const isLeftOut = isWithoutGroups && isObject(idClaims["_claim_names"]); // §5.6.2: of another address, never asked
   if (isLeftOut || (isWithoutGroups && idClaims["hasgroups"] === true)) return failure("groups_left_out");
-  const isWithoutEmail = needsEmail(company) && idClaims["email"] === undefined;
+  const needsEmail = allow.some(({ kind }) => kind === "email" || kind === "domain");
+  const isWithoutEmail = needsEmail && idClaims["email"] === undefined;
   const isAsked = isWithoutGroups || isWithoutEmail || idClaims["name"] === undefined;
   const answer = isAsked && accessToken !== null ? await provider.userInfo(accessToken) : success(null);
   // a name that is missing is no reason to refuse
@@ -144,14 +147,4 @@ function emailIn({ email, email_verified: verified, xms_edov: byDomain }: RawCla
 function domainIn(issuer: string, email: string | null, { hd }: RawClaims): string | null {
   if (issuer !== google) return email?.split("@")[1] ?? null;
   return typeof hd === "string" ? hd.toLowerCase() : null;
-}
-
-/** Whether a decision depends on groups. */
-function needsGroups({ allow, groups }: Pick<CompanySettings, "allow" | "groups">): boolean {
-  return groups !== null || allow.some(({ kind }) => kind === "group");
-}
-
-/** Whether a decision depends on a verified address. */
-function needsEmail({ allow }: Pick<CompanySettings, "allow">): boolean {
-  return allow.some(({ kind }) => kind === "email" || kind === "domain");
 }
