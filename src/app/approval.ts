@@ -1,6 +1,7 @@
 /** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
 import { decodeTriplets } from "../lib/network.ts";
 import type { NamedGrant, Principal } from "../lib/principal.ts";
+import { suggestible, unjudged } from "../lib/suggestible.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import {
   directoryOfPattern,
@@ -118,6 +119,8 @@ function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
       const parsed = parseDirectoryPath(written);
       if (!parsed.ok || parsed.value.segments.length === 0) return []; // no tool takes the path, or it is the root
       const path = await inStoredForm(own, parsed.value);
+      // so that all names of the file are looked for
+      await suggestible.run(unjudged, () => own.read(path, { offsetBytes: 0, lengthBytes: 0 }));
       const names = own.trueNames(path);
       if (names.ok) return names.value;
       return ["not_found", "not_a_directory"].includes(names.error.reason) ? [path.text] : [""];

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { showName } from "../../src/files/workspace/path.ts";
+import { makeServerPlace } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
-import { type Desk, fileIn, startDesk } from "./desk.ts";
+import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
 
 type Input = Record<string, unknown>;
 
@@ -21,6 +22,10 @@ async function layOut(root: string): Promise<void> {
   await Deno.symlink(`${root}/secret`, `${root}/absolute`);
   await Deno.symlink("secret", `${root}/e\u0301tage`);
   await Deno.symlink("open", `${root}/harmless`);
+  await Deno.link(`${root}/secret/a.txt`, `${root}/twin.txt`);
+  await Deno.mkdir(`${root}/twins`);
+  await Deno.link(`${root}/secret/inner/b.txt`, `${root}/twins/b.txt`);
+  await Deno.symlink("twins/b.txt", `${root}/to-twin`);
   await Deno.writeTextFile(`${root}/new.txt`, "new\n");
   await Deno.mkdir(`${root}/inbox`);
   await Deno.symlink("../secret/new.txt", `${root}/inbox/new.txt`); // of nothing that is there
@@ -33,7 +38,10 @@ const oddNames = ["w\\y", "w\ny", "w\u202ey", "w\\u{A}z", "c:way"];
 
 /** Each way in which a call can name something of the refused place. */
 const calls: readonly (readonly [tool: string, input: Input])[] = [
-  ...["file", "way/a.txt", "chain/b.txt", "open/deep/way/b.txt", "absolute/a.txt", "./way//a.txt"].flatMap((name) => [
+  ...[
+    ...["file", "way/a.txt", "chain/b.txt", "open/deep/way/b.txt", "absolute/a.txt", "./way//a.txt"],
+    ...["twin.txt", "twins/b.txt", "./twins//b.txt", "to-twin"],
+  ].flatMap((name) => [
     ["file_read", { filename: name }] as const,
     ["file_read", { filename: "open/own.txt", files: [name] }] as const,
     ["file_read", { filename: name, link: true }] as const,
@@ -102,7 +110,7 @@ Deno.test("a refused place is refused by every link that leads there, for every 
   const answer = async (method: string, params: Input): Promise<string> =>
     JSON.stringify(await (await postMcp(desk.server.url, { jsonrpc: "2.0", id: 1, method, params }, desk)).json());
   const ref = { type: "ref/resource", uri: "workspace:///{+path}" };
-  for (const path of ["way/a.txt", "file", "open/deep/way/b.txt"]) {
+  for (const path of ["way/a.txt", "file", "open/deep/way/b.txt", "twin.txt", "twins/b.txt"]) {
     assert.doesNotMatch(await answer("resources/read", { uri: `workspace:///${path}` }), /hidden/);
   }
   for (const value of ["way/", "chain/", "open/deep/way/"]) {
@@ -122,6 +130,83 @@ Deno.test("a rule about a link holds for what it leads to, by its own name too",
   assert.equal((await desk.call("file_read", { filename: "secret/a.txt" })).isError, false);
 });
 
+Deno.test("what a call finds in a directory it reads by no name (hard link) of a file in a refused place", async () => {
+  await using desk = await startDesk();
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  await Deno.writeTextFile(`${root}/twins/own.txt`, "not hidden\n");
+  await Deno.link(`${root}/twins/own.txt`, `${root}/open/own2.txt`);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  const noneOf = async (directory: string): Promise<void> => {
+    const search = { query: "hidden", path: directory };
+    for (
+      const [tool, input] of [
+        ["file_search", search],
+        ["file_search", { ...search, context: 3 }],
+        ["file_search", { ...search, pattern: "*.txt" }],
+        ["file_read", { filename: `${directory}/*.txt` }],
+        ["file_read", { filename: "open/own.txt", files: [`${directory}/*.txt`] }],
+        ["file_move", { path: directory, destination: "copy", copy: true }],
+      ] as const
+    ) {
+      const { text } = await desk.call(tool, input);
+      assert.doesNotMatch(text.replaceAll("not hidden", ""), /hidden$/m, `${tool} ${JSON.stringify(input)}`);
+      if (tool === "file_search") assert.match(text, /own\.txt.*\n?.*not hidden/, text);
+    }
+    assert.equal(await isThere(desk, "copy/b.txt"), false);
+  };
+  await noneOf("twins");
+  await desk.call("file_move", { path: "twins", destination: "open/twins" }); // no file of it changes
+  await noneOf("open/twins");
+  await Deno.link(`${root}/secret/a.txt`, `${root}/open/twins/late.txt`);
+  await noneOf("open/twins");
+});
+
+Deno.test("a file that had its names (hard links) before a rule or a rename is judged by those of now", async () => {
+  await using base = await makeServerPlace();
+  const [one, two] = [`${base.workspaceDir}/one`, `${base.workspaceDir}/two`];
+  for (const directory of [`${one}/plans`, `${one}/open`, `${one}/vault`, two]) {
+    await Deno.mkdir(directory, { recursive: true });
+  }
+  await Deno.writeTextFile(`${one}/plans/a.txt`, "hidden\n");
+  await Deno.link(`${one}/plans/a.txt`, `${one}/open/a.txt`);
+  await using desk = await startDesk({ env: { WORKSPACE_DIR: `one=${one},two=${two}` } });
+  const answers = async (): Promise<readonly string[]> => [
+    (await desk.call("file_read", { filename: "one/open/a.txt" })).text,
+    (await desk.call("file_search", { query: "hidden", path: "one/open" })).text,
+  ];
+  for (const text of await answers()) assert.match(text, /hidden$/m);
+  await desk.rule({ place: "one/vault", verdict: "deny" });
+  for (const text of await answers()) assert.match(text, /hidden$/m);
+  await Deno.rename(`${one}/plans`, `${one}/vault/plans`); // the file itself does not change
+  for (const text of await answers()) assert.doesNotMatch(text, /hidden$/m);
+  await Deno.rename(`${one}/vault/plans`, `${one}/plans`);
+  await Deno.symlink("../plans", `${one}/vault/plans`);
+  for (const text of await answers()) assert.match(text, /hidden$/m);
+});
+
+Deno.test("a rule about one name of a file (hard link) asks for each other, and its approval is good for that", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  await desk.rule({ place: "twins", verdict: "ask" });
+  for (
+    const [tool, input] of [
+      ["file_read", { filename: "secret/inner/b.txt" }],
+      ["file_read", { filename: "twins/b.txt" }],
+      ["file_search", { path: "twins", query: "hidden" }],
+    ] as const
+  ) {
+    assert.match((await desk.call(tool, input)).text, /approval/, tool);
+    if ("filename" in input) assert.match((await desk.page("decisions")).html, /Links lead to \S+\/b\.txt/);
+    await desk.decide("approve");
+    assert.match((await desk.call(tool, input)).text, /hidden/, tool);
+  }
+  assert.doesNotMatch((await desk.call("file_search", { path: "secret/inner", query: "hidden" })).text, /b\.txt:/);
+  await desk.rule({ place: "twin.txt", verdict: "deny" });
+  assert.match((await desk.call("file_read", { filename: "secret/a.txt" })).text, /does not allow/);
+});
+
 Deno.test("a lasting approval for a place does not let on what a link in it leads to", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   await layOut(desk.place.workspaceDir);
@@ -130,6 +215,8 @@ Deno.test("a lasting approval for a place does not let on what a link in it lead
   await desk.decide("approve", { extent: "always" });
   assert.equal((await desk.call("file_read", { filename: "open/own.txt" })).isError, false);
   assert.ok((await desk.call("file_read", { filename: "open/deep/way/b.txt" })).isError);
+  await Deno.link(`${desk.place.workspaceDir}/secret/a.txt`, `${desk.place.workspaceDir}/open/twin.txt`);
+  assert.ok((await desk.call("file_read", { filename: "open/twin.txt" })).isError);
 });
 
 Deno.test("an approval shows where links lead, and is for that alone", async () => {

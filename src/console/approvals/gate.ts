@@ -83,20 +83,21 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
         return pageUrl === null ? noPage : hold(tool, { input, context, call, rule }, { ...options, pageUrl });
       };
       if (placesThatDecide(rules.current, call, clock()).length === 0) return decide(call); // no name has to be looked up
-      return suggestible.run(suggestibleTo({ call, context }, options), async () => {
-        return await decide(await resolveNames({ call, context }, options));
-      });
+      return resolveNames({ call, context }, options).then((judged) =>
+        suggestible.run(suggestibleTo({ call: judged, context }, options), async () => await decide(judged))
+      );
     },
   };
 }
 
-/** What the same tool may be asked for without a decision. */
+/** What the same tool may be asked for without a decision, and what it may read without a further one. */
 function suggestibleTo(
-  { call, context: { principal } }: Pick<Held, "call" | "context">,
+  { call, context: { principal } }: { readonly call: JudgedCall } & Pick<Held, "context">,
   { rules, clock, findTrueNames: find }: GateOptions,
 ) {
   const isOpen = (rule: Rule | null): boolean => rule === null || rule.verdict === "allow";
-  const about = (place: string, paths: readonly string[]): JudgedCall => ({ ...call, places: [place], paths });
+  const trueNames = { ofRules: new Map(), ...call.trueNames, ofCall: [] };
+  const about = (place: string, paths: readonly string[]) => ({ ...call, places: [place], paths, trueNames });
   const isOpenPath = async (path: string, rules: readonly Rule[]): Promise<boolean> =>
     isOpen(await judgeByNames(about(path, [path]), { principal, rules, now: clock(), find }));
   let others: readonly Rule[] | undefined; // a call asks about many names

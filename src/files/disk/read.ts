@@ -1,10 +1,11 @@
 /** Looks at the disk workspace: reads files, lists directories, tells what is there. */
 import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
+import { mayReadOnIn, suggestible } from "../../lib/suggestible.ts";
 import { type Disk, findInside, resolveInside } from "./resolve.ts";
-import { attempt, changedMeanwhile, isForeign, toRefusal, versionOf } from "./directory.ts";
+import { attempt, changedMeanwhile, isForeign, isSame, toRefusal, versionOf } from "./directory.ts";
 import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
-import { isReserved, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, isReserved, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import type {
   DirectoryEntry,
   EntryInfo,
@@ -76,13 +77,13 @@ export function readingOf(
       access.attempt(() => {
         const plain = openPlain(disk, path, "path");
         plain?.close();
-        if (plain?.info.isSymlink === false) return success([path.text]); // no link is on the way
+        if (plain?.info.isSymlink === false) return success([path.text, ...otherNamesOf(disk, plain.info), path.text]);
         const names: string[] = [];
         for (const lastLink of ["follow", "keep"] as const) {
           const resolved = resolveInside(disk, path, lastLink);
           if (!resolved.ok) return resolved;
-          names.push(resolved.value.segments.join("/"));
-          if (names.at(-1) === path.text) break;
+          const { segments, info } = resolved.value;
+          names.push(segments.join("/"), ...lastLink === "follow" ? otherNamesOf(disk, info) : []);
         }
         return success(names);
       }),
@@ -283,7 +284,20 @@ function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile
   return failure(refusal);
 }
 
-/** Whether one of its names (hard links) may be outside. Only someone who can already write the workspace makes one. */
-export function hasHiddenName({ innerLinks }: Disk, { info }: Pick<DiskFile, "info">): boolean {
-  return (info.nlink ?? 1) > 1 && !innerLinks.has(info);
+/**
+ * Whether one of its names (hard links) may be outside, or is one that a rule keeps from the call. Only someone who can
+ * already write the workspace makes one.
+ */
+export function hasHiddenName(disk: Disk, { info }: Pick<DiskFile, "info">): boolean {
+  if ((info.nlink ?? 1) < 2) return false;
+  const isThere = (segments: readonly string[]): boolean => {
+    const there = disk.access.attempt(() => findInside(disk, childPath(rootPath, segments), "keep"));
+    return there.ok && isSame(there.value.info, info) && there.value.segments.join("/") === segments.join("/");
+  };
+  if (!disk.innerLinks.has(info, suggestible.current() && isThere)) return true;
+  return !disk.innerLinks.namesOf(info).every((names) => mayReadOnIn([...disk.rules.root, ...names].join("/")));
+}
+
+function otherNamesOf({ innerLinks }: Disk, info: DiskInfo | null): readonly string[] {
+  return info?.isFile ? innerLinks.namesOf(info).map((names) => names.join("/")) : [];
 }

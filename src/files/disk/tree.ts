@@ -118,8 +118,8 @@ const pauseFactor = 3;
 /** Files with several names that are remembered. */
 const maxFiles = 100_000;
 
-/** A file with several names as a walk saw it, and how many of its names the walk met. */
-type CountedFile = Pick<DiskInfo, "nlink" | "ctime"> & { readonly met: number };
+/** A file with several names as a walk saw it, how many of its names the walk met, and those outside the trash. */
+type CountedFile = Pick<DiskInfo, "nlink" | "ctime"> & { met: number; readonly names: (readonly string[])[] };
 
 /**
  * Looks for the names of files that have several (hard links). A name outside would let the callers read a file of
@@ -162,8 +162,10 @@ export function createInnerLinks(
           if (!isWhole) break;
           if (isForeign || !info.isFile || (info.nlink ?? 1) < 2 || (at.length === 0 && isDenied(segments))) continue;
           const before = files.get(keyOf(info));
-          const met = isUnchanged(before, info) ? before.met + 1 : 1;
-          files.set(keyOf(info), { nlink: info.nlink, ctime: info.ctime, met });
+          const file = isUnchanged(before, info) ? before : { nlink: info.nlink, ctime: info.ctime, met: 0, names: [] };
+          file.met++;
+          if (at.length === 0) file.names.push(segments);
+          files.set(keyOf(info), file);
         }
       }
     } catch (error) {
@@ -180,14 +182,16 @@ export function createInnerLinks(
     return !ok && error?.reason === "denied" && error.because === "hard_link";
   };
   return {
-    /** Whether all names were found, and none was added or moved since. */
-    has(info: DiskInfo): boolean {
+    /** Whether all names were found, and none was added or moved since; a directory that moved takes names with it. */
+    has(info: DiskInfo, isThere: (segments: readonly string[]) => boolean = () => true): boolean {
       const file = found.get(keyOf(info));
       const isInner = file === undefined ? isComplete : file.met === file.nlink;
-      if (isUnchanged(file, info)) return isInner;
+      if (isUnchanged(file, info) && file.names.every(isThere)) return isInner;
       isOutdated ||= isInner;
       return false;
     },
+    /** The names of a file with several that are known. */
+    namesOf: (info: DiskInfo): readonly (readonly string[])[] => found.get(keyOf(info))?.names ?? [],
     /** Does it again where a file with several names was refused, once these were looked for. */
     settle<T>(operate: () => Eventually<T>): Eventually<T> {
       const settled = (outcome: T): Eventually<T> => {

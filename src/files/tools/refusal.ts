@@ -175,7 +175,7 @@ const denialWords: Readonly<Record<DenialCause, string>> = {
   link_loop: "access denied - too many links in the path",
   unreadable_link: "access denied - a link in the path has a target that is not valid Unicode",
   other_file_system: "access denied - it is on another file system than the workspace",
-  hard_link: "access denied - another name of it (a hard link) is outside the workspace",
+  hard_link: "access denied - another name of it (a hard link) is outside the workspace, or kept by a rule",
   reserved: "access denied - the directory .portcullis is reserved for the server",
   other_name: "access denied - its directory lists it under another name; use that one",
   name_not_unicode:

@@ -22,6 +22,8 @@ export interface AccessPatterns {
 export interface AccessRules {
   isDenied(segments: readonly string[]): boolean;
   isProtected(segments: readonly string[]): boolean;
+  /** Where the root is in the tree that the patterns are of: no name, or one. */
+  readonly root: readonly string[];
   /** Whether anything is ever denied. */
   readonly hasDenied: boolean;
   /** Whether moving a directory can change how entries below it are judged. */
@@ -37,6 +39,7 @@ export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
   return {
     isDenied: toPredicate(denied, patterns.below),
     isProtected: toPredicate(protectedNames, patterns.below),
+    root: patterns.below ? [patterns.below] : [],
     hasDenied: denied.length > 0,
     isPlaceDependent: [...denied, ...protectedNames].some(({ names, isAnchored }) => isAnchored || names.length > 1),
   };

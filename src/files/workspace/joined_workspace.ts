@@ -125,7 +125,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         const { workspace, path } = source;
         if (source.name === target.name) return await workspace.move(path, target.path, options);
         const names = workspace.trueNames(path);
-        const isLink = names.ok && new Set(names.value).size > 1;
+        const isLink = names.ok && names.value[0] !== names.value.at(-1);
         const there = await workspace.stat(path);
         if (there.ok && (isLink || there.value.kind === "directory")) {
           return refusedAt("both", failure({ reason: "across" }));

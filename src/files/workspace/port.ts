@@ -237,7 +237,10 @@ export interface Workspace {
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
-  /** The path's names without links before its end: with a link at its end followed, and kept. */
+  /**
+   * The path's names without links before its end: with a link at its end followed first, kept last, and in between all
+   * known names (hard links) of a file.
+   */
   trueNames(path: WorkspacePath): Outcome<readonly string[]>;
   list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
   /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
