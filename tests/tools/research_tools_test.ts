@@ -68,6 +68,30 @@ Deno.test("ChatGPT gets search and fetch in the shapes that OpenAI documents; ot
   });
 });
 
+Deno.test("search finds files by one word or several of their names, in any case and of any length", async () => {
+  const names = ["Budget.txt", "low budget.txt", "BILANZ ÜBER ALLES.md"];
+  const fillNames = (root: string): void => {
+    for (const name of names) Deno.writeTextFileSync(join(root, name), "x\n");
+    Deno.writeTextFileSync(join(root, "c.txt"), "The budget\n");
+  };
+  await withFileServer({ fill: fillNames }, async (files) => {
+    await begin(files, "openai-mcp");
+    const found = async (query: string): Promise<string[]> => {
+      const { structured } = await files.done("search", { query });
+      return (structured["results"] as { id: string }[]).map(({ id }) => id).sort();
+    };
+    for (const query of ["budget", "Budget", "BUDGET"]) {
+      assert.deepEqual(await found(query), ["Budget.txt", "c.txt", "low budget.txt"], query);
+    }
+    assert.deepEqual(await found("low"), ["low budget.txt"]);
+    assert.deepEqual(await found("Low Zebra"), ["low budget.txt"]);
+    assert.deepEqual(await found("über"), ["BILANZ ÜBER ALLES.md"]);
+    assert.deepEqual(await found(`${"z".repeat(400)} Bilanz`), ["BILANZ ÜBER ALLES.md"]);
+    const long = Array.from({ length: 6 }, (_, at) => `𠮷${at}`.repeat(80).slice(0, 160)).join(" ");
+    assert.deepEqual(await found(long), []);
+  });
+});
+
 Deno.test("search asks for names once and for each word's texts, and answers in its time with what it has found", async () => {
   const asked: unknown[] = [];
   const slow = (name: string): Tool => ({

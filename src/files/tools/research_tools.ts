@@ -11,6 +11,9 @@ import { refuse } from "./refusal.ts";
 /** Words of a query that are searched, and files of one search. */
 const maxWords = 6;
 const maxFilesOfSearch = 200;
+const manner = { ignore_case: true, show: "files", limit: maxFilesOfSearch };
+/** A word is so short that all fit into a pattern of names; a longer one is searched in pieces. */
+const wordPattern = /[\p{L}\p{N}_]{2,22}/gu;
 /** All searches of a call together: then it answers with what they have found. */
 const defaultMaxSearchMs = 10_000;
 const maxResults = 20;
@@ -56,11 +59,12 @@ export function researchTools(
             return AbortSignal.any([context.signal, ended]);
           },
         });
-        const names = { pattern: `{${words.map((word) => `*${word}*`).join(",")}}` };
-        for (const how of [names, ...words.map((query) => ({ query, ignore_case: true }))]) {
+        const parts = words.map((word) => `*${word}*`).join(",");
+        const names = { pattern: words.length === 1 ? parts : `{${parts}}` }; // braces around one are characters
+        for (const how of [names, ...words.map((query) => ({ query }))]) {
           await nextTurn();
           if (ended.aborted) break;
-          const outcome = await call(fileSearch, { ...how, show: "files", limit: maxFilesOfSearch }, within);
+          const outcome = await call(fileSearch, { ...how, ...manner }, within);
           if (!outcome.ok) return { ok: false, code: outcome.code, message: outcome.message };
           for (const { filename } of matchesOf(outcome)) hits.set(filename, (hits.get(filename) ?? 0) + 1);
         }
@@ -94,7 +98,7 @@ export function researchTools(
 
 /** Different words, the longest first: they say most. */
 function wordsOf(query: string): string[] {
-  const words = new Set(query.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? []);
+  const words = new Set(query.toLowerCase().match(wordPattern) ?? []);
   return [...words].sort((one, other) => other.length - one.length).slice(0, maxWords);
 }
 
