@@ -22,7 +22,7 @@ export async function judgedAttempts(place: ServerPlace) {
   return await until("all attempts have stopped", async () => {
     const found = (await storedAttempts(place)).map(({ diagnosis, ...attempt }) => ({ ...attempt, ...diagnosis }));
     return found.length > 0 && !found.some(({ state }) => state === "going_on") && found;
-  });
+  }, 500);
 }
 
 export type JudgedAttempt = Awaited<ReturnType<typeof judgedAttempts>>[number];
