@@ -285,7 +285,7 @@ function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: 
 /** Whether the directory has this very name, which another spelling may have replaced. */
 function isListed({ directory, name }: Found): boolean {
   using listing = directory.list(".");
-  return listing.entries().some((entry) => entry.name === name);
+  return Array.from(listing.entries()).some((entry) => entry.name === name);
 }
 
 const changedDestination = refusedAt<Moved>("to", changedMeanwhile);
