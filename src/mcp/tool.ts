@@ -52,8 +52,11 @@ export type ToolOutcome =
     readonly content: readonly ContentBlock[];
     /** Conforms to the tool's output schema; required when it has one. */
     readonly structuredContent?: Readonly<Record<string, unknown>>;
-    /** Of a dry run: what it was made from, so that an approval is for this and nothing else. Callers do not get it. */
-    readonly madeFrom?: string;
+    /**
+     * Of a dry run: what it was made from, so that an approval is for this and nothing else; `null` where that is too much
+     * to compare. Callers do not get it.
+     */
+    readonly madeFrom?: string | null;
     /** Of an outcome that a tool gives for several calls: its JSON for each kind of caller so far. Begins empty. */
     readonly encoded?: Map<string, string>;
     /** What the client's view shows instead of the structured content; see `Tool.hasView`. */

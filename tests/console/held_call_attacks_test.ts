@@ -252,6 +252,34 @@ Deno.test("a change of a directory with more entries than are compared can be de
   assert.match((await desk.call("file_delete", erase)).text, /Nothing was done\. A directory .* in several calls\.$/);
 });
 
+Deno.test("a change of a directory that goes deeper than is compared can be denied only, an undo too", async () => {
+  await using desk = await startDesk({ patienceMs: 0 });
+  const root = desk.place.workspaceDir;
+  const deep = Array.from({ length: 70 }, (_, level) => `d${level}`).join("/");
+  for (const name of ["top", "other"]) await Deno.mkdir(`${root}/${name}/${deep}`, { recursive: true });
+  assert.equal((await desk.call("file_move", { path: "top", destination: "moved" })).isError, false);
+  await desk.rule({ verdict: "ask" });
+  for (
+    const [tool, input] of [
+      ["file_move", { path: "moved", destination: "prod" }],
+      ["file_move", { paths: ["moved"], destination: "other" }],
+      ["file_delete", { path: "other", recursive: true }],
+      ["file_undo", { change: "last" }],
+    ] as const
+  ) {
+    assert.ok((await desk.call(tool, input)).isError, tool);
+    const { html } = await desk.page("decisions");
+    assert.match(html, /too deep to compare/, tool);
+    assert.ok(html.includes("cannot be approved as a whole") && !html.includes('value="approve"'), tool);
+    await desk.decide("deny");
+    assert.match((await desk.call(tool, input)).text, /Nothing was done\. A directory .* in several calls\.$/);
+  }
+  assert.deepEqual([...Deno.readDirSync(root)].map(({ name }) => name).filter((name) => !name.startsWith(".")).sort(), [
+    "moved",
+    "other",
+  ]);
+});
+
 Deno.test("of two decisions at once one counts", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   await desk.rule({ tool: "file_write", verdict: "ask" });

@@ -186,7 +186,7 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const trial = isObject(input) && input["dry_run"] === true ? "A trial that changes nothing. " : "";
   const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
-  if (call.changes && states.some(({ version }) => version === null)) {
+  if (call.changes && (madeFrom === null || states.some(({ version }) => version === null))) {
     return { effect: `${tooLarge}\n${effect}`, effectDigest: notComparable, judged, asking };
   }
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };

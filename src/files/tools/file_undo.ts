@@ -85,7 +85,8 @@ async function previewUndo(workspace: Workspace, change: Change): Promise<ToolOu
     lines.push(`- ${showName(path)} (now: ${words})`);
     versions.push(version);
   }
-  return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom: JSON.stringify(versions) };
+  const madeFrom = versions.includes(null) ? null : JSON.stringify(versions);
+  return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom };
 }
 
 async function undo(source: WorkspaceSource, context: ToolContext, kept: Trash, change: Change): Promise<ToolOutcome> {

@@ -38,6 +38,9 @@ export async function stateOf(workspace: Workspace, path: WorkspacePath, isWhole
       return { words: `a directory with more than ${maxHeldEntries} entries, too many to compare`, version: null };
     }
     const { path: at, segments, kind: of } = step.value;
+    if (of === "directory" && segments.length === maxWalkDepth) {
+      return { words: `a directory of more than ${maxWalkDepth} levels, too deep to compare`, version: null };
+    }
     const version = of === "file" ? await stampOf(workspace, at) : of === "link" ? linkOf(workspace, at) : "";
     digest.update(`${JSON.stringify([of, segments, version])}\n`);
   }
