@@ -8,9 +8,11 @@ import { type JoinedDirectory, joinWorkspaces } from "../../src/files/workspace/
 import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { answerOf, failureOf } from "../tools/with_workspace.ts";
 import { workspaceFilesResource } from "../../src/files/tools/workspace_files.ts";
-import { principalOf } from "./call_tool.ts";
+import { callTool, principalOf } from "./call_tool.ts";
 import { currentKernel, testInEachMode } from "./disk_modes.ts";
 import { at, encode, fillFile, reason, text, tree, value } from "./contract.ts";
 import { makeChange, trashOf, undo } from "./trash_contract.ts";
@@ -311,6 +313,51 @@ testInEachMode(
       assert.equal(await read("code/x.pem"), "denied_name");
       assert.equal(await read("library/book.txt"), "denied_name");
     }, { WORKSPACE_DENY: "/notes/private,code/open,*.pem,/libr*" }),
+);
+
+for (const [from, to] of [["notes", "code"], ["code", "notes"]] as const) {
+  for (const missing of [from, to]) {
+    testInEachMode(
+      `a move from ${from} to ${to} is undone whole, or not at all where ${missing} is missing by then`,
+      () =>
+        withScene(async ({ base, workspace, open }) => {
+          const there = missing === "notes" ? "code" : "notes";
+          await fillFile(workspace, `${from}/x.txt`, "x");
+          await answerOf(fileMoveTool(workspace), { path: `${from}/x.txt`, destination: `${to}/y.txt` });
+          const moved = await tree(workspace);
+          const refuse = async (by: Workspace): Promise<void> => {
+            const { message } = await failureOf(fileUndoTool(by), { change: "last" });
+            assert.match(message, new RegExp(`${missing}\\b`));
+          };
+          await refuse(workspace.only?.([there]) ?? assert.fail());
+          Deno.renameSync(`${base}/${missing}`, `${base}/aside`);
+          await refuse(workspace);
+          await refuse(open(null));
+          Deno.renameSync(`${base}/aside`, `${base}/${missing}`);
+          assert.deepEqual(await tree(workspace), moved);
+          await answerOf(fileUndoTool(workspace), { change: "last" });
+          assert.equal(await text(workspace, `${from}/x.txt`), "x");
+          assert.equal(reason(await workspace.read(at(`${to}/y.txt`))), "not_found");
+        }),
+    );
+  }
+}
+
+testInEachMode(
+  "what an undo leaves, since its directory is away, can be undone once that is back",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      const files = ["notes", "code"].map((name) => ({ filename: `${name}/x.txt`, content: "x" }));
+      for (const [first, second] of [files, files.toReversed()]) {
+        await answerOf(fileWriteTool(workspace), { ...first, files: [second] });
+        Deno.renameSync(`${base}/code`, `${base}/aside`);
+        await callTool(fileUndoTool(workspace), { change: "last" });
+        Deno.renameSync(`${base}/aside`, `${base}/code`);
+        await answerOf(fileUndoTool(workspace), { change: "last" });
+        for (const { filename } of files) assert.equal(reason(await workspace.read(at(filename))), "not_found");
+        await failureOf(fileUndoTool(workspace), { change: "last" });
+      }
+    }),
 );
 
 testInEachMode("the quota of each directory is its own", () =>

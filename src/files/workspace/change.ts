@@ -10,6 +10,8 @@ const author = lazyObject(() => ({
   grantId: z.string(),
   /** What they called. */
   tool: z.string(),
+  /** Of a workspace of several directories: those that the change had come to before its first step in this one. */
+  directories: z.array(z.string()).optional(),
 }));
 
 const kind = () => z.enum(["file", "directory", "link", "other"]);

@@ -45,7 +45,7 @@ export function joinWorkspaces(
 interface Joining extends Pick<Workspace, "limits" | "close"> {
   newId(): string;
   /** The workspace of a directory, for its part of the current change or a change of its own. */
-  begun(workspace: Workspace): Workspace;
+  begun(workspace: Workspace, name: string): Workspace;
 }
 
 function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining): Workspace {
@@ -62,7 +62,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
     if (use !== "read" && directory.isReadOnly) return denied("read_only");
     const opened = directory.open();
     if (opened === null) return failure({ reason: "away" });
-    const workspace = use === "read" ? opened : joining.begun(opened);
+    const workspace = use === "read" ? opened : joining.begun(opened, name);
     return success({ name, workspace, path: childPath(rootPath, segments) });
   };
   const at = async <T>(place: Outcome<Place>, run: (at: Place) => Eventually<Outcome<T>>): Promise<Outcome<T>> =>
@@ -150,11 +150,14 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
     begin(author, onChange) {
       let id: string | null = null;
       const begun = new Map<Workspace, Workspace>();
+      const names: string[] = [];
+      const by = author && { ...author, directories: names }; // the record is written with the first step
       return workspaceOver(directories, {
         ...joining,
         close: () => Promise.resolve(),
-        begun(workspace) {
-          const change = begun.get(workspace) ?? workspace.begin(author, onChange, () => id ??= joining.newId());
+        begun(workspace, name) {
+          if (!names.includes(name)) names.push(name);
+          const change = begun.get(workspace) ?? workspace.begin(by, onChange, () => id ??= joining.newId());
           begun.set(workspace, change);
           return change;
         },
@@ -217,23 +220,24 @@ function joinTrash(
   const [some] = parts;
   if (some === undefined) return null;
   const notKept = failure({ reason: "not_found" } as const);
+  /** What is undone of it is left out, unless all is. Of a directory that is missing now a step says so: none undoes it. */
   const merged = (own: readonly (Change | null)[]): Change | null => {
+    const one = own.find((each) => each?.undoneBy === null) ?? own.find((each) => each !== null);
+    const rest = own.map((each) => one?.undoneBy === null && each?.undoneBy !== null ? null : each);
     const steps = parts.flatMap(({ name, first }, index) =>
-      (own[index]?.steps ?? []).map(({ number, step }) => ({ number: first + number, step: below(name, step) }))
+      (rest[index]?.steps ?? []).map(({ number, step }) => ({ number: first + number, step: below(name, step) }))
     );
-    const one = own.find((each) => each !== null);
+    const missing = new Set(rest.flatMap((each) => each?.by?.directories ?? []));
+    for (const { name } of parts) missing.delete(name);
+    for (const path of missing) steps.push({ number: 0, step: { op: "remove", path, kind: "directory", kept: null } });
     return one ? { ...one, steps } : null;
   };
-  const find = async (id: string): Promise<Change | null> =>
-    merged(await Promise.all(parts.map(({ trash }) => trash.find(id))));
   const itemOf = ({ change, number }: KeptItem) => {
     const part = parts.find(({ first }) => number >= first && number < first + stepsOfDirectory);
     return part && { ...part, item: { change, number: number - part.first } };
   };
-  const nextOf = async (rest: AsyncIterator<Change>): Promise<Change | null> => {
-    const { done, value } = await rest.next();
-    return done === true ? null : value;
-  };
+  const nextOf = async (rest: AsyncIterator<Change, undefined>): Promise<Change | null> =>
+    (await rest.next()).value ?? null;
   return {
     keepMs: some.trash.keepMs,
     async *changes() {
@@ -247,7 +251,7 @@ function joinTrash(
         for (const [at, rest] of rests.entries()) if (heads[at]?.id === newest) heads[at] = await nextOf(rest);
       }
     },
-    find,
+    find: async (id) => merged(await Promise.all(parts.map(({ trash }) => trash.find(id)))),
     async holds(each) {
       const own = itemOf(each);
       return await own?.trash.holds(own.item) ?? false;
