@@ -157,6 +157,39 @@ testInEachMode(
     }),
 );
 
+testInEachMode(
+  "a file keeps who may read and run it when it is moved or copied to another directory, and one that a copy replaces its own",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      if (Deno.build.os === "windows") return; // which has no such bits
+      const make = (path: string, mode: number): void => {
+        Deno.writeTextFileSync(`${base}/${path}`, path);
+        Deno.chmodSync(`${base}/${path}`, mode);
+      };
+      const bitsOf = (path: string): string => ((Deno.statSync(`${base}/${path}`).mode ?? 0) & 0o7777).toString(8);
+      for (const mode of [0o750, 0o600, 0o777, 0o444, 0o640, 0o6755, 0o1700]) {
+        const bits = (mode & 0o777).toString(8); // as in one directory: a copy gets no special bits
+        for (const replaced of [null, 0o600, 0o666]) {
+          const [own, options] = [replaced?.toString(8), { overwrite: replaced !== null }];
+          make("notes/s", mode);
+          for (const target of ["code/copied", "notes/copied", "code/moved"]) {
+            if (replaced !== null) make(target, replaced);
+          }
+          value(await workspace.copy(at("notes/s"), at("code/copied"), options));
+          value(await workspace.copy(at("notes/s"), at("notes/copied"), options));
+          const id = await makeChange(workspace, (by) => by.move(at("notes/s"), at("code/moved"), options));
+          const is = ["code/copied", "notes/copied", "code/moved"].map(bitsOf);
+          assert.deepEqual(is, [own ?? bits, own ?? bits, bits], `${mode.toString(8)} over ${own}`);
+          await undo(workspace, id);
+          assert.equal(bitsOf("notes/s"), mode.toString(8));
+          if (replaced !== null) assert.equal(bitsOf("code/moved"), own);
+          for (const path of ["code/copied", "notes/copied", "notes/s"]) Deno.removeSync(`${base}/${path}`);
+          if (replaced !== null) Deno.removeSync(`${base}/code/moved`);
+        }
+      }
+    }),
+);
+
 Deno.test("a file that is written while it moves to another directory is not lost", async () => {
   const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
   const directories = ["from", "to"].map((name): JoinedDirectory => {

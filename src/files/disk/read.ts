@@ -169,6 +169,7 @@ function toContent(info: DiskInfo, bytes: Uint8Array): FileContent {
     bytes,
     sizeBytes: info.size,
     modifiedAt: modifiedAt(info),
+    mode: info.mode,
     get sha256() {
       return bytes.byteLength === info.size ? sha256 ??= digestOf(bytes) : null;
     },

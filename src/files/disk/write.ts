@@ -50,7 +50,8 @@ export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "co
         return await withFile(disk, from, limits.maxFileBytes, async (file) => {
           about = "to";
           const version = overwrite ? undefined : null;
-          return await putContent(disk, to, readPieces(file), { version, permissions: file.info.mode });
+          const permissions = target.info === null ? file.info.mode : null;
+          return await putContent(disk, to, readPieces(file), { version, permissions });
         });
       });
       if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
@@ -130,8 +131,8 @@ interface PutOptions extends Omit<Writing, "segments"> {
   readonly ifMatch?: string | undefined;
   /** Default: none. */
   readonly limitBytes?: number;
-  /** Of a file that is new. */
-  readonly permissions?: number | null;
+  /** See `ReceiveOptions`. */
+  readonly permissions?: number | null | undefined;
 }
 
 /** Stages the pieces and puts them at `path`; nothing of them is left where that is refused. */
@@ -164,7 +165,7 @@ async function putContent(
     if (!now.ok) return now;
     const { segments, info: replaced } = now.value;
     const isOwned = replaced !== null && keepOwner(file, replaced);
-    keepMode(file, isOwned ? replaced.mode : withoutSpecial(replaced?.mode ?? permissions));
+    keepMode(file, isOwned && permissions === null ? replaced.mode : withoutSpecial(permissions ?? replaced?.mode));
     await file.flush();
     quota.hold(name, 0); // the commit counts it
     const staged = { name, file, step, ...filled.value };
@@ -218,7 +219,7 @@ function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): boolean {
 }
 
 /** A mode without the bits that vouch for the old content and its owner. */
-function withoutSpecial(mode: number | null): number | null {
+function withoutSpecial(mode: number | null = null): number | null {
   return mode === null ? null : mode & permissionBits;
 }
 

@@ -170,6 +170,8 @@ export async function* beginningOf(pieces: AsyncIterable<Uint8Array>, sizeBytes:
 export interface ReceiveOptions {
   /** `create` refuses what is there; `overwrite` (the default) creates or replaces. */
   readonly mode?: "create" | "overwrite";
+  /** Whose bits of permission the file gets; by default those of the file that it replaces. */
+  readonly permissions?: number | null | undefined;
   /** Refuse as a conflict unless the file is there and its content has this SHA-256, in hexadecimal. */
   readonly ifMatch?: string;
 }

@@ -118,7 +118,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         (source, target) =>
           source.name === target.name
             ? target.workspace.copy(source.path, target.path, options)
-            : copyAcross(source, target, options?.overwrite === true),
+            : copyAcross(source, target, { ...options }),
       ),
     move: (from, to, options) =>
       pair(placeOf(from, "take", "is_root"), placeOf(to, "change", "is_root"), async (source, target) => {
@@ -130,7 +130,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         if (there.ok && (isLink || there.value.kind === "directory")) {
           return refusedAt("both", failure({ reason: "across" }));
         }
-        const copied = await copyAcross(source, target, options?.overwrite === true);
+        const copied = await copyAcross(source, target, { ...options, isMove: true });
         if (!copied.ok) return copied;
         const removed = await workspace.remove(path, { left: { sha256: copied.value.sha256 } });
         return removed.ok ? copied : refusedAt("from", removed);
@@ -172,12 +172,16 @@ function belowName(name: string, path: string): string {
 }
 
 /** Copies a file into another directory, of one version, in parts. */
-async function copyAcross(from: Place, to: Place, overwrite: boolean): Promise<PairOutcome<WrittenFile>> {
+async function copyAcross(
+  from: Place,
+  to: Place,
+  { overwrite = false, isMove = false }: { readonly overwrite?: boolean | undefined; readonly isMove?: boolean },
+): Promise<PairOutcome<WrittenFile>> {
   const { maxFileBytes, maxReadBytes } = from.workspace.limits;
   const readAt = (offsetBytes: number) => from.workspace.read(from.path, { offsetBytes, lengthBytes: maxReadBytes });
   const first = await readAt(0);
   if (!first.ok) return refusedAt("from", first);
-  const { sizeBytes, version } = first.value;
+  const { sizeBytes, version, mode: permissions } = first.value;
   if (sizeBytes > maxFileBytes) {
     return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
   }
@@ -195,7 +199,9 @@ async function copyAcross(from: Place, to: Place, overwrite: boolean): Promise<P
   }
   try {
     const mode = overwrite ? "overwrite" : "create";
-    return refusedAt("to", await to.workspace.receive(to.path, content(), { mode }));
+    const isKept = overwrite && !isMove && (await to.workspace.stat(to.path)).ok; // what a copy replaces keeps its own
+    const options = { mode, permissions: isKept ? null : permissions } as const;
+    return refusedAt("to", await to.workspace.receive(to.path, content(), options));
   } catch (error) {
     if (unreadable !== null) return refusedAt("from", failure(unreadable));
     throw error;

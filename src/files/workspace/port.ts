@@ -163,6 +163,8 @@ export interface FileContent {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly modifiedAt: number;
+  /** The mode of the file, where it has one. */
+  readonly mode?: number | null;
 }
 
 /** A part of a file that was read into a caller's buffer. */
