@@ -60,6 +60,7 @@ const failureSchema = z.lazy(() =>
   z.object({ problem: z.string(), remedy: z.string(), count: z.number(), at: z.number(), retryAt: z.number() })
 );
 
+/** What {@link readCertificateState} gives. */
 export type CertificateState = Awaited<ReturnType<typeof readCertificateState>>;
 
 /** What is stored of a name's certificate, and why the last attempt failed, for `doctor` and the console. */

@@ -232,7 +232,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
     },
     input: z.object({
       table: nameText,
-      words: nameText.optional().describe("Each has to occur, in any order").meta({ written: "text" }),
+      words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
       where: whereParameter,
       fields: nameText.optional().describe("Field names, by commas").meta({ written: "commas" }),
       order_by: nameText.optional().describe('Field; "-field" descends').meta({ written: "commas" }),
@@ -282,7 +282,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     aliases: { ...foundNames, ...otherNames({ group_by: "by group sysparm_group_by" }) },
     input: z.object({
       table: nameText,
-      words: nameText.optional().meta({ written: "text" }),
+      words: z.string().optional().meta({ written: "text" }),
       where: whereText.optional().meta({ written: "lines" }),
       group_by: nameText.optional().describe('Field; a date with "by day", "by week"')
         .meta({ written: "commas" }),
