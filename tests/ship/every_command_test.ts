@@ -149,7 +149,7 @@ for (const form of programForms) {
         await installed.succeed(["keys", "list"]);
         await installed.succeed(["audit", "list"]);
         await installed.succeed(["trash", "list"]);
-        await installed.succeed(["connections"]);
+        await installed.succeed(["connections"], { PORT: String(port) });
         await installed.succeed(["backup", `${home}/backups/first`]);
         const { stdout: examined } = await installed.run(["doctor", "--port", String(port)]);
         assert.match(examined, /^ok /m);
