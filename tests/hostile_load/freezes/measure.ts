@@ -65,7 +65,6 @@ export async function measureRows(
   using caller = startWaiting(order);
   await wait(500);
   await caller.report();
-  await wait(1_500);
   const calm = processorSeconds(pid).ran;
   await wait(1_000);
   const idleShare = processorSeconds(pid).ran - calm;
@@ -127,7 +126,7 @@ function startWaiting(order: WaitingOrder): Disposable & { report(): Promise<Wai
 /** Waits until the server works no more than for the innocent caller alone; gives how long that took, in milliseconds. */
 async function untilCalm(pid: number, idleShare: number): Promise<number> {
   const started = performance.now();
-  const step = 100;
+  const step = 50;
   for (let before = processorSeconds(pid).ran; performance.now() - started < maxLingeringMs;) {
     await wait(step);
     const { ran } = processorSeconds(pid);
