@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { previewWrite } from "../../src/files/tools/preview.ts";
 import { differenceOf } from "../../src/files/text/diff.ts";
@@ -375,3 +376,25 @@ Deno.test("a move into a directory that is there, the workspace itself too, name
     const same = await failureOf(move, { path: "b.txt", destination: "." });
     assert.doesNotMatch(same.message, /did you mean/, "it is there already");
   }));
+
+Deno.test("file_delete says that it can be undone where file_undo undoes it, and not where the trash has no room for all", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [remove, undo] = [fileDeleteTool(workspace), fileUndoTool(workspace)];
+    const sizes: Readonly<Record<string, number>> = {
+      empty: 0,
+      small: 2,
+      large: 5_000,
+      "d/small": 2,
+      "e/large": 5_000,
+    };
+    for (const paths of [["small"], ["d", "empty"], ["small", "large"], ["large"], ["e", "small"], ["none", "d"]]) {
+      for (const name of ["d", "e", "none"]) Deno.mkdirSync(`${root}/${name}`, { recursive: true });
+      for (const [name, size] of Object.entries(sizes)) Deno.writeTextFileSync(`${root}/${name}`, "x".repeat(size));
+      const isKept = !paths.some((name) => name === "large" || name === "e");
+      const { text, structured } = await answerOf(remove, { paths, recursive: true });
+      assert.equal(/can be undone with file_undo/.test(text), isKept, text);
+      assert.equal(structured["undo_until"] !== undefined, isKept);
+      if (isKept) await answerOf(undo, { change: "last" });
+      else assert.equal((await failureOf(undo, { change: "last" })).code, "not_kept");
+    }
+  }, { trash: { keepMs: 1e9, maxBytes: 2_000 } }));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Change, ChangeAuthor } from "../../src/files/workspace/change.ts";
 import type { WorkspacePath } from "../../src/files/workspace/path.ts";
-import type { Trash, Workspace } from "../../src/files/workspace/port.ts";
+import type { Outcome, Trash, Workspace } from "../../src/files/workspace/port.ts";
 import { undoChange } from "../../src/files/text/undo.ts";
 import {
   at,
@@ -281,6 +281,38 @@ export function testTrashContract(name: string, open: OpenWorkspace): void {
     );
     assert.deepEqual(await tree(workspace), []);
   }, { trash: { keepMs: 1_000_000, maxBytes: 1_000 } });
+
+  test(
+    "what is larger than the trash and was replaced keeps the change from being undone, however it was replaced",
+    async (workspace) => {
+      const replacing: Record<string, (own: Workspace) => Promise<unknown>> = {
+        write: (own) => own.write(at("f"), encode("new")),
+        receive: (own) =>
+          own.receive(
+            at("f"),
+            (async function* () {
+              yield await Promise.resolve(encode("new"));
+            })(),
+          ),
+        copy: (own) => own.copy(at("small"), at("f"), { overwrite: true }),
+        move: (own) => own.move(at("small"), at("f"), { overwrite: true }),
+        remove: (own) => own.remove(at("f")),
+      };
+      for (const [how, replace] of Object.entries(replacing)) {
+        await fillFile(workspace, "small", "small");
+        await fillFile(workspace, "f", "x".repeat(2_000));
+        const id = await makeChange(workspace, async (own) => value(await replace(own) as Outcome<unknown>));
+        const before = await tree(workspace);
+        assert.equal(await undo(workspace, id), "not_kept", how);
+        assert.deepEqual(await tree(workspace), before, how);
+        assert.equal((await trashOf(workspace).find(id))?.undoneBy, null, how);
+      }
+      await fillFile(workspace, "small", "small");
+      await undo(workspace, await makeChange(workspace, (own) => own.move(at("small"), at("free"))));
+      assert.equal(await text(workspace, "small"), "small");
+    },
+    { trash: { keepMs: 1_000_000, maxBytes: 1_000 } },
+  );
 
   test("the quota does not count what is kept, and holds for what is put back", async (workspace) => {
     await fillFile(workspace, "d/a", "x".repeat(80));

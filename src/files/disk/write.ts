@@ -437,8 +437,8 @@ export function moveKeeping(
   const number = change?.next() ?? 0;
   const { path, made } = place;
   const { kind } = keptOf(info);
-  const left = { identity: identityOf(info) };
-  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
+  const end = { left: { identity: identityOf(info) }, replaced: replaced !== null };
+  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, ...end };
   const isDone = makeStep(change, number, step, () => {
     if (replaced === null) return directory.renameNew(name, place.parent, place.name, info);
     if (change === null || kept === null) return directory.rename(name, place.parent, place.name, info);

@@ -73,6 +73,7 @@ export function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" |
             kind: entry.kind,
             made: puts.length - 1,
             kept: replaced === null ? null : keptOf(store, replaced),
+            replaced: replaced !== null,
             left: { identity: identityOf(entry) },
           },
           value: {},

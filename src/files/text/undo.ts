@@ -98,6 +98,7 @@ async function wayBack(
       return await undoOfPut(workspace, { number, step }, change);
     case "move": {
       const { left } = step;
+      if (step.replaced === true && step.kept === null) return failure({ reason: "not_kept", path: step.path });
       const isLeft = await trash.isAsLeft(path, left);
       if (!isLeft.ok) return refused(step, isLeft.error);
       if (!isLeft.value) return failure({ reason: "changed_since", path: step.path });

@@ -197,7 +197,7 @@ async function isLarge(workspace: Workspace, paths: readonly WorkspacePath[]): P
 async function keptUntil({ workspace: { trash }, change: id }: Changing): Promise<string | null> {
   try {
     const change = trash === null || id === null ? null : await trash.find(id);
-    const isKept = change?.steps.some(({ step }) =>
+    const isKept = change?.steps.every(({ step }) =>
       step.op === "remove" && (step.kept !== null || step.empty === true)
     );
     return trash === null || !change || !isKept ? null : toTimestamp(change.at + trash.keepMs);

@@ -61,7 +61,8 @@ const step = z.lazy(() =>
       /** The step of another change that had kept the new entry. */
       source: z.object({ change: z.string(), number: z.int() }).optional(),
     }),
-    z.object({ op: z.literal("move"), ...place(), from: z.string() }),
+    /** `replaced`: whether something was at the place before; records had none of it once. */
+    z.object({ op: z.literal("move"), ...place(), from: z.string(), replaced: z.boolean().optional() }),
     z.object({
       op: z.literal("remove"),
       path: z.string(),
