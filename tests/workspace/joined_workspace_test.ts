@@ -5,7 +5,7 @@ import { workspaceOpener } from "../../src/app/workspaces.ts";
 import type { Change } from "../../src/files/workspace/change.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { type JoinedDirectory, joinWorkspaces } from "../../src/files/workspace/joined_workspace.ts";
-import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
+import { defaultWorkspaceLimits, type Workspace, type WorkspaceRefusal } from "../../src/files/workspace/port.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
@@ -213,6 +213,72 @@ Deno.test("a file that is written while it moves to another directory is not los
   } finally {
     await workspace.close();
     Deno.removeSync(base, { recursive: true });
+  }
+});
+
+Deno.test("a move to another directory that cannot take the file away changes nothing, or says what it has changed", async () => {
+  const refusals: readonly WorkspaceRefusal[] = [
+    { reason: "denied", because: "permission" },
+    { reason: "conflict" },
+    { reason: "io", code: "EIO" },
+  ];
+  const cases: readonly Record<string, unknown>[] = [
+    { path: "from/f", destination: "to/new/g" },
+    { path: "from/f", destination: "to/old", overwrite: true },
+    { paths: ["from/f"], destination: "to/new" },
+    { paths: ["from/first", "from/f"], destination: "to" },
+    { paths: ["from/first", "from/f"], destination: "to/d", overwrite: true },
+  ];
+  for (const trash of [{ keepMs: 1e9, maxBytes: 1e9 }, null]) {
+    for (const [at, args] of cases.entries()) {
+      const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-" }));
+      for (const path of ["from/first", "from/f", "to/old", "to/d/f"]) {
+        Deno.mkdirSync(`${base}/${path}`.replace(/\/[^/]*$/, ""), { recursive: true });
+        Deno.writeTextFileSync(`${base}/${path}`, path);
+      }
+      const open = (name: string): Workspace =>
+        openDiskWorkspace({ root: `${base}/${name}`, ...trash === null ? {} : { trash } });
+      const refusing = (own: Workspace): Workspace => ({
+        ...own,
+        get trash() {
+          return own.trash;
+        },
+        begin: (...rest) => refusing(own.begin(...rest)),
+        remove: (path, options) => {
+          const error = refusals[at % refusals.length];
+          return path.text === "f" && error ? Promise.resolve({ ok: false, error }) : own.remove(path, options);
+        },
+      });
+      const [from, to] = [refusing(open("from")), open("to")];
+      const directories = [from, to].map((own): JoinedDirectory => ({
+        name: own === to ? "to" : "from",
+        isReadOnly: false,
+        open: () => own,
+        close: () => own.close(),
+      }));
+      const workspace = joinWorkspaces(directories, { clock: Date.now, limits: defaultWorkspaceLimits });
+      const contents = async (): Promise<readonly string[]> => {
+        const paths = (await tree(workspace)).filter((path) => !path.endsWith("/")).sort();
+        return await Promise.all(paths.map(async (path) => `${path} ${await text(workspace, path)}`));
+      };
+      try {
+        const before = await contents();
+        const { message } = await failureOf(fileMoveTool(workspace), args);
+        const what = `${JSON.stringify(args)} ${message}`;
+        assert.match(message, /\(from\/f\)/, what);
+        if (trash !== null) {
+          assert.deepEqual(await contents(), before, what);
+          assert.ok(!(await tree(workspace)).includes("to/new/"), what);
+          assert.doesNotMatch(message, /copy/, what);
+        } else {
+          assert.match(message, /; to\/\S+ is a copy of it now/, what);
+          assert.doesNotMatch(message, /; nothing was changed/, what);
+        }
+      } finally {
+        await workspace.close();
+        Deno.removeSync(base, { recursive: true });
+      }
+    }
   }
 });
 

@@ -23,8 +23,9 @@ export function batchFailure(obstacles: readonly Failure[], stay: readonly strin
   if (first === undefined) throw new TypeError("a batch that fails has an obstacle");
   const shown = others.slice(0, maxNamedObstacles - 1).map(({ message }) => `\n${message}`).join("");
   const rest = others.length < maxNamedObstacles ? "" : `\n(and ${others.length - maxNamedObstacles + 1} more)`;
+  const saysWhat = obstacles.some(({ code }) => code.endsWith("_incomplete")); // it has left
   const state = stay.length === 0
-    ? "nothing was changed"
+    ? `nothing ${saysWhat ? "else " : ""}was changed`
     : `these stay changed, since they could not be put back: ${stay.join(", ")}`;
   return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
 }
@@ -77,6 +78,7 @@ export function beginChange(
       const undoing = beginChange(source, { principal, noteChange: () => {} }, "file_undo");
       const { workspace: { trash } } = undoing;
       if (!made || trash === null) return false;
+      if (made.undoneBy !== null) return true;
       if (!(await undoChange({ ...undoing.workspace, trash }, made)).ok) return false;
       await trash.noteUndone(made.id, undoing.change ?? "");
       return true;

@@ -64,7 +64,8 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const note = ({ text }: WorkspacePath, words: string): void => {
         if (words !== "") notices.push({ words: `${showName(text)}: ${words}`, isRemedy: false });
       };
-      const manner = { copy, overwrite, ifVersion, signal: context.signal, note };
+      const { takeBack } = changing;
+      const manner = { copy, overwrite, ifVersion, signal: context.signal, note, takeBack };
       const texts = path === undefined ? paths : [path, ...paths];
       if (ifVersion !== undefined && texts.length !== 1) return onlyOneVersion("move");
       const slip = await slipOf(workspace, "move", to.value);
@@ -83,7 +84,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
   });
 }
 
-interface Manner {
+interface Manner extends Pick<Changing, "takeBack"> {
   readonly copy: boolean;
   readonly overwrite: boolean;
   readonly ifVersion: string | undefined;
@@ -207,10 +208,18 @@ async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: 
 async function moveEntry(
   workspace: Workspace,
   { from, to }: Pair,
-  { overwrite, note }: Manner,
+  { overwrite, note, takeBack }: Manner,
 ): Promise<ToolOutcome> {
   const moved = await workspace.move(from, to, { overwrite });
-  if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
+  if (!moved.ok) {
+    const failed = toPairFailure("move", { from, to }, moved.error);
+    if (moved.error.isCopied !== true || await takeBack()) return failed;
+    return {
+      ...failed,
+      message: `${failed.message}; ${showName(to.text)} is a copy of it now`,
+      code: "move_incomplete",
+    };
+  }
   note(to, otherNamesWords(moved.value.otherNames));
   return pairAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, { from, to });
 }

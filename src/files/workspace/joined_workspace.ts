@@ -133,7 +133,7 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
         const copied = await copyAcross(source, target, { ...options, isMove: true });
         if (!copied.ok) return copied;
         const removed = await workspace.remove(path, { left: { sha256: copied.value.sha256 } });
-        return removed.ok ? copied : refusedAt("from", removed);
+        return removed.ok ? copied : failure({ ...removed.error, about: "from", isCopied: true });
       }),
     remove: (path, options) => at(placeOf(path, "take", "is_root"), (own) => own.workspace.remove(own.path, options)),
     makeDirectory: (path, options) =>

@@ -132,8 +132,8 @@ export function denied(because: DenialCause) {
 /** What an operation gives. */
 export type Outcome<T> = Result<T, WorkspaceRefusal>;
 
-/** A refusal of an operation on two paths, and which of them it is about. */
-export type PairRefusal = WorkspaceRefusal & { readonly about: "from" | "to" | "both" };
+/** A refusal of an operation on two paths, and which of them it is about; `isCopied`: a move has copied the file. */
+export type PairRefusal = WorkspaceRefusal & { readonly about: "from" | "to" | "both"; readonly isCopied?: boolean };
 
 /** What an operation on two paths gives. */
 export type PairOutcome<T> = Result<T, PairRefusal>;
