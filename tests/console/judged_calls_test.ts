@@ -281,23 +281,69 @@ Deno.test("a trial says what a new rule would change beside the rules that there
   assert.match(await trial(), /would have held <strong>1<\/strong>\s+of/);
 });
 
-Deno.test("an approved upload by link is for what was there when the link was made", async () => {
+Deno.test("an approved upload by link is for what was there when the link was made, and for where it led", async () => {
   await using desk = await startDesk({ patienceMs: 0 });
   const root = desk.place.workspaceDir;
-  await Deno.writeTextFile(`${root}/there.txt`, "seen\n");
+  for (const directory of ["one", "prod"]) await Deno.mkdir(`${root}/${directory}`);
+  for (const name of ["there.txt", "one/same.txt", "prod/same.txt"]) {
+    await Deno.writeTextFile(`${root}/${name}`, "seen\n");
+  }
+  const large = async (): Promise<void> => {
+    await Deno.writeTextFile(`${root}/large.bin`, crypto.randomUUID());
+    await Deno.truncate(`${root}/large.bin`, 20 * 1024 * 1024); // more than one read takes
+  };
+  await large();
+  await Deno.symlink("one", `${root}/way`);
+  await Deno.symlink("prod", `${root}/way2`);
+  await Deno.symlink("one/same.txt", `${root}/last`);
   await desk.rule({ tool: "file_write", verdict: "ask" });
-  for (const filename of ["there.txt", "new.txt"]) {
-    for (const isChanged of [true, false]) {
+  const write = (name: string) => () => Deno.writeTextFile(`${root}/${name}`, crypto.randomUUID());
+  const movedLink = async (): Promise<void> => { // as the agent may
+    for (const [path, destination] of [["way", "aside"], ["way2", "way"]]) {
+      assert.equal((await desk.call("file_move", { path, destination })).isError, false);
+    }
+  };
+  const turnLink = async (): Promise<void> => {
+    await Deno.remove(`${root}/last`);
+    await Deno.symlink("prod/same.txt", `${root}/last`);
+  };
+  for (
+    const [filename, change] of [
+      ["there.txt", write("there.txt")],
+      ["new.txt", write("new.txt")],
+      ["large.bin", large],
+      ["last", turnLink],
+      ["way/same.txt", movedLink],
+      ["way/new.txt", () => Deno.remove(`${root}/way`).then(() => Deno.symlink("one", `${root}/way`))],
+    ] as const
+  ) {
+    for (const moment of ["before", "while it is sent", "never"]) {
+      if (moment === "while it is sent" && filename !== "large.bin") continue;
       const input = { filename, link: true, content: "" };
       await desk.call("file_write", input);
       await desk.decide("approve");
       const { text } = await desk.call("file_write", input);
       const url = /http:\S+\/files\/[^\s"]+/.exec(text)?.[0] ?? assert.fail(text);
-      if (isChanged) await Deno.writeTextFile(`${root}/${filename}`, crypto.randomUUID());
-      const answer = await fetch(url, { method: "PUT", body: "sent" });
+      if (moment === "before") await change();
+      const started = (): number => desk.server.stderr().split('"transfer_started"').length;
+      const before = started();
+      const body = new ReadableStream({
+        async start(controller) {
+          controller.enqueue(new TextEncoder().encode("sent"));
+          if (moment === "while it is sent") {
+            await until("it runs", () => started() > before);
+            await change();
+          }
+          controller.close();
+        },
+      });
+      const answer = await fetch(url, { method: "PUT", body });
       const said = await answer.text();
-      assert.equal(answer.ok, !isChanged, `${filename}: ${answer.status} ${said}`);
-      if (isChanged && filename === "new.txt") await Deno.remove(`${root}/${filename}`);
+      assert.equal(answer.status < 300, moment === "never", `${filename} ${moment}: ${answer.status} ${said}`);
+      if (moment !== "never") assert.equal(answer.status, 409, said);
+      if (moment === "before" && filename === "new.txt") await Deno.remove(`${root}/new.txt`);
+      if (moment === "never" && filename === "large.bin") await large();
     }
   }
+  assert.deepEqual([await fileIn(desk, "one/same.txt"), await isThere(desk, "prod/new.txt")], ["seen\n", false]);
 });

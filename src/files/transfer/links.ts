@@ -61,6 +61,8 @@ const uploadSchema = z.object({
   direction: z.literal("upload"),
   mode: z.enum(["create", "overwrite"]),
   ifMatch: z.string().optional(),
+  /** Of an approved link: what was there, and where links led. */
+  approvedState: z.string().optional(),
 });
 
 const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);

@@ -10,6 +10,7 @@ import type { SecretBox } from "../../lib/secrets.ts";
 import { pause, type Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Foundation } from "../../storage/mod.ts";
+import { stateOf } from "../workspace/entry_state.ts";
 import { newNameProblem, parseFilePath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { otherNamesWords, type Workspace, workspaceOf, type WorkspaceRefusal } from "../workspace/port.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
@@ -178,12 +179,13 @@ export function createTransfers(
       if (found.ok && mode === "create") return failure({ reason: "already_exists" });
       const record = await recordFor(principal, "upload", path);
       // what a person approved is for what is there now: a file to replace, or none
-      const isHeld = "approvedFor" in record && ifMatch === undefined;
+      const isHeld = "approvedFor" in record;
       const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
       const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
       const rule = {
         mode: isHeld && !found.ok ? "create" as const : mode,
         ...(seen === null ? {} : { ifMatch: seen }),
+        ...isHeld && { approvedState: JSON.stringify(await stateOf(workspaceOf(source, principal), path, false)) },
       };
       return success(await issue({ ...record, ...rule }));
     },
@@ -246,13 +248,15 @@ async function receiveUpload(
   },
 ): Promise<Response> {
   const { signal } = request; // from here on Deno tells it that the sender is gone
-  const { mode, ifMatch } = record;
+  const { mode, ifMatch, approvedState } = record;
   const body = readBody(request.body, { limits, timers, running });
   let isUsed = false;
   let end: TransferEnd = "refused";
   async function* content(): AsyncGenerator<Uint8Array> {
     yield* body.pieces();
     if (await isCut(body.bytes, request, signal)) throw new CutUpload("hung_up");
+    const state = approvedState && JSON.stringify(await stateOf(workspace, path, false));
+    if (state !== approvedState) throw new CutUpload("changed");
     isUsed = await links.setUsed(id, true);
     if (!isUsed) throw new CutUpload("used_up");
   }
@@ -296,6 +300,7 @@ const cutWords: Readonly<Partial<Record<TransferEnd, readonly [number, string]>>
   access_ended: [403, accessEnded],
   not_allowed: [403, notAllowed],
   used_up: [404, unknownLink],
+  changed: [409, "What is there has changed since this upload was approved. Ask for a new link. Nothing was written."],
   stalled: tooSlow,
   too_long: tooSlow,
   too_fragmented: [400, "The file arrived in too many small pieces. Nothing was written."],

@@ -20,32 +20,30 @@ export interface EntryState {
 /** `isWhole`: with what is in a directory. */
 export async function stateOf(workspace: Workspace, path: WorkspacePath, isWhole: boolean): Promise<EntryState> {
   const there = await workspace.stat(path);
+  const to = linkOf(workspace, path);
   if (!there.ok) {
     const { reason } = there.error;
-    return { words: reason === "not_found" ? "nothing is there" : `cannot be looked at (${reason})`, version: "" };
+    const words = reason === "not_found" ? "nothing is there" : `cannot be looked at (${reason})`;
+    return { words: `${words}${to}`, version: "" };
   }
   const { kind, sizeBytes } = there.value;
-  const to = linkOf(workspace, path);
   if (kind === "file") return versioned(`${sizeBytes} bytes`, to, await contentOf(workspace, path));
   if (kind !== "directory" || !isWhole) {
     return { words: `a ${kind === "other" ? "special file" : kind}${to}`, version: "" };
   }
+  const tooMuch = (words: string) => ({ words: `a directory ${words} to compare`, version: null });
   const digest = createDigest();
   let entries = 0;
   for await (const step of walk(workspace, path, { depth: maxWalkDepth, details: true })) {
     if (!step.ok) return { words: `a directory that cannot be listed (${step.error.reason})`, version: "" };
-    if (++entries > maxHeldEntries) {
-      return { words: `a directory with more than ${maxHeldEntries} entries, too many to compare`, version: null };
-    }
+    if (++entries > maxHeldEntries) return tooMuch(`with more than ${maxHeldEntries} entries, too many`);
     const { path: at, segments, kind: of } = step.value;
-    if (of === "directory" && segments.length === maxWalkDepth) {
-      return { words: `a directory of more than ${maxWalkDepth} levels, too deep to compare`, version: null };
-    }
+    const isDeepest = of === "directory" && segments.length === maxWalkDepth;
+    if (isDeepest) return tooMuch(`of more than ${maxWalkDepth} levels, too deep`);
     const version = of === "file" ? await stampOf(workspace, at) : of === "link" ? linkOf(workspace, at) : "";
     digest.update(`${JSON.stringify([of, segments, version])}\n`);
   }
-  const words = `a directory with ${entries} ${entries === 1 ? "entry" : "entries"}`;
-  return versioned(words, to, digest.digest("hex"));
+  return versioned(`a directory with ${entries} ${entries === 1 ? "entry" : "entries"}`, to, digest.digest("hex"));
 }
 
 function versioned(words: string, to: string, version: string): EntryState {

@@ -150,13 +150,12 @@ function workspaceOver(directories: readonly JoinedDirectory[], joining: Joining
     begin(author, onChange) {
       let id: string | null = null;
       const begun = new Map<Workspace, Workspace>();
-      const names: string[] = [];
-      const by = author && { ...author, directories: names }; // the record is written with the first step
+      const by = author && { ...author, directories: new Array<string>() }; // the record is written with the first step
       return workspaceOver(directories, {
         ...joining,
         close: () => Promise.resolve(),
         begun(workspace, name) {
-          if (!names.includes(name)) names.push(name);
+          if (by?.directories.includes(name) === false) by.directories.push(name);
           const change = begun.get(workspace) ?? workspace.begin(by, onChange, () => id ??= joining.newId());
           begun.set(workspace, change);
           return change;
@@ -242,6 +241,9 @@ function joinTrash(
     const part = parts.find(({ first }) => number >= first && number < first + stepsOfDirectory);
     return part && { ...part, item: { change, number: number - part.first } };
   };
+  const inEach = async (run: (trash: Trash) => Promise<void>): Promise<void> => {
+    for (const { trash } of parts) await run(trash);
+  };
   const nextOf = async (rest: AsyncIterator<Change, undefined>): Promise<Change | null> =>
     (await rest.next()).value ?? null;
   return {
@@ -275,12 +277,8 @@ function joinTrash(
       }),
     cutBack: (path, sizeBytes, left) =>
       at<unknown>(path, (own) => own.workspace.trash?.cutBack(own.path, sizeBytes, left) ?? notKept),
-    async noteUndone(id, by) {
-      for (const { trash } of parts) await trash.noteUndone(id, by);
-    },
-    async tidy(now) {
-      for (const { trash } of parts) await trash.tidy(now);
-    },
+    noteUndone: (id, by) => inEach((trash) => trash.noteUndone(id, by)),
+    tidy: (now) => inEach((trash) => trash.tidy(now)),
   };
 }
 
