@@ -9,7 +9,7 @@ import { loadSearch, readCallsOfDay } from "../audit/mod.ts";
 import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
-import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
+import { type AuthorizationServer, ownerId, users } from "../oauth/mod.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { hasNames } from "./config/directories.ts";
@@ -108,7 +108,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts) {
     attempts: async (person, now) =>
       await reportAttempts(await parts.steps.read(), { now, person, nameOfClient: readName }),
     // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH
-    isUser: async (id) => id === ownerId || (await administration.users()).some((user) => user.id === id),
+    isUser: async (id) => id === ownerId || await users.read(storage, id) !== null,
     settings: config.inForce,
     directories: !hasNames(config.workspace) || takeOutDirectory === undefined ? null : {
       listed: () => config.workspace.directories.map((each) => ({ ...each, isThere: identityOf(each.path) !== null })),

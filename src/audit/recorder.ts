@@ -131,8 +131,8 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
     return value === undefined ? null : String(value);
   };
   const { durationMs } = fields;
-  const person = textOf("subject", "user");
   const by = textOf("by");
+  const person = textOf("subject", "user") ?? by;
   return {
     time,
     event,

@@ -99,6 +99,8 @@ interface CachedToken {
 
 const noToken: AuthOutcome = { kind: "no_token" };
 const maxHeaderLength = 8_192;
+/** Longer headers with a token of the command line are verified each time: the same token could be kept many times over. */
+const maxKeyHeader = 300;
 const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
 
 /**
@@ -130,7 +132,8 @@ export function createGuard({ verifier, challenges, clock, maxCachedTokens = max
     const verified = await (kind === "key" ? verifier.verifyKey(token) : verifier.verify(token));
     if (!verified.ok) return refuse(request, verified.error);
     const outcome = { kind: "principal", principal: verified.value } as const;
-    cache.set(header, { kind, outcome, aliveAt });
+    const isShort = header.length <= `Bearer ${token}`.length || header.length <= maxKeyHeader;
+    if (isShort) cache.set(header, { kind, outcome, aliveAt });
     return outcome;
   };
   const recheck = async (request: Request, header: string, entry: CachedToken, count: number): Promise<AuthOutcome> => {

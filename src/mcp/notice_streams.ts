@@ -174,6 +174,10 @@ export function createSessionStreams(runtime: Runtime) {
       if (session === null) return sessionNotFound(null);
       const [, resumeId, after] = eventId.exec(exchange.header("last-event-id") ?? "") ?? [];
       if (resumeId === undefined) return await openOwn(session, principal);
+      const stopped = runtime.callWatch.refusal(principal);
+      if (stopped !== null) {
+        return { kind: "json", status: 403, body: errorText(null, rpcErrorCode.invalidRequest, stopped) };
+      }
       const resumed = streams.resume(session, principal, resumeId, Number(after));
       switch (resumed.kind) {
         case "reader":

@@ -10,7 +10,7 @@ import type { RpcId } from "./jsonrpc.ts";
 import type { Services } from "./limits.ts";
 import type { createSessions, Session } from "./session.ts";
 import type { Timers } from "../lib/time.ts";
-import { callerKey, type Principal } from "../lib/principal.ts";
+import { callerKey, hasDirectories, type Principal } from "../lib/principal.ts";
 
 /** One message, or (`text` is empty) an event that only tells its id. */
 export interface Frame {
@@ -197,7 +197,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
   const open = new Map<MessageStream, string>();
   const resumable = new Map<
     string,
-    { readonly stream: MessageStream; readonly owner: string; readonly scopes: Principal["scopes"] }
+    Pick<Principal, "scopes" | "directories"> & { readonly stream: MessageStream; readonly owner: string }
   >();
   /** Complete ones by caller, the oldest first. */
   const complete = new Map<
@@ -275,7 +275,8 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
         session && sessions.watch(session, (later) => later === null ? cut() : undefined),
       ];
       if (session !== null && resumeId !== null) {
-        resumable.set(resumeId, { stream, owner: session.key, scopes: principal.scopes });
+        const { scopes, directories } = principal;
+        resumable.set(resumeId, { stream, owner: session.key, scopes, directories });
       }
       return stream;
     },
@@ -285,8 +286,9 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
      */
     resume({ key }: Session, principal: Principal, resumeId: string, after: number) {
       const found = resumable.get(resumeId);
-      // only for callers with every scope that it was opened with
-      const isHeld = found?.owner === key && found.scopes.isSubsetOf(principal.scopes);
+      // only for callers with every scope and directory that it was opened with
+      const isHeld = found?.owner === key && found.scopes.isSubsetOf(principal.scopes) &&
+        hasDirectories(principal, found.directories);
       if (isHeld && !found.stream.isOverAfter(after)) {
         return { kind: "reader", reader: found.stream.attach(after) } as const;
       }

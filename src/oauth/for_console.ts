@@ -230,7 +230,7 @@ export function createAdministration(
     },
     async change(name: string, change: UserChange, doer: Doer): Promise<Result<UserSummary, UserProblem>> {
       const changed = await changes[change](options, name);
-      note("user_changed", doer, { outcome: changed.ok ? change : "refused", user: name.slice(0, 32) });
+      note("user_changed", doer, { outcome: changed.ok ? change : "refused", user: name.slice(0, 64) });
       return changed;
     },
     /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
@@ -240,7 +240,7 @@ export function createAdministration(
     ): Promise<Result<string, UserProblem>> {
       const code = await invite(options, { ...invitation, by: doer.userId });
       const outcome = code.ok ? invitation.kind : "refused";
-      note("invitation_made", doer, { outcome, user: invitation.userId.slice(0, 32) });
+      note("invitation_made", doer, { outcome, user: invitation.userId.slice(0, 64) });
       return code.ok ? success(`${issuer}/invitation?code=${code.value}`) : code;
     },
     /** Links that were not used yet. */

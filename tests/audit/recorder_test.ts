@@ -7,6 +7,7 @@ import {
   emptyLine,
   encodeLine,
   limitStrangers,
+  lineOfLog,
   splitLines,
   touchedBy,
 } from "../../src/audit/recorder.ts";
@@ -143,6 +144,19 @@ Deno.test("many lines at once become batches that one commit can hold", async ()
   await recorder.close();
   assert.equal((await place.search({}, 500)).length, 20_000);
   assert.deepEqual((await verifyAudit(place.parts)).problems, []);
+});
+
+Deno.test("what an administrator did is their line, also where it is about nobody", () => {
+  const lines: AuditLine[] = [];
+  const record = limitStrangers((line) => lines.push(line), () => start);
+  for (let at = 0; at < 1_000; at++) record({ ...emptyLine, time: start, event: "sign_in", outcome: "refused" });
+  const before = lines.length;
+  for (const event of ["client_created", "client_approved", "client_removed", "invitation_withdrawn"]) {
+    record(lineOfLog(start, event, { by: "owner", client: "c", outcome: "ok" }));
+  }
+  assert.deepEqual(lines.slice(before).map(({ person, target }) => [person, target]), Array(4).fill(["owner", null]));
+  const { person, target } = lineOfLog(start, "user_changed", { by: "owner", user: "ada" });
+  assert.deepEqual([person, target], ["ada", "by owner"]);
 });
 
 Deno.test("strangers fill little of the audit, and what is left out is counted", () => {

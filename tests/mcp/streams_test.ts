@@ -252,6 +252,38 @@ Deno.test("a lost stream of a session is resumed by Last-Event-ID, in its own se
   await harness.mcp.close();
 });
 
+Deno.test("an answer is not resumed while calls are stopped, nor for fewer directories than it was made with", async () => {
+  let stopped: string | null = null;
+  let directories: readonly string[] | undefined = ["a", "b"];
+  const principal = () => ({ ...principalWith([]), ...directories === undefined ? {} : { directories } });
+  const harness = createHarness({
+    tools: createToolRegistry([counting]),
+    callWatch: { refusal: () => stopped, enter: () => () => {} },
+    authenticate: () => ({ kind: "principal", principal: principal() }),
+  });
+  const session = await harness.openSession("2025-11-25");
+  const response = await harness.post(withMeta("count", { progressToken: 1 }), session);
+  const [first] = await readEvents(response, legacyCall).rest();
+  const resumed = async (): Promise<string> => {
+    const answer = await get(harness, { ...session, ...eventStream }, first?.id);
+    return answer.status === 200 && !directories?.includes("c")
+      ? JSON.stringify(await readEvents(answer, legacyCall).rest())
+      : `${answer.status} ${await answer.text()}`;
+  };
+  for (const held of [["a", "b"], ["b", "a", "x"], undefined]) {
+    directories = held;
+    assert.match(await resumed(), /done/);
+    stopped = "All calls are stopped";
+    assert.match(await resumed(), /^403 .*All calls are stopped/);
+    stopped = null;
+  }
+  for (const held of [["a"], [], ["c", "b"]]) {
+    directories = held;
+    assert.match(await resumed(), /^405 /);
+  }
+  await harness.mcp.close();
+});
+
 Deno.test("a session's call goes on without its connection; one that cannot be resumed is cancelled", async () => {
   let stopped = 0;
   let goOn = Promise.withResolvers<void>();

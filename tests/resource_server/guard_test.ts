@@ -255,3 +255,27 @@ Deno.test("a bearer token counts where a gateway adds an API key of its own", as
   const headers = { authorization: `Bearer ${tokens.access_token}`, "x-api-key": "the gateway's" };
   assert.equal((await guardOf(harness).authenticate(api(headers))).kind, "principal");
 });
+
+Deno.test("a token is kept by few spellings: what a client puts beside it does not stay in memory", async () => {
+  await using harness = await startHarness();
+  const { tokens: { access_token: token } } = await connect(harness);
+  const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+  const key = made.ok ? made.value.token : assert.fail();
+  const guard = guardOf(harness);
+  const basic = (name: string): string => `Basic ${btoa(`${name}:${key}`)}`;
+  const kept = [`Bearer ${token}`, `bearer ${token}`, `Bearer ${key}`, basic(""), basic("a name of some length")];
+  const anew = [
+    `Bearer${" ".repeat(400)}${token}`,
+    `Bearer ${token}   `,
+    basic("n".repeat(1_000)),
+    basic("n".repeat(300)),
+  ];
+  for (const [headers, isKept] of [[kept, true], [anew, false]] as const) {
+    for (const header of headers) {
+      assert.equal(await kindOf(guard, header), "principal", header);
+      const again = guard.authenticate(request(header));
+      assert.equal(isPending(again), !isKept, header);
+      await again;
+    }
+  }
+});

@@ -74,7 +74,9 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
       if (!undone.ok) return failure(undoWords(change, undone.error));
       await trash.noteUndone(change.id, made ?? "");
       const what = undone.value.map(showName).join(", ");
-      log.write("audit", "change_undone", { user: by.userId, address: by.address, outcome: "ok", what });
+      const whose = change.by?.subject === by.userId ? "" : ` of ${change.by?.subject}`; // each may have a workspace
+      const told = { user: by.userId, address: by.address, outcome: "ok", what: what + whose };
+      log.write("audit", "change_undone", told);
       return success(`Undid ${change.by?.tool} of ${what}.`);
     },
   };
