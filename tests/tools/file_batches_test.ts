@@ -311,3 +311,40 @@ Deno.test("a version beside a path that is not there is refused as not found, wi
     }
     assert.deepEqual(Array.from(Deno.readDirSync(root), ({ name }) => name).sort(), ["d", "report.md"]);
   }));
+
+Deno.test("two names of one file in one call are one file: edits are made in their order, and no appended text is lost", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [edit, write] = [fileEditTool(workspace), fileWriteTool(workspace)];
+    Deno.mkdirSync(`${root}/d`);
+    Deno.symlinkSync("d", `${root}/into`);
+    Deno.symlinkSync("into/f", `${root}/link`);
+    const names = ["d/f", "into/f", "link"];
+    for (const one of names) {
+      for (const other of names) {
+        Deno.writeTextFileSync(`${root}/d/f`, "one\ntwo\n");
+        const replaced = { path: one, old_text: "one", new_text: "1" };
+        const clash = { edits: [replaced, { ...replaced, path: other, new_text: "eins" }] };
+        const again = { edits: [replaced, { path: other, old_text: "1\ntwo", new_text: "x" }] };
+        for (const dry_run of [true, false]) {
+          assert.match((await failureOf(edit, { ...clash, dry_run })).message, /no longer in the file/);
+          const { structured } = await answerOf(edit, { ...again, dry_run });
+          assert.deepEqual([structured["path"], structured["replacements"], structured["files"]], [one, 2, undefined]);
+        }
+        assert.equal(Deno.readTextFileSync(`${root}/d/f`), "x\n");
+        for (const mode of ["overwrite", "create"]) {
+          const files = [{ filename: other, content: "new\n", mode }];
+          const { message } = await failureOf(write, { filename: one, content: "end\n", mode: "append", files });
+          assert.match(message, /this call appends to it before; name it once/);
+        }
+        const more = { files: [{ filename: other, content: "b\n" }] };
+        await answerOf(write, { filename: one, content: "a\n", mode: "append", ...more });
+        assert.equal(Deno.readTextFileSync(`${root}/d/f`), "x\na\nb\n");
+      }
+    }
+    const files = [{ filename: "into/new", content: "over\n", mode: "overwrite" }];
+    await failureOf(write, { filename: "d/new", content: "end\n", mode: "append", files });
+    assert.deepEqual(namesIn(root, "d"), ["f"]);
+    Deno.writeTextFileSync(`${root}/g`, "one\n");
+    const edits = ["d/f", "g"].map((path) => ({ path, old_text: path === "g" ? "one" : "x", new_text: "y" }));
+    assert.equal(((await answerOf(edit, { edits })).structured["files"] as unknown[]).length, 1);
+  }));

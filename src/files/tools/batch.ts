@@ -165,6 +165,12 @@ export async function missingAbove(
   return missing;
 }
 
+/** Where a path leads, with a link at its end followed or kept; `null` where that is outside, or cannot be known. */
+export function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "kept"): string | null {
+  const names = workspace.trueNames(path);
+  return names.ok ? names.value.at(link === "kept" ? -1 : 0) ?? null : null;
+}
+
 /** The refusal of a version beside several paths. */
 export function onlyOneVersion(action: string): Failure {
   return refuse(action, "a version is that of one file; leave it out, or take one path a call");

@@ -21,6 +21,7 @@ import {
   batchFailure,
   beginChange,
   type Changing,
+  endOf,
   maxNamed,
   ofPath,
   putBytes,
@@ -141,9 +142,10 @@ export function fileEditTool(source: WorkspaceSource): Tool {
           if (refused !== null) obstacles.push(refused);
           continue;
         }
-        const file = byFile.get(path.value.text) ?? { path: path.value, edits: [] };
+        const name = endOf(workspace, path.value, "followed") ?? path.value.text; // that of another edit may be a link
+        const file = byFile.get(name) ?? { path: path.value, edits: [] };
         file.edits.push(each);
-        byFile.set(path.value.text, file);
+        byFile.set(name, file);
       }
       if (request.if_version !== undefined && byFile.size > 1) {
         return refuse(action, "a version belongs to one file; give it in each edit");

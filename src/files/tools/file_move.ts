@@ -10,6 +10,7 @@ import {
   batchFailure,
   beginChange,
   type Changing,
+  endOf,
   maxNamed,
   maxPaths,
   missingAbove,
@@ -214,11 +215,8 @@ async function moveEntry(
   if (!moved.ok) {
     const failed = toPairFailure("move", { from, to }, moved.error);
     if (moved.error.isCopied !== true || await takeBack()) return failed;
-    return {
-      ...failed,
-      message: `${failed.message}; ${showName(to.text)} is a copy of it now`,
-      code: "move_incomplete",
-    };
+    const message = `${failed.message}; ${showName(to.text)} is a copy of it now`;
+    return { ...failed, message, code: "move_incomplete" };
   }
   note(to, otherNamesWords(moved.value.otherNames));
   return pairAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, { from, to });
@@ -273,12 +271,6 @@ async function followLinks(
         : [],
     ].map((words) => ({ words, isRemedy: false }));
   };
-}
-
-/** Where a path leads, with a link at its end followed or kept; `null` where that is outside, or cannot be known. */
-function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "kept"): string | null {
-  const names = workspace.trueNames(path);
-  return names.ok ? names.value.at(link === "kept" ? -1 : 0) ?? null : null;
 }
 
 async function copyEntry(workspace: Workspace, { from, to }: Pair, manner: Manner): Promise<ToolOutcome> {

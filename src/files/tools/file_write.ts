@@ -15,6 +15,7 @@ import {
   batchFailure,
   beginChange,
   conditionOf,
+  endOf,
   maxNamed,
   ofPath,
   refuseEmptyVersion,
@@ -118,6 +119,7 @@ export function fileWriteTool(
         const path = await findPath(workspace, "filename", filename, {
           look: obstacles.length < maxNamed ? look : null,
         });
+        const name = path.ok ? endOf(workspace, path.value, "followed") : null; // that of another file may be a link
         const wrong = path.ok
           ? refuseDocument(action, path.value) ?? await slipOf(workspace, action, path.value)
           : null;
@@ -125,7 +127,8 @@ export function fileWriteTool(
         else if (wrong !== null) obstacles.push(wrong);
         else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
         else if (
-          mode !== "append" && wanted.some((other) => other.mode === "append" && other.path.text === path.value.text)
+          mode !== "append" &&
+          wanted.some((other) => other.mode === "append" && endOf(workspace, other.path, "followed") === name)
         ) {
           obstacles.push(refuse(action, `this call appends to it before; name it once (${showName(path.value.text)})`));
         } else wanted.push({ path: path.value, content, mode, ifVersion });
