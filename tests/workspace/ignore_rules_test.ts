@@ -61,7 +61,8 @@ Deno.test({
       fc.constantFrom("", "/"),
     )
       .map(([mark, anchor, parts, end]) => `${mark}${anchor}${parts.join("/")}${end}`);
-    const rules = fc.array(rule, { maxLength: 4 }).map((lines) => lines.join("\n"));
+    const rules = fc.tuple(fc.constantFrom("", "\ufeff"), fc.array(rule, { maxLength: 4 }))
+      .map(([byteOrderMark, lines]) => byteOrderMark + lines.join("\n"));
     await fc.assert(
       fc.asyncProperty(rules, rules, async (top, below) => {
         await withWorkspace(async ({ root, workspace }) => {

@@ -269,7 +269,7 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
 
 async function readRules(workspace: Workspace, directory: WorkspacePath): Promise<string | null> {
   const read = await workspace.read(entryPath(directory, rulesName), { offsetBytes: 0, lengthBytes: maxIgnoreBytes });
-  return read.ok ? Buffer.from(read.value.bytes).toString("utf8") : null;
+  return read.ok ? new TextDecoder().decode(read.value.bytes) : null;
 }
 
 /** Copies of the whole tree that coding agents make beside each other. */
