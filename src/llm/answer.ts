@@ -94,9 +94,12 @@ export async function followAnswer(
   };
 }
 
-/** Control characters have no meaning in an answer, but can take over a terminal that shows it. */
+/**
+ * Control characters have no meaning in an answer, but can take over a terminal that shows it. Signs that turn the
+ * direction of a text show it other than it is, and tags are text that does not show.
+ */
 function withoutControls(text: string): string {
-  return text.replace(/(?![\t\n\r])\p{Cc}/gu, "");
+  return text.replace(/(?![\t\n\r])[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu, "");
 }
 
 // What a model thought, apart from what it answered, where the engine leaves both in one text.

@@ -67,7 +67,9 @@ const table: Readonly<Record<FaultName, Expected>> = {
   empty_body: fails("truncated"),
   missing_counts: { text: "Once" },
   thinking_only: { text: "" },
-  control_characters: { text: "red \u001b[31malert\u0007\u009b2J\r\n\tend" },
+  control_characters: {
+    text: "red \u001b[31malert\u0007\u009b2J\r\n\tend \u202eexe\u202c\u2066\u200f\u{e0069}\u{e0067}\u{e007f}👩\u200d💻",
+  },
   gzip: { text: "zipped" },
   broken_gzip: fails("truncated"),
   model_missing: fails("model_not_installed", /ollama pull tinyllama/),

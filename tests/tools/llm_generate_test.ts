@@ -172,7 +172,7 @@ Deno.test("llm_generate keeps thinking apart and takes control characters out", 
   ollama.play("thinking_only", "control_characters");
   const thought = structured(await call(it.tool, { prompt: "x" }));
   assert.deepEqual([thought["text"], thought["thinking"]], ["", "Hm, well."]);
-  assert.equal(structured(await call(it.tool, { prompt: "x" }))["text"], "red [31malert2J\r\n\tend");
+  assert.equal(structured(await call(it.tool, { prompt: "x" }))["text"], "red [31malert2J\r\n\tend exe👩\u200d💻");
 });
 
 Deno.test("llm_generate reports counts that the model left out as what it saw", async () => {
