@@ -183,3 +183,22 @@ Deno.test("one file that fails hides no other, whatever it fails with", () =>
     assert.deepEqual(rows.map(({ problem }) => problem === undefined), [true, false, false, true]);
     assert.match(rows[1]?.problem ?? "", /shorten it/);
   }));
+
+Deno.test("a walk that the disk breaks off does not pass for whole: the answer says that more files match", () =>
+  scene({ "a.txt": "x", "b/c.txt": "x", "d.txt": "x" }, async ({ ollama, workspace }) => {
+    const broken: Workspace = {
+      ...workspace,
+      list: (path, options) =>
+        path.text === "b"
+          ? Promise.resolve({ ok: false, error: { reason: "io", code: "EIO" } })
+          : workspace.list(path, options),
+    };
+    using local = testModel(ollama.url);
+    const clock = () => performance.now();
+    for (const [own, isWhole] of [[workspace, true], [broken, false]] as const) {
+      const tool = llmGenerateTool({ model: local.model, models: ["tinyllama"], workspace: own, clock });
+      const outcome = await callTool(tool, { prompt: "?", files: ["**/*.txt"], each: true }, reader());
+      assert.equal(rowsOf(outcome).length, isWhole ? 3 : 1);
+      assert.equal(/More files match/.test(JSON.stringify(outcome)), !isWhole);
+    }
+  }));

@@ -390,7 +390,7 @@ export async function matchingFiles(
   const names: string[] = [];
   let visited = 0;
   for await (const step of walk(workspace, path.value, { depth: isDeep ? maxWalkDepth : 1, ignored })) {
-    if (!step.ok) return { names, isWhole: true };
+    if (!step.ok) return { names, isWhole: false };
     const { kind, segments, isSkipped } = step.value;
     if (kind === "file" && !isSkipped && matches(segments)) {
       if (names.length === limit) return { names, isWhole: false };
