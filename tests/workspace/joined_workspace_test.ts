@@ -283,6 +283,31 @@ Deno.test("a move to another directory that cannot take the file away changes no
 });
 
 testInEachMode(
+  "a move to another directory is not called a copy, nor a copy a move",
+  () =>
+    withScene(async ({ workspace }) => {
+      const [move, undoing] = [fileMoveTool(workspace), fileUndoTool(workspace)];
+      for (const path of ["notes/f", "notes/g", "notes/h"]) await fillFile(workspace, path, path);
+      const cases = [
+        [{ path: "notes/f", destination: "code/f" }, undefined],
+        [{ paths: ["code/f", "notes/g"], destination: "notes/in" }, undefined],
+        [{ path: "notes/h", destination: "code/h", copy: true }, "a copy"],
+        [{ destination: "code/new" }, "a new directory"],
+      ] as const;
+      for (const [args, did] of cases) {
+        await answerOf(move, args);
+        const [change] = (await answerOf(undoing, {})).structured["changes"] as { did?: string }[];
+        assert.equal(change?.did, did, JSON.stringify(args));
+        assert.match(
+          (await answerOf(undoing, { change: "last" })).text,
+          did ? RegExp(`, ${did} of `) : /^Undid file_move of /,
+        );
+        await answerOf(move, args);
+      }
+    }),
+);
+
+testInEachMode(
   "a directory or a link is not moved to another directory, and says so",
   () =>
     withScene(async ({ base, workspace }) => {

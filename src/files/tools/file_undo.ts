@@ -198,9 +198,9 @@ function isOwn({ by }: Change, { subject, clientId }: Principal): boolean {
   return by !== null && by.subject === subject && by.clientId === clientId;
 }
 
-/** What else than moving a `file_move` did. */
+/** What else than moving a `file_move` did; to another directory of the workspace it moves by a step that removes. */
 function didOf({ by, steps }: Change): string | undefined {
-  if (by?.tool !== "file_move" || steps.some(({ step }) => step.op === "move")) return undefined;
+  if (by?.tool !== "file_move" || steps.some(({ step: { op } }) => op === "move" || op === "remove")) return undefined;
   return steps.some(({ step }) => step.op === "put") ? "a copy" : "a new directory";
 }
 
