@@ -6,15 +6,15 @@ const bytesOf = (text: string): Uint8Array => Uint8Array.from(text, (character) 
 const starts: readonly (readonly [start: string, mimeType: string])[] = [
   ["\x89PNG\r\n\x1a\n", "image/png"],
   ["\xff\xd8\xff", "image/jpeg"],
-  ["GIF87a", "image/gif"],
-  ["GIF89a", "image/gif"],
+  ["GIF87a\x10", "image/gif"],
+  ["GIF89a\0", "image/gif"],
   ["RIFF\x04\0\0\0WEBP", "image/webp"],
   ["RIFF\x04\0\0\0WAVE", "audio/wav"],
   ["\0\0\0\x20ftypavif", "image/avif"],
   ["\0\0\0\x20ftypM4A", "audio/mp4"],
-  ["fLaC", "audio/flac"],
-  ["OggS", "audio/ogg"],
-  ["ID3", "audio/mpeg"],
+  ["fLaC\0", "audio/flac"],
+  ["OggS\0", "audio/ogg"],
+  ["ID3\x03", "audio/mpeg"],
   ["\xff\xfb", "audio/mpeg"],
 ];
 
@@ -26,4 +26,19 @@ Deno.test("media are known by their first bytes, at any length, and by nothing l
     assert.equal(sniffMedia(bytesOf(` ${start}`))?.mimeType, undefined);
   }
   assert.equal(sniffMedia(new Uint8Array()), null);
+});
+
+Deno.test("a text that begins as media do is a text, in whatever encoding", () => {
+  const texts = [
+    ...["ID3,name\n1,x\n", "ID3 is a format of tags", "GIF89a is the newer form", "GIF87a", "OggS\r\n\tpages", "fLaC"],
+    ...["Convert WEBP files", "The old WAVE format", "How ftypavif is found", "RIFF of\xa0\tWAVE", "RIFF für WEBP"],
+    ...["ID3 für Töne", "GIF89a für \xe9\xfe"],
+  ];
+  for (const text of texts) {
+    for (const longer of ["", " and what follows\n".repeat(20)]) {
+      for (const bytes of [bytesOf(text + longer), new TextEncoder().encode(text + longer)]) {
+        assert.equal(sniffMedia(bytes), null, JSON.stringify(text));
+      }
+    }
+  }
 });
