@@ -108,6 +108,56 @@ Deno.test("file_list sorts by size and time, and filters by time", () =>
     }
   }));
 
+Deno.test("modified_after takes a time as a listing shows it, in UTC unless it names a zone, wherever the server is", () =>
+  withWorkspace(async ({ root }) => {
+    for (const time of ["2026-11-27T23:59", "2026-11-28T00:00", "2026-11-28T15:04", "2026-11-28T15:05"]) {
+      Deno.writeTextFileSync(`${root}/${time.slice(8).replaceAll(/\D/g, "")}`, "");
+      Deno.utimeSync(`${root}/${time.slice(8).replaceAll(/\D/g, "")}`, 0, Date.parse(`${time}Z`) / 1000);
+    }
+    const moment = "2026-11-28T15:05";
+    const sameMoment = [
+      ...[moment, `${moment}:00`, `${moment}:00.000`, `${moment}Z`, `${moment}z`, moment.replace("T", " ")],
+      ...["2026-11-28T16:05+01:00", "2026-11-28T16:05+0100", "2026-11-28 10:05 -0500", "2026-11-28 10:05 EST"],
+      ...["Nov 28 2026 15:05", "Nov 28, 2026 3:05 pm", "Sat 28 Nov 2026 15:05", "Nov 28 2026 15:05 UTC"],
+      ...["Sat, 28 Nov 2026 16:05:00 +0100", "Sat Nov 28 2026 16:05:00 GMT+0100 (CET)", "Sat, 28 Nov 2026 15:05 GMT"],
+    ];
+    const sameDay = ["2026-11-28", "Nov 28 2026", "Sat 28 Nov 2026", "Nov 28, 2026", "Sat 28-Nov-2026"];
+    const program = `
+      import { fileListTool } from "${import.meta.resolve("../../src/files/tools/file_list.ts")}";
+      import { openDiskWorkspace } from "${import.meta.resolve("../../src/files/disk/disk_workspace.ts")}";
+      import { callTool } from "${import.meta.resolve("../workspace/call_tool.ts")}";
+      const workspace = openDiskWorkspace({ root: Deno.args[0] });
+      for (const modified_after of JSON.parse(Deno.args[1])) {
+        const outcome = await callTool(fileListTool(workspace), { modified_after });
+        const names = outcome.ok ? outcome.structuredContent.entries.map(({ name, path }) => name ?? path) : [outcome.message];
+        console.log(modified_after + ": " + names.join(" "));
+      }
+      await workspace.close();`;
+    const expected = [
+      ...sameMoment.map((text) => `${text}: 281505`),
+      ...sameDay.map((text) => `${text}: 280000 281504 281505`),
+    ];
+    for (const zone of ["America/New_York", "Asia/Tokyo", "UTC"]) {
+      const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: [
+          "eval",
+          "--no-check",
+          "--config",
+          "deno.dev.json",
+          program,
+          root,
+          JSON.stringify([...sameMoment, ...sameDay]),
+        ],
+        env: { TZ: zone, NO_COLOR: "1" },
+      }).output();
+      assert.deepEqual(
+        new TextDecoder().decode(stdout).trim().split("\n"),
+        expected,
+        zone + new TextDecoder().decode(stderr),
+      );
+    }
+  }));
+
 Deno.test("file_list sorts either way, however that is written, or refuses with the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
     const registered = createToolRegistry([fileListTool(workspace)]).get("file_list") ?? assert.fail();

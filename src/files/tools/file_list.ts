@@ -47,6 +47,8 @@ import { findPath, suggestNear } from "./near_names.ts";
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
 const maxDateCharacters = 100;
+/** A time's zone; without one a time is in UTC, as listings show it. */
+const zone = /\d(?:z|\s*(?:utc?|gmt|[a-z]{1,2}[sd]t)\b|\s*[+-]\d\d:?\d\d$)/i;
 const action = "list directory";
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
@@ -125,7 +127,8 @@ export function fileListTool(
       const found = await findPath(workspace, "path", request.path, { parse: parseDirectoryPath });
       if (!found.ok) return found.error;
       const since = request.modified_after?.trim() ?? "2026";
-      const modifiedAfter = request.modified_after === undefined ? null : Date.parse(since);
+      const inUtc = zone.test(since) ? since : `${since.replace(/(?<=\d)T(?=\d)/i, " ")} UTC`;
+      const modifiedAfter = request.modified_after === undefined ? null : Date.parse(inUtc);
       // 01/02/2026 may be of two days
       const isDate = since.length <= maxDateCharacters && /^(?:\d{4}\b|\D.*\b\d{4}\b)/.test(since);
       if (Number.isNaN(modifiedAfter) || !isDate) {
