@@ -170,12 +170,11 @@ function belowName(name: string, path: string): string {
   return path === "" ? name : `${name}/${path}`;
 }
 
+type Crossing = NonNullable<Parameters<Workspace["copy"]>[2]> & { readonly isMove?: boolean };
+
 /** Copies a file into another directory, of one version, in parts. */
-async function copyAcross(
-  from: Place,
-  to: Place,
-  { overwrite = false, isMove = false }: { readonly overwrite?: boolean | undefined; readonly isMove?: boolean },
-): Promise<PairOutcome<WrittenFile>> {
+async function copyAcross(from: Place, to: Place, options: Crossing): Promise<PairOutcome<WrittenFile>> {
+  const { overwrite = false, isMove = false } = options;
   const { maxFileBytes, maxReadBytes } = from.workspace.limits;
   const readAt = (offsetBytes: number) => from.workspace.read(from.path, { offsetBytes, lengthBytes: maxReadBytes });
   const first = await readAt(0);
@@ -199,8 +198,8 @@ async function copyAcross(
   try {
     const mode = overwrite ? "overwrite" : "create";
     const isKept = overwrite && !isMove && (await to.workspace.stat(to.path)).ok; // what a copy replaces keeps its own
-    const options = { mode, permissions: isKept ? null : permissions } as const;
-    return refusedAt("to", await to.workspace.receive(to.path, content(), options));
+    const put = { mode, permissions: isKept ? null : permissions } as const;
+    return refusedAt("to", await to.workspace.receive(to.path, content(), put));
   } catch (error) {
     if (unreadable !== null) return refusedAt("from", failure(unreadable));
     throw error;
