@@ -344,7 +344,7 @@ export async function answerEach(
   const answered = rows.filter(({ problem }) => problem === undefined).length;
   const text = [
     `${answered} of ${names.length} files answered by ${model}; you did not have to read about ${spent.files} tokens of files.`,
-    isWhole ? "" : `More files match: at most ${maxEachFiles} are taken, so name the others by a narrower pattern.`,
+    isWhole ? "" : `More files may match: at most ${maxEachFiles} that can be read are taken, so narrow the pattern.`,
     problem && `${problem.message} Left, for another call: ${left.join(", ") || "none"}`,
   ].filter((note) => note).join(" ");
   const shown = wantsJson ? `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]` : table(rows);

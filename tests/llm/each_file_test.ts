@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
+import type { Workspace, WorkspaceRefusal } from "../../src/files/workspace/port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { callTool, codeOf, messageOf, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import type { StandInModel } from "../fixtures/ollama_models.ts";
@@ -129,7 +129,7 @@ Deno.test("at most 100 files are answered, and the rest is said", () =>
     async ({ ask }) => {
       const outcome = await ask({ prompt: "?", files: ["*.txt"], each: true });
       assert.equal(rowsOf(outcome).length, 100);
-      assert.match(JSON.stringify(outcome), /More files match: at most 100 are taken/);
+      assert.match(JSON.stringify(outcome), /More files may match: at most 100 that can be read are taken/);
     },
   ));
 
@@ -184,21 +184,21 @@ Deno.test("one file that fails hides no other, whatever it fails with", () =>
     assert.match(rows[1]?.problem ?? "", /shorten it/);
   }));
 
-Deno.test("a walk that the disk breaks off does not pass for whole: the answer says that more files match", () =>
+Deno.test("a walk that the disk breaks off does not pass for whole: the answer says that more may match", () =>
   scene({ "a.txt": "x", "b/c.txt": "x", "d.txt": "x" }, async ({ ollama, workspace }) => {
-    const broken: Workspace = {
+    const breaking = (error: WorkspaceRefusal): Workspace => ({
       ...workspace,
       list: (path, options) =>
-        path.text === "b"
-          ? Promise.resolve({ ok: false, error: { reason: "io", code: "EIO" } })
-          : workspace.list(path, options),
-    };
+        path.text === "b" ? Promise.resolve({ ok: false, error }) : workspace.list(path, options),
+    });
+    const broken = breaking({ reason: "io", code: "EIO" });
+    const away = breaking({ reason: "away" });
     using local = testModel(ollama.url);
     const clock = () => performance.now();
-    for (const [own, isWhole] of [[workspace, true], [broken, false]] as const) {
+    for (const [own, answers] of [[workspace, 3], [broken, 1], [away, 2]] as const) {
       const tool = llmGenerateTool({ model: local.model, models: ["tinyllama"], workspace: own, clock });
       const outcome = await callTool(tool, { prompt: "?", files: ["**/*.txt"], each: true }, reader());
-      assert.equal(rowsOf(outcome).length, isWhole ? 3 : 1);
-      assert.equal(/More files match/.test(JSON.stringify(outcome)), !isWhole);
+      assert.equal(rowsOf(outcome).length, answers);
+      assert.equal(/More files may match/.test(JSON.stringify(outcome)), answers < 3);
     }
   }));

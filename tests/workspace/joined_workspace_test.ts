@@ -7,6 +7,9 @@ import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { type JoinedDirectory, joinWorkspaces } from "../../src/files/workspace/joined_workspace.ts";
 import { defaultWorkspaceLimits, type Workspace, type WorkspaceRefusal } from "../../src/files/workspace/port.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
@@ -370,6 +373,48 @@ testInEachMode(
       Deno.writeTextFileSync(`${base}/notes/other`, "o");
       assert.equal(reason(await workspace.read(at("notes/f"))), "away");
       assert.equal(await text(workspace, "notes/other"), "o");
+    }),
+);
+
+testInEachMode(
+  "a search or listing says which directories it could not look into, and nothing of what is gone by then",
+  () =>
+    withScene(async ({ base, workspace }) => {
+      for (const path of ["notes/f", "code/d/f", "code/gone/f"]) await fillFile(workspace, path, "hit");
+      const list: Workspace["list"] = (path, options) =>
+        path.text === "code/d"
+          ? Promise.resolve({ ok: false, error: { reason: "denied", because: "permission" } })
+          : path.text === "code/gone"
+          ? Promise.resolve({ ok: false, error: { reason: "not_found" } })
+          : workspace.list(path, options);
+      const partly = { ...workspace, list };
+      const calls = (own: Workspace): readonly (readonly [Tool, Record<string, unknown>])[] => [
+        ...[{ query: "hit" }, { query: "none" }, { pattern: "f" }, { pattern: "none" }, {
+          query: "hit",
+          exclude: ["x"],
+        }].flatMap(
+          (input) => [input, { ...input, include_ignored: true }].map((each) => [fileSearchTool(own), each] as const),
+        ),
+        ...["names", "details", "summary", "duplicates"].flatMap((show) =>
+          [{ depth: 9, show }, { depth: 9, show, include_ignored: true, exclude: ["x"] }].map((each) =>
+            [fileListTool(own), each] as const
+          )
+        ),
+        [fileListTool(own), { sort: "size", depth: 9 }],
+      ];
+      const said = async (own: Workspace): Promise<Set<string>> => {
+        const words = new Set<string>();
+        for (const [tool, input] of calls(own)) {
+          const { text } = await answerOf(tool, input);
+          words.add(text.split("\n").find((line) => line.includes("look")) ?? "");
+        }
+        return words;
+      };
+      assert.deepEqual(await said(workspace), new Set([""]));
+      assert.deepEqual(await said(partly), new Set(["(could not look into code/d/)"]));
+      Deno.renameSync(`${base}/library`, `${base}/aside`);
+      assert.deepEqual(await said(workspace), new Set(["(could not look into library/)"]));
+      assert.deepEqual(await said(partly), new Set(["(could not look into code/d/, library/)"]));
     }),
 );
 

@@ -107,26 +107,22 @@ export function toSize(bytes: number, isExact = false): string {
   return `${Math.round(size)}T`;
 }
 
-/** The skipped entries as a line of the answer and as structured content; empty if there were none. */
-export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, maxShown = maxShownSkipped): {
-  readonly lines: readonly string[];
-  readonly facts: Readonly<Record<string, unknown>>;
-} {
+/**
+ * The skipped entries, and the directories that could not be read, as lines of the answer; the first as structured
+ * content, too. Empty if there were none.
+ */
+export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, maxShown = maxShownSkipped) {
   const { count: all, names } = ignored?.skipped ?? { count: 0, names: [] };
-  if (all === 0) return { lines: [], facts: {} };
-  const shown = names.slice(0, maxShown);
-  const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${all > shown.length ? ", ..." : ""}`;
-  return {
-    lines: [
-      `(${count(all, "ignored entry", "ignored entries")} skipped${more}${hasRemedy ? seeIgnored : ""})`,
-    ],
-    facts: {
-      skipped: {
-        count: all,
-        directories: names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1))),
-      },
-    },
-  };
+  const namesOf = (named: readonly string[], total: number) =>
+    `${named.slice(0, maxShown).map(showName).join(", ")}${total > Math.min(named.length, maxShown) ? ", ..." : ""}`;
+  const unread = ignored?.unread ?? [];
+  const failed = namesOf(unread.slice(0, maxShownSkipped), unread.length);
+  const notRead = failed === "" ? [] : [`(could not look into ${failed})`];
+  if (all === 0) return { lines: notRead, facts: {} };
+  const more = names.length === 0 ? "" : `: ${namesOf(names, all)}`;
+  const line = `(${count(all, "ignored entry", "ignored entries")} skipped${more}${hasRemedy ? seeIgnored : ""})`;
+  const directories = names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1)));
+  return { lines: [line, ...notRead], facts: { skipped: { count: all, directories } } };
 }
 
 /** The first of the lines that a page holds: one at least. */
@@ -276,9 +272,9 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
       return false;
     },
     /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
-    alsoExcluding(ignored: Ignored | undefined): Ignored | undefined {
-      if (excludes.length === 0) return ignored;
+    alsoExcluding(ignored: Ignored | undefined): Ignored {
       return {
+        unread: [],
         enter: (segments, entries) => ignored?.enter(segments, entries),
         skips: (segments, isDirectory) =>
           excludes.some((each) => each.fits(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
@@ -401,5 +397,5 @@ export async function matchingFiles(
       return { names, isWhole: false };
     }
   }
-  return { names, isWhole: true };
+  return { names, isWhole: ignored.unread.length === 0 };
 }

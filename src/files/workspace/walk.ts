@@ -109,7 +109,11 @@ async function readOn(
   directory.hasMore = listing.ok && listing.value.hasMore;
   const isWhole = last === undefined && !directory.hasMore;
   if (isFirst) await ignored?.enter(segments, isWhole ? directory.entries : null);
-  return !listing.ok && (segments.length === 0 || listing.error.reason === "io") ? listing : null;
+  if (listing.ok) return null;
+  const { reason } = listing.error;
+  if (segments.length === 0 || reason === "io") return listing;
+  if (reason === "away" || reason === "denied") ignored?.unread.push(`${directory.path.text}/`);
+  return null;
 }
 
 function isUnfinished({ entries, given, hasMore }: OpenDirectory): boolean {
@@ -240,6 +244,8 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
     isOff ||= isIgnored(start.segments.slice(0, depth + 1), true);
   }
   return {
+    /** The directories that the walk could not read: they are away, or the server lacks permission. */
+    unread: new Array<string>(),
     /**
      * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start.
      * Where all its entries are known and there are no rules, none are read.
