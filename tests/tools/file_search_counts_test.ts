@@ -77,3 +77,32 @@ Deno.test("file_search counts how often which text matched, the most frequent fi
     assert.match(many.text, /\n500: \(other texts\)\n\(1500 lines in 1 file/);
     assert.match((await answerOf(search, { query: "none", show: "texts" })).text, /^\(nothing found\)\n/);
   }));
+
+Deno.test("file_search names the texts that are there most often, wherever they stand among very many different ones", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    const rare = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `id=u${from + at}`);
+    const [robot, second] = [new Array<string>(500).fill("id=ROBOT"), new Array<string>(300).fill("id=SECOND")];
+    const among = (often: readonly string[]) =>
+      rare(0, 6_000).flatMap((each, at) => at % 20 === 0 ? [each, often[at / 20] ?? each] : [each]);
+    const logs: Readonly<Record<string, readonly string[]>> = {
+      last: [...rare(0, 6_000), ...second, ...robot],
+      first: [...robot, ...second, ...rare(0, 6_000)],
+      among: [...among(second), ...robot],
+      apart: [...rare(0, 2_500), ...robot, ...rare(2_500, 6_000), ...second],
+      few: [...rare(0, 1_200), ...second, ...robot],
+    };
+    for (const [name, lines] of Object.entries(logs)) {
+      Deno.writeTextFileSync(`${root}/${name}`, lines.join("\n"));
+      const input = { path: name, query: "id=\\w+", regex: true, show: "texts", limit: 2 };
+      const { text, structured } = await answerOf(search, input);
+      assert.deepEqual(structured["texts"], [
+        { text: "id=ROBOT", count: 500 },
+        { text: "id=SECOND", count: 300 },
+      ], name);
+      const others = name === "few"
+        ? /\n1200: \(other texts\)\n/
+        : /\n6000: \(other texts, and earlier ones of these\)\n/;
+      assert.match(text, others, name);
+    }
+  }));

@@ -65,8 +65,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       const note = ({ text }: WorkspacePath, words: string): void => {
         if (words !== "") notices.push({ words: `${showName(text)}: ${words}`, isRemedy: false });
       };
-      const { takeBack } = changing;
-      const manner = { copy, overwrite, ifVersion, signal: context.signal, note, takeBack };
+      const manner = { copy, overwrite, ifVersion, signal: context.signal, note, takeBack: changing.takeBack };
       const texts = path === undefined ? paths : [path, ...paths];
       if (ifVersion !== undefined && texts.length !== 1) return onlyOneVersion("move");
       const slip = await slipOf(workspace, "move", to.value);

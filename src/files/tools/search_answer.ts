@@ -15,7 +15,7 @@ const maxPassedOverNames = 3;
 const maxUnsureLines = 10;
 /** In a directory that few look at. */
 const hidden = /(?:^|\/)(?:\.[^/]+|node_modules)\//;
-/** Different matched texts that are counted, and characters of each. */
+/** Different matched texts that are told apart, at twice as many the rare ones make room, and characters of each. */
 const maxTexts = 1_000;
 const maxTextCharacters = 200;
 
@@ -45,6 +45,8 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
     isLeast: false,
     /** How many matches have which text. */
     texts: new Map<string, number>(),
+    /** Whether those of rare texts were dropped to make room, of which some may be among the others. */
+    hasDroppedTexts: false,
     searched: 0,
     /** Files that could not be searched, by reason. */
     passedOver: new Map<PassedOver, { count: number; readonly names: string[] }>(),
@@ -54,9 +56,10 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
   let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
   let [kept, textCharacters, jsonCharacters] = [0, 0, 0];
   const countText = (text: string): void => {
-    const { texts } = state;
     const short = text.length <= maxTextCharacters ? text : `${text.slice(0, maxTextCharacters).toWellFormed()}…`;
-    if (texts.size < maxTexts || texts.has(short)) texts.set(short, (texts.get(short) ?? 0) + 1);
+    state.texts.set(short, (state.texts.get(short) ?? 0) + 1);
+    if (state.texts.size <= 2 * maxTexts) return;
+    [state.texts, state.hasDroppedTexts] = [new Map(commonest(state.texts).slice(0, maxTexts)), true];
   };
   const measure = (filename: string, match: LineMatch, sign: 1 | -1): void => {
     for (const line of [...match.before, match.text, ...match.after]) {
@@ -180,11 +183,12 @@ export function toAnswer(
     ? "; there may be more: name a directory, or raise limit"
     : "";
   const isColumned = files.some((file) => file.matches.some(({ column }) => column !== undefined));
-  const most = [...state.texts].sort(([, one], [, other]) => other - one).slice(0, limit);
+  const most = commonest(state.texts).slice(0, limit);
+  const others = state.hasDroppedTexts ? "(other texts, and earlier ones of these)" : "(other texts)";
   const otherTexts = matches - most.reduce((sum, [, count]) => sum + count, 0);
   const lines = [
     ...(show === "texts"
-      ? [...most, ...otherTexts === 0 ? [] : [["(other texts)", otherTexts] as const]]
+      ? [...most, ...otherTexts === 0 ? [] : [[others, otherTexts] as const]]
         .map(([text, count]) => `${count}: ${showText(text)}`)
       : files.map((file) => toLines(file, state, display))),
     ...(isNone ? [cursor === undefined ? "(nothing found)" : "(nothing found so far)"] : []),
@@ -222,6 +226,8 @@ export function toAnswer(
     }),
   );
 }
+
+const commonest = (texts: ReadonlyMap<string, number>) => [...texts].sort(([, one], [, other]) => other - one);
 
 /** Other tools call the text that they search for a pattern. */
 function foundWords({ files, found }: SearchState): string {
