@@ -147,11 +147,14 @@ export function parseAnswer(
   return failure({ code: "truncated", message: `The JSON is not complete. ${problem.message}` });
 }
 
-/** The whole, what is in fences, and what is among words: engines that know no schema leave the form to the model. */
+/**
+ * The whole, what is in fences, the last first, since models repeat the form before they answer, and what is among
+ * words: engines that know no schema leave the form to the model.
+ */
 function* candidates(text: string): Generator<string> {
   yield text;
-  const parts = text.split("```");
-  for (let at = 1; at < parts.length - 1; at += 2) yield parts[at]?.replace(/^json\b/i, "").trim() ?? "";
+  const fenced = text.split("```").slice(0, -1).filter((_, at) => at % 2 === 1);
+  for (const each of fenced.reverse()) yield each.replace(/^json\b/i, "").trim();
   // from the outermost bracket on: an inner part of broken JSON is not the answer
   const start = text.search(/\{\s*["}]|\[\s*["{[\d\]-]/);
   const end = text.lastIndexOf(text[start] === "{" ? "}" : "]");

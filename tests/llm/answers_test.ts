@@ -228,6 +228,11 @@ Deno.test("JSON in fences, after words or after thoughts is unwrapped, and a bro
     ['Sure! {"a":{"b":[1]}} Hope it helps.', { a: { b: [1] } }],
     ['The list: [{"a":1},{"a":2}].', [{ a: 1 }, { a: 2 }]],
     ["7", 7],
+    // models repeat the form, or try, before they answer
+    ['The form:\n```json\n{"a":"string"}\n```\nAnswer:\n```json\n{"a":"Ada"}\n```', { a: "Ada" }],
+    ["```\n[1]\n``` no, ```json\n[2]\n``` wait, ```JSON\n[3]\n```", [3]],
+    ['```json\n{"a":1}\n```\nRun it:\n```sh\ncurl x\n```', { a: 1 }],
+    ['```json\n{"a":1}\n```\nand ```json\n{"a":', { a: 1 }],
   ];
   for (const [text, value] of rows) {
     const parsed = parseAnswer(text, null);
