@@ -15,12 +15,12 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import { isObject } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
-import { hashSecret, randomId } from "../lib/secrets.ts";
+import { hashSecret } from "../lib/secrets.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
 import { jsonResponse, logStep, readForm, type RefusalReason, refuseStep, wrongMethod } from "./exchange.ts";
 import { knownScopes, parseScope, usualScopes } from "./scope.ts";
-import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueGrant } from "./token.ts";
+import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueOwnGrant } from "./token.ts";
 
 /** An assertion's id is remembered for so long; providers give five minutes. */
 const maxLifetimeSeconds = 3_600;
@@ -143,23 +143,18 @@ async function issue(
     readonly use: ReturnType<typeof useOnce>;
   },
 ): Promise<Result<IssuedTokens, RefusalReason>> {
-  const { storage, users, resource } = options;
+  const { storage, users } = options;
   return await retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
     const current = await users.lookUp(account.id);
     if (current === null || current.credentialHash !== account.credentialHash) return failure("user_not_active");
     const clientCheck = await clientStillThere(storage, client);
     if (clientCheck === null) return failure("unknown_client");
-    const issued = await issueGrant(options, {
-      id: randomId(),
-      subject: account.id,
-      kind: "user",
-      credentialHash: account.credentialHash,
-      redirectHost: null,
-      scopes,
-      resource,
-      address,
-      refresh: null, // draft §4.4.3
-    }, { client, checks: [use.check, current.unchanged, clientCheck], puts: [use.put] });
+    const { id: subject, credentialHash } = account;
+    const given = { subject, kind: "user", credentialHash, scopes, address } as const;
+    const issued = await issueOwnGrant(options, given, client, {
+      checks: [use.check, current.unchanged, clientCheck],
+      puts: [use.put],
+    }); // draft §4.4.3: no refresh token
     if (issued !== null) return success(issued);
     return await storage.get(use.check.key) === null ? conflict : failure("replayed_identity_assertion");
   });

@@ -48,7 +48,8 @@ export async function listAccess(
   const subjects = [...new Set(found.map(({ subject }) => subject))];
   const accounts = new Map(await Promise.all(subjects.map(async (id) => [id, await users.find(id)] as const)));
   const living = found.filter((grant) => holderOf(accounts.get(grant.subject) ?? null, grant) !== null);
-  const listed = living.map((grant) => ({ ...grant, renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt }));
+  const renewedAtOf = ({ refresh, renewedAt, createdAt }: Grant) => refresh?.lastUsedAt ?? renewedAt ?? createdAt;
+  const listed = living.map((grant) => ({ ...grant, renewedAt: renewedAtOf(grant) }));
   const stored = await operatorTokens.list(storage, { limit: maxRead });
   const own = stored.flatMap(({ value }) => userId === null || value.userId === userId ? [value] : []);
   const holders = await Promise.all(own.map((token) => users.holderOfToken(token)));

@@ -202,6 +202,8 @@ export const grants = defineRecordFamily("grant", () => ({
   directories: z.array(z.string()).optional(),
   resource: z.string(),
   createdAt: z.number(),
+  /** When a client without refresh tokens last got a token. */
+  renewedAt: z.number().optional(),
   /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
   address: z.string().optional(),
   /** The refresh token family, or `null` when the client gets none. */

@@ -16,6 +16,7 @@ import {
   revokedTokens,
   revokeGrant,
   type Stored,
+  subjectGrants,
   unchanged,
 } from "./records.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
@@ -30,6 +31,7 @@ import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { knownScopes, parseScope, withinLimit } from "./scope.ts";
 import type { createClientAuthenticator } from "./client_authentication.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
+import { createKeyedMutex } from "../lib/turns.ts";
 
 /** A grant type's success response (RFC 6749 §5.1). */
 export type IssuedTokens = NonNullable<Awaited<ReturnType<typeof issueGrant>>>;
@@ -169,9 +171,9 @@ function findProblem(
 /**
  * Stores a grant and issues its first tokens, together with what else the commit needs; `null` where that was overtaken.
  */
-export async function issueGrant(
+async function issueGrant(
   { storage, clock, lifetimes, accessTokens }: GrantTypeOptions,
-  given: Omit<Grant, "clientId" | "clientName" | "createdAt">,
+  given: Omit<Grant, "clientId" | "clientName" | "createdAt"> & Partial<Pick<Grant, "createdAt">>,
   { client, checks, puts = [], refreshToken = null, scopes = given.scopes }: {
     readonly client: Client;
     readonly checks: Batch["checks"];
@@ -182,11 +184,40 @@ export async function issueGrant(
   },
 ) {
   const now = clock();
-  const grant: Grant = { ...given, clientId: client.id, clientName: client.name, createdAt: now };
+  const grant: Grant = { createdAt: now, ...given, clientId: client.id, clientName: client.name };
   const { token } = await accessTokens.issue(grant, scopes);
   const grantPuts = putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes));
   const isStored = await storage.commit({ checks: checks ?? [], puts: [...puts, ...grantPuts] });
   return isStored ? { grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken, scopes } : null;
+}
+
+/** Grants of one subject among which the client's own is looked for. */
+const maxOwnGrantsRead = 1_000;
+
+/**
+ * Issues a token to a client that gets no refresh token: all its tokens for one subject belong to one grant, so that a
+ * client that asks for one before each call is one connection. A grant that was revoked, or made under another
+ * passphrase, is not renewed: its tokens would be good again. `null` where that was overtaken.
+ */
+export async function issueOwnGrant(
+  options: GrantTypeOptions,
+  given: Pick<Grant, "subject" | "kind" | "credentialHash" | "scopes" | "address">,
+  client: Client,
+  { checks = [], puts = [] }: Batch,
+) {
+  const { storage, clock, resource } = options;
+  const index = await subjectGrants.list(storage, { below: [given.subject], limit: maxOwnGrantsRead });
+  const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
+  const own = stored.find((entry) => {
+    const { clientId, credentialHash, refresh, redirectHost } = entry?.value ?? {};
+    const isSame = clientId === client.id && credentialHash === given.credentialHash;
+    return isSame && refresh === null && redirectHost === null; // it came by no code
+  }) ?? null;
+  const { id = randomId(), scopes: earlier = [], createdAt = clock() } = own?.value ?? {};
+  const scopes = knownScopes([...earlier, ...given.scopes]);
+  const grant = { ...given, id, scopes, resource, createdAt, renewedAt: clock(), redirectHost: null, refresh: null };
+  const allChecks = [...checks, grants.check(own, id)];
+  return await issueGrant(options, grant, { client, checks: allChecks, puts, scopes: given.scopes });
 }
 
 /** Marks the code as used and stores the grant, together; the code's mark lives as long as the grant may. */
@@ -228,7 +259,8 @@ async function redeem(
 
 /** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved. */
 function createClientCredentialsGrant(options: GrantTypeOptions): GrantType {
-  const { storage, isAcceptedResource, resource } = options;
+  const { storage, isAcceptedResource } = options;
+  const turns = createKeyedMutex(); // a machine's parallel requests renew one grant
   return async (client, parameters) => {
     if (client.authentication === "none" || client.origin === "metadata_document") {
       return failure("grant_type_not_registered");
@@ -240,19 +272,14 @@ function createClientCredentialsGrant(options: GrantTypeOptions): GrantType {
       return failure("scope_exceeds_client");
     }
     if (!isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
-    const clientCheck = await clientStillThere(storage, client);
-    if (clientCheck === null) return failure("unknown_client");
-    const issued = await issueGrant(options, {
-      id: randomId(),
-      subject: client.id, // RFC 9068 §2.2: no person is involved
-      kind: "client",
-      credentialHash: null,
-      redirectHost: null,
-      scopes,
-      resource,
-      refresh: null, // RFC 6749 §4.4.3
-    }, { client, checks: [clientCheck] });
-    return issued === null ? failure("unknown_client") : success(issued); // such a record changes by removal only
+    const given = { subject: client.id, kind: "client", credentialHash: null, scopes } as const; // RFC 9068 §2.2
+    return await turns.run(client.id, () =>
+      retryOnConflict(async () => {
+        const clientCheck = await clientStillThere(storage, client);
+        if (clientCheck === null) return failure("unknown_client");
+        const issued = await issueOwnGrant(options, given, client, { checks: [clientCheck] });
+        return issued === null ? conflict : success(issued);
+      }));
   };
 }
 
