@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
+import { createInstanceTokenEndpoint } from "../../src/servicenow/links.ts";
 import { linkKey, resealLinks } from "../../src/servicenow/link_store.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { until } from "../fixtures/until.ts";
@@ -116,6 +117,37 @@ Deno.test("access() keeps everybody's tokens when it is the server's own secret 
   assert.match(place.servicenow.describe(refused.error).detail, /SERVICENOW_CLIENT_SECRET/);
   place.advance(6);
   assert.ok((await place.servicenow.reader.me(callerOf("owner"))).ok);
+});
+
+Deno.test("a token endpoint's refusal counts against the person only where it is about the token (RFC 6749 §5.2)", async () => {
+  const unavailable = (because: string) => ({ reason: "unavailable", because });
+  const refused = (said: string | null) => ({ reason: "refused", said });
+  const cases: [string, Record<string, unknown>][] = [
+    ['{"error":"invalid_grant"}', refused("invalid_grant")],
+    ['{"error":"server_error","error_description":"access_denied"}', refused("server_error: access_denied")],
+    ['{"error":"access_denied"}', refused("access_denied")],
+    ['{"error":"invalid_client"}', unavailable("client_refused")],
+    ['{"error":"unauthorized_client"}', unavailable("client_refused")],
+    ['{"error":"temporarily_unavailable"}', unavailable("server_error")],
+    ['{"error":"unsupported_grant_type"}', unavailable("server_error")],
+    ['{"error":"invalid_request"}', unavailable("server_error")],
+    ['{"error":"invalid_scope"}', unavailable("server_error")],
+    ['{"message":"blocked by policy"}', unavailable("bad_reply")],
+    ['{"error":{"message":"User Not Authenticated"}}', unavailable("bad_reply")],
+    ["Proxy authentication required", unavailable("bad_reply")],
+    ["", unavailable("bad_reply")],
+  ];
+  for (const status of [400, 401]) {
+    for (const [text, error] of cases) {
+      const reply = {
+        ok: true,
+        value: { status, bytes: new TextEncoder().encode(text), headers: new Headers() },
+      } as const;
+      const client = { clientId: "c", clientSecret: "s", redirectUri: "https://mcp.test/servicenow/callback" };
+      const endpoint = createInstanceTokenEndpoint({ transport: () => Promise.resolve(reply), client });
+      assert.deepEqual(await endpoint.refresh("r"), { ok: false, error }, `${status} ${text}`);
+    }
+  }
 });
 
 Deno.test("an account that was locked at the instance is told as an expired link, with what to do", async () => {
