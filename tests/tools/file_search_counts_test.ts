@@ -106,3 +106,18 @@ Deno.test("file_search names the texts that are there most often, wherever they 
       assert.match(text, others, name);
     }
   }));
+
+Deno.test("file_search names the texts that are there most often, though few of them stand close to each other", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const lines = Array.from({ length: 1_200 * 8 }, (_, at) => `id=v${at >> 3}`);
+    for (let at = 0; at < 100_000; at++) {
+      lines.push(`id=u${at}`, ...at % 200 === 0 ? ["id=ROBOT"] : [], ...at % 400 === 0 ? ["id=SECOND"] : []);
+    }
+    Deno.writeTextFileSync(`${root}/log`, lines.join("\n"));
+    const input = { query: "id=\\w+", regex: true, show: "texts", limit: 2 };
+    const { text, structured } = await answerOf(fileSearchTool(workspace), input);
+    const [robot, second] = structured["texts"] as { readonly text: string; readonly count: number }[];
+    assert.deepEqual([robot?.text, second?.text], ["id=ROBOT", "id=SECOND"], text);
+    const missed = [500 - (robot?.count ?? 0), 250 - (second?.count ?? 0)];
+    assert.ok(missed.every((each) => each >= 0 && each <= lines.length / 1_000), text);
+  }));

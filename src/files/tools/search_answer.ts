@@ -43,10 +43,10 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
     lines: 0,
     matches: 0,
     isLeast: false,
-    /** How many matches have which text. */
-    texts: new Map<string, number>(),
-    /** Whether those of rare texts were dropped to make room, of which some may be among the others. */
-    hasDroppedTexts: false,
+    /** How many matches have which text, and how many more of it may have been dropped before. */
+    texts: new Map<string, { count: number; readonly dropped: number }>(),
+    /** How many matches of one text may have been dropped: rare texts make room. */
+    dropped: 0,
     searched: 0,
     /** Files that could not be searched, by reason. */
     passedOver: new Map<PassedOver, { count: number; readonly names: string[] }>(),
@@ -56,10 +56,18 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
   let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
   let [kept, textCharacters, jsonCharacters] = [0, 0, 0];
   const countText = (text: string): void => {
+    const { texts } = state;
     const short = text.length <= maxTextCharacters ? text : `${text.slice(0, maxTextCharacters).toWellFormed()}…`;
-    state.texts.set(short, (state.texts.get(short) ?? 0) + 1);
-    if (state.texts.size <= 2 * maxTexts) return;
-    [state.texts, state.hasDroppedTexts] = [new Map(commonest(state.texts).slice(0, maxTexts)), true];
+    const known = texts.get(short) ?? { count: 0, dropped: state.dropped };
+    known.count++;
+    texts.set(short, known);
+    if (texts.size <= 2 * maxTexts) return;
+    // by the most that each may come to: else a text that is seldom, but all along, is dropped again and again
+    const atMost = Array.from(texts, ([text, { count, dropped }]) => [text, count + dropped] as const);
+    for (const [text, most] of atMost.sort(([, one], [, other]) => other - one).slice(maxTexts)) {
+      texts.delete(text);
+      state.dropped = Math.max(state.dropped, most);
+    }
   };
   const measure = (filename: string, match: LineMatch, sign: 1 | -1): void => {
     for (const line of [...match.before, match.text, ...match.after]) {
@@ -183,8 +191,9 @@ export function toAnswer(
     ? "; there may be more: name a directory, or raise limit"
     : "";
   const isColumned = files.some((file) => file.matches.some(({ column }) => column !== undefined));
-  const most = commonest(state.texts).slice(0, limit);
-  const others = state.hasDroppedTexts ? "(other texts, and earlier ones of these)" : "(other texts)";
+  const texts = Array.from(state.texts, ([text, { count }]) => [text, count] as const);
+  const most = texts.sort(([, one], [, other]) => other - one).slice(0, limit);
+  const others = state.dropped > 0 ? "(other texts, and earlier ones of these)" : "(other texts)";
   const otherTexts = matches - most.reduce((sum, [, count]) => sum + count, 0);
   const lines = [
     ...(show === "texts"
@@ -226,8 +235,6 @@ export function toAnswer(
     }),
   );
 }
-
-const commonest = (texts: ReadonlyMap<string, number>) => [...texts].sort(([, one], [, other]) => other - one);
 
 /** Other tools call the text that they search for a pattern. */
 function foundWords({ files, found }: SearchState): string {
