@@ -52,12 +52,8 @@ type InstanceTokens = z.output<typeof tokenReply>;
 
 const errorReply = z.object({ error: z.string(), error_description: z.string().nullish() });
 /** Errors of RFC 6749 §5.2 about this server or its request: the user's token may be good. */
-const notAboutTheToken: ReadonlyMap<string, UnavailableCause> = new Map([
-  ["invalid_client", "client_refused"],
-  ["unauthorized_client", "client_refused"],
-  ...["invalid_request", "invalid_scope", "temporarily_unavailable", "unsupported_grant_type"]
-    .map((error) => [error, "server_error"] as const),
-]);
+const clientErrors = ["invalid_client", "unauthorized_client"];
+const requestErrors = ["invalid_request", "invalid_scope", "temporarily_unavailable", "unsupported_grant_type"];
 /** Words of an error that are shown; nothing that could hold a token. */
 const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
 
@@ -96,11 +92,11 @@ export function createInstanceTokenEndpoint(
 function toTokens({ status, bytes }: UpstreamReply): Result<InstanceTokens, TokenFailure> {
   const body = parseJsonBytes(bytes);
   if (status === 400 || status === 401) {
-    const reply = errorReply.safeParse(body).data;
-    if (reply === undefined) return unavailable("bad_reply"); // of a gateway
-    const because = notAboutTheToken.get(reply.error);
-    if (because !== undefined) return unavailable(because);
-    return failure({ reason: "refused", said: said(reply.error, reply.error_description) });
+    const { error, error_description } = errorReply.safeParse(body).data ?? {};
+    if (error === undefined) return unavailable("bad_reply"); // a gateway's
+    if (clientErrors.includes(error)) return unavailable("client_refused");
+    if (requestErrors.includes(error)) return unavailable("server_error");
+    return failure({ reason: "refused", said: said(error, error_description) });
   }
   if (status !== 200) return unavailable("server_error");
   const parsed = tokenReply.safeParse(body);
