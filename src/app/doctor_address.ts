@@ -150,7 +150,19 @@ export async function judgeRedirect(
       signal: AbortSignal.timeout(signInPageMs),
     });
     await body?.cancel();
-    return status >= 400 || /[?&]error=/.test(headers.get("location") ?? "")
+    const target = headers.get("location") ?? "";
+    const [, error] = /[?&]error=(\w*)/.exec(target) ?? [];
+    if (status >= 500 || status === 429 || error === "server_error" || error === "temporarily_unavailable") {
+      return warning(`the ${party} cannot answer now (${error ?? status})`, "run this again later");
+    }
+    // RFC 6749 §4.1.2.1: an error is never sent to an address that was refused, nor for an unknown client.
+    if (error !== undefined && target.startsWith(`${redirectUri}?`)) {
+      const words = `the ${party} accepts the client id and ${redirectUri}, but refuses the request: ${
+        error || status
+      }`;
+      return warning(words, `at the ${party}, allow the application to sign people in, with the scopes it asks for`);
+    }
+    return status >= 400 || error !== undefined
       ? warning(`the ${party} refuses the client id or the redirect address ${redirectUri} (${status})`, remedy)
       : well(`${redirectUri} is not refused (some ${party}s compare it after the sign-in)`);
   } catch {

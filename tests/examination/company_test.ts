@@ -1,5 +1,6 @@
 /** What `doctor` finds of the company's identity provider. */
 import assert from "node:assert/strict";
+import { judgeRedirect } from "../../src/app/doctor_address.ts";
 import { examineCompany } from "../../src/app/doctor_company.ts";
 import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
 import {
@@ -100,3 +101,37 @@ for (const [name, spoil, changes, words] of faults) {
     assert.ok(checks.every(({ state, remedy }) => state !== "warning" || remedy !== undefined), "each says what to do");
   });
 }
+
+Deno.test("doctor: what a sign-in page answers is told as what it says of the client and the redirect address", async () => {
+  const redirectUri = "https://mcp.test/oauth/callback";
+  const to = (location: string) => new Response(null, { status: 302, headers: { location } });
+  const cases: [Response, state: string, RegExp][] = [
+    [new Response("", { status: 200 }), "well", /is not refused/],
+    [to("https://login.test/sign-in?next=error"), "well", /is not refused/],
+    // RFC 6749 §4.1.2.1: an unknown client or address is told on the page, or on another one of the provider
+    [new Response("", { status: 400 }), "warning", /refuses the client id or the redirect address/],
+    [new Response("", { status: 403 }), "warning", /refuses the client id or the redirect address/],
+    [to("https://login.test/problem?error=invalid_client"), "warning", /refuses the client id or the redirect address/],
+    [to("https://mcp.test.evil.test/oauth/callback?error=invalid_scope"), "warning", /refuses the client id/],
+    // what comes back at our own address has accepted both
+    [to(`${redirectUri}?error=invalid_scope&state=doctor`), "warning", /accepts the client id .*: invalid_scope$/],
+    [to(`${redirectUri}?state=doctor&error=unauthorized_client`), "warning", /accepts .*: unauthorized_client$/],
+    [to(`${redirectUri}?error=%1b%5B2Jx`), "warning", /accepts .*: 302$/],
+    [to(`${redirectUri}?error=temporarily_unavailable`), "warning", /cannot answer now/],
+    [to(`${redirectUri}?error=server_error`), "warning", /cannot answer now/],
+    [new Response("", { status: 429 }), "warning", /cannot answer now/],
+    [new Response("", { status: 503 }), "warning", /cannot answer now/],
+    [new Response("", { status: 500 }), "warning", /cannot answer now/],
+  ];
+  for (const [answer, state, words] of cases) {
+    const name = `${answer.status} ${answer.headers.get("location")}`;
+    const options = { name: "page", party: "provider", redirectUri, remedy: "enter the address" } as const;
+    const check = await judgeRedirect("https://login.test/authorize", {
+      ...options,
+      fetch: () => Promise.resolve(answer),
+    });
+    assert.deepEqual(check.state, state, name);
+    assert.match(check.text, words, name);
+    if (state === "warning") assert.equal(check.remedy === options.remedy, /refuses the client/.test(check.text), name);
+  }
+});
