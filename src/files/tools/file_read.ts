@@ -8,7 +8,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent } from "../../mcp/mod.ts";
 import type { ContentBlock, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { isUtf32, sniffMedia, textEncodings, utf32Words } from "../workspace/encoding.ts";
+import { beginsAsText, isUtf32, sniffMedia, textEncodings, utf32Words } from "../workspace/encoding.ts";
 import { lineEndsOf, readWholeFile } from "../text/edit.ts";
 import {
   count,
@@ -398,7 +398,8 @@ async function contentRead(
 
 /** A picture that is scaled or turned to be shown, and without its metadata; `null` for what is given as it is. */
 async function pictureRead(path: WorkspacePath, request: ReadRequest, content: FileContent): Promise<FileRead | null> {
-  const facts = request.encoding === undefined ? measurePicture(content.bytes) : null;
+  const mayBe = request.encoding === undefined && !beginsAsText(content.bytes);
+  const facts = mayBe ? measurePicture(content.bytes) : null;
   if (facts === null || isShownAsItIs(facts, content.sizeBytes)) return null;
   const scaled = await request.documents.scale(path.text, request, new Uint8Array(content.bytes));
   if (!scaled.ok) {

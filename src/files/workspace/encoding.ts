@@ -366,14 +366,19 @@ const typesByExtension: ReadonlyMap<string, string> = new Map([
 
 /** The kind of image or audio that these bytes start, or `null`. */
 export function sniffMedia(bytes: Uint8Array): MediaKind | null {
-  const start = Buffer.from(bytes.subarray(0, mediaStartBytes)).toString("latin1");
-  if (!notInText.test(start)) return null;
+  const start = startOf(bytes);
+  if (beginsAsText(bytes)) return null;
   return signatures.find(({ at, bytes: signature }) => start.startsWith(signature, at))?.kind ?? null;
 }
 
-/** In which each of these kinds has a byte that no text has, be it only in a size. */
 const mediaStartBytes = 64;
 const notInText = /[^\t-\r -\xfe]/;
+const startOf = (bytes: Uint8Array) => Buffer.from(bytes.subarray(0, mediaStartBytes)).toString("latin1");
+
+/** Whether these bytes start no image or audio: each has a byte early on that no text has, be it only in a size. */
+export function beginsAsText(bytes: Uint8Array): boolean {
+  return !notInText.test(startOf(bytes));
+}
 
 /** The media type of what shows no other (RFC 2046 §4.5.1). */
 export const unknownMediaType = "application/octet-stream";
