@@ -95,11 +95,11 @@ export async function followAnswer(
 }
 
 /**
- * Control characters have no meaning in an answer, but can take over a terminal that shows it. Signs that turn the
- * direction of a text show it other than it is, and tags are text that does not show.
+ * Control characters have no meaning in an answer, but can take over a terminal that shows it. Characters that do not
+ * show turn the direction of a text or are a text of their own, as tags are; joiners and the selectors of emoji stay.
  */
 function withoutControls(text: string): string {
-  return text.replace(/(?![\t\n\r])[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu, "");
+  return text.replace(/(?![\t\n\r\u200c\u200d\ufe0e\ufe0f])[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, "");
 }
 
 // What a model thought, apart from what it answered, where the engine leaves both in one text.

@@ -68,7 +68,8 @@ const table: Readonly<Record<FaultName, Expected>> = {
   missing_counts: { text: "Once" },
   thinking_only: { text: "" },
   control_characters: {
-    text: "red \u001b[31malert\u0007\u009b2J\r\n\tend \u202eexe\u202c\u2066\u200f\u{e0069}\u{e0067}\u{e007f}👩\u200d💻",
+    text:
+      "red \u001b[31malert\u0007\u009b2J\r\n\tend \u202eexe\u202c\u2066\u200f\u{e0069}\u{e0067}\u{e007f}👩\u200d💻 z\u200be\u2060r\ufeffo\u00ad\u{e0101}\u3164 می\u200cخواهم ❤\ufe0f",
   },
   gzip: { text: "zipped" },
   broken_gzip: fails("truncated"),

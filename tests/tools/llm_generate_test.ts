@@ -166,13 +166,14 @@ Deno.test("llm_generate parses JSON answers, and fails when they are none or cut
   assert.match(messageOf(cut), /raise max_tokens/);
 });
 
-Deno.test("llm_generate keeps thinking apart and takes control characters out", async () => {
+Deno.test("llm_generate keeps thinking apart and takes out control characters, and others that do not show", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   using it = toolFor(ollama);
   ollama.play("thinking_only", "control_characters");
   const thought = structured(await call(it.tool, { prompt: "x" }));
   assert.deepEqual([thought["text"], thought["thinking"]], ["", "Hm, well."]);
-  assert.equal(structured(await call(it.tool, { prompt: "x" }))["text"], "red [31malert2J\r\n\tend exe👩\u200d💻");
+  const shown = "red [31malert2J\r\n\tend exe👩\u200d💻 zero می\u200cخواهم ❤\ufe0f";
+  assert.equal(structured(await call(it.tool, { prompt: "x" }))["text"], shown);
 });
 
 Deno.test("llm_generate reports counts that the model left out as what it saw", async () => {
