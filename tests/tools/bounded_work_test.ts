@@ -15,6 +15,8 @@ import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
+import { createDocuments } from "../../src/files/documents/reading.ts";
+import { makeExcel } from "../documents/make_document.ts";
 import { timeTurnsBy } from "../../src/lib/turns.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
@@ -225,5 +227,26 @@ Deno.test("long work of a caller who has gone ends at its next turn, and changes
       }
     }
     for (const name of names) assert.equal(Deno.readTextFileSync(join(root, name)), text);
+  });
+});
+
+Deno.test("a range of a long sheet is picked in turns, and not for a caller who has gone", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    const rows = Array.from({ length: 3_000 }, (_, at) => {
+      const cells = ["A", "B", "C"].map((letter) => `<c r="${letter}${at + 1}"><v>${at}</v></c>`);
+      return `<row r="${at + 1}">${cells.join("")}</row>`;
+    });
+    Deno.writeFileSync(join(root, "long.xlsx"), makeExcel({ S: `<sheetData>${rows.join("")}</sheetData>` }));
+    const read = fileReadTool(workspace, null, createDocuments({ readingMs: 120_000 }));
+    await answerOf(read, { filename: "long.xlsx:S!A1:A2" }); // it is kept from here on
+    for (const range of ["A:B", "A1:C3000", "B2999:B3000", "2:2999"]) {
+      await new Promise((resolve) => setImmediate(resolve)); // a pass of the event loop ends the turn so far
+      assert.equal(await turnsUntilEnd(read, { filename: `long.xlsx:S!${range}` }, 5), 5, range);
+    }
+    const { structured } = await answerOf(read, { filename: "long.xlsx:S!B2999:C3000" });
+    assert.match(
+      String(structured["content"]),
+      /\| {2}\| B \| C \|\n.*\n\| 2999 \| 2998 \| 2998 \|\n\| 3000 \| 2999 \| 2999 \|\n$/,
+    );
   });
 });

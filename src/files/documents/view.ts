@@ -1,8 +1,9 @@
 /** A workspace in which documents are files of text: for the tools that read, search and compare. */
-import { failure, type Result, success } from "../../lib/result.ts";
+import { failure, success } from "../../lib/result.ts";
 import type { KeptItem } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Trash, Workspace } from "../workspace/port.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { columnNumber } from "./cells.ts";
 import type { DocumentPart, DocumentText } from "./document.ts";
@@ -58,12 +59,12 @@ export function openDocuments(workspace: Workspace, { documents, caller, work }:
     for (const firstPage of [page - (page - 1) % pagesApart, page]) {
       if (read.ok && isPageMissing(read.value.document, page)) read = await readFrom(firstPage);
     }
-    if (!read.ok && part === undefined && isTextDocument(path.text)) return null; // its source can be read
+    if (!read.ok && part === undefined && textNames.test(path.text)) return null; // its source can be read
     if (!read.ok) return failure({ reason: "document", words: read.error });
     const { document, sha256 } = read.value;
     const parts = part === undefined
       ? success(document.parts.filter(({ name }) => !name.endsWith(" outputs")))
-      : selectParts(document, part);
+      : await selectParts(document, part, work);
     if (!parts.ok) {
       const rest = document.isCut === true ? `; ${document.summary}` : "";
       return failure({ reason: "document", words: `${parts.error}${rest}` });
@@ -131,7 +132,7 @@ export function readToCompare(workspace: Workspace, path: WorkspacePath, access:
   return openDocuments(
     workspace,
     access,
-    isTextDocument(path.text) && !/\.rtf$/i.test(path.text) ? "source" : undefined,
+    textNames.test(path.text) && !/\.rtf$/i.test(path.text) ? "source" : undefined,
   ).view.read(path);
 }
 
@@ -175,7 +176,7 @@ function writtenParts(parts: readonly DocumentPart[]) {
 
 function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: WorkspacePath): string {
   const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]];
-  const source = isTextDocument(text) ? [":source at the end of the name gives the file as it is edited"] : [];
+  const source = textNames.test(text) ? [":source at the end of the name gives the file as it is edited"] : [];
   return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
 }
 
@@ -189,7 +190,7 @@ function isPageMissing({ kind, isCut, pages = Infinity, parts }: DocumentText, p
 }
 
 /** `p3-7`, `3`, `slides 2-`, `Q3`, `Q3!B2:F40`, `Q3!D:F`; of a single sheet also `B2:F40`. */
-function selectParts({ kind, parts }: DocumentText, asked: string): Result<readonly DocumentPart[], string> {
+async function selectParts({ kind, parts }: DocumentText, asked: string, work: Share["work"]) {
   const wanted = asked.trim();
   const same = parts.filter(({ name }) => name !== "" && name.toLowerCase() === wanted.toLowerCase());
   if (same.length > 0) return success(same);
@@ -198,8 +199,8 @@ function selectParts({ kind, parts }: DocumentText, asked: string): Result<reado
   const sheet = named ?? (parts.length === 1 ? parts[0]?.name : undefined);
   if (range !== undefined && sheet !== undefined) {
     const found = parts.find(({ name }) => name.toLowerCase() === sheet.toLowerCase());
-    const cells = found === undefined ? null : selectCells(found, range.replaceAll("$", "").toUpperCase());
-    if (cells !== null) return success([cells]);
+    const cells = found && await selectCells(found, range.replaceAll("$", "").toUpperCase(), work);
+    if (cells) return success([cells]);
   }
   const [, unit = "", first, dash, end] = /^([a-z]*?)s?\s*(\d{1,6})\s*(?:(-|–|\.\.)\s*(?:[a-z]*\s*)?(\d{1,6})?)?$/i
     .exec(wanted) ?? [];
@@ -224,28 +225,31 @@ function selectParts({ kind, parts }: DocumentText, asked: string): Result<reado
 }
 
 /** A part of a sheet's table, with its letters and numbers. */
-function selectCells({ name, text }: DocumentPart, range: string): DocumentPart | null {
+async function selectCells({ name, text }: DocumentPart, range: string, work: Share["work"]) {
   const [from = "", to = from] = range.split(":");
   const [one, other] = [from, to].map((cell) => columnNumber(cell.replace(/\d+/, "")));
   const rowsOf = [from, to].map((cell, at) => Number(/\d+/.exec(cell)?.[0] ?? (at === 0 ? 1 : Infinity)));
-  const [left, right] = ordered(one || 1, other || Infinity); // 2:9 are whole rows
-  const [top, bottom] = ordered(rowsOf[0] ?? 1, rowsOf[1] ?? Infinity);
+  const columns = ordered(one || 1, other || Infinity); // 2:9 are whole rows
+  const numbers = ordered(rowsOf[0] ?? 1, rowsOf[1] ?? Infinity);
   const lines = text.split("\n");
   const start = lines.findIndex((line) => /^\|\s*\|\s*[A-Z]{1,3}\b/.test(line));
   const letters = cellsOf(lines[start] ?? "").map((letter) => columnNumber(/[A-Z]+/.exec(letter)?.[0] ?? ""));
   if (start === -1) return null;
-  const wanted = (line: string): string =>
-    `|${cellsOf(line).filter((_, at) => at === 0 || inside(letters[at] ?? 0, left, right)).join("|")}|`;
-  const rows = lines.slice(start + 2).filter((line) => inside(Number.parseInt(line.slice(1)), top, bottom));
-  return { name: `${name}!${range}`, text: [...lines.slice(start, start + 2), ...rows].map(wanted).join("\n") };
+  const isIn = (number: number, [from, to]: readonly [number, number]): boolean => from <= number && number <= to;
+  const rows: string[] = [];
+  for (const [at, line] of lines.slice(start).entries()) {
+    if (at % rowsOfStep === 0) await nextTurn(work);
+    if (at > 1 && !isIn(Number.parseInt(line.slice(1)), numbers)) continue; // behind the letters and the line below them
+    rows.push(`|${cellsOf(line).filter((_, at) => at === 0 || isIn(letters[at] ?? 0, columns)).join("|")}|`);
+  }
+  return { name: `${name}!${range}`, text: rows.join("\n") };
 }
+
+/** Rows that take a millisecond. */
+const rowsOfStep = 256;
 
 function ordered(one: number, other: number): readonly [number, number] {
   return [Math.min(one, other), Math.max(one, other)];
-}
-
-function inside(number: number, from: number, to: number): boolean {
-  return number >= from && number <= to;
 }
 
 /** Between the bars of a row; `\|` is within a cell. */
@@ -256,6 +260,7 @@ function cellsOf(row: string): readonly string[] {
 // Which files are looked at as documents.
 
 const names = /\.(?:pdf|do[ct][xm]?|xls[xmb]?|xlt[xm]|pp[ts][xm]?|pot[xm]|msg|od[tsp]|ot[tsp]|epub|eml|ipynb|rtf)$/i;
+/** Of documents that are text, too, which `:source` gives as it is. */
 const textNames = /\.(?:eml|ipynb|rtf|x?html?)$/i;
 /** What tells that. */
 const headBytes = 1_024;
@@ -268,11 +273,6 @@ export function mayBeDocument(path: string, part?: string): boolean {
 /** Whether a file of this name is no text, but a document that a program packs. */
 export function isPackedDocument(path: string): boolean {
   return names.test(path) && !textNames.test(path);
-}
-
-/** Whether a document of this name is text, too, which `:source` gives as it is. */
-function isTextDocument(path: string): boolean {
-  return textNames.test(path);
 }
 
 /** Whether it is HTML by its name, which is given as it is, or by `:text` as it is read. */
