@@ -14,7 +14,8 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
   /** Of a workspace of several directories those that it may use; all unless given. */
   readonly directories?: readonly string[] | undefined;
-  /** When the token ends, in milliseconds since the epoch. */
+  /** When the token was issued, where that is known, and when it ends, in milliseconds since the epoch. */
+  readonly issuedAt?: number;
   readonly expiresAt: number;
 }
 

@@ -201,7 +201,11 @@ export function createVerifier(
     watch.look(); // it may be over since the request's token was verified
     return stop;
   };
-  const whyEnded = async ({ subject }: Principal) => await users.whyOut(subject) ?? "revoked_token";
+  const whyEnded = async ({ subject, clientId, grantId, tokenId, issuedAt = 0 }: Principal) => {
+    const family = clientId === operatorClientId ? operatorTokens : grants;
+    const [held, revoked] = await Promise.all([family.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    return await users.whyOut(subject, { issuedAt, isStored: held !== null && revoked === null }) ?? "revoked_token";
+  };
   const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
     const holder = await holderNow(principal);
     if (holder === null) return failure(await whyEnded(principal));
@@ -211,9 +215,9 @@ export function createVerifier(
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
-    const { id, userId, scopes, directories, expiresAt } = found;
+    const { id, userId, scopes, directories, createdAt: issuedAt, expiresAt } = found;
     const named = { subject: userId, clientId: operatorClientId, grantId: id, tokenId: id, keyId: null, expiresAt };
-    return await whileLive({ ...named, ...directories && { directories }, scopes: effectiveScopes(scopes) });
+    return await whileLive({ ...named, issuedAt, ...directories && { directories }, scopes: effectiveScopes(scopes) });
   };
   return {
     async verify(token: string): Promise<Result<Principal, TokenProblem>> {
@@ -221,7 +225,7 @@ export function createVerifier(
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
       if (!verified.ok) return verified;
-      const { issuedAt: _, scopes, ...named } = verified.value;
+      const { scopes, ...named } = verified.value;
       return await whileLive({ ...named, scopes: effectiveScopes(scopes) });
     },
     /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */

@@ -291,12 +291,16 @@ export function createUserDirectory(storage: Storage, options: DirectoryOptions)
       if (clock() >= nextDueAt) [nextDueAt, dues] = [Infinity, dues + 1];
       return dues;
     },
-    /** Why nothing acts for someone, where that is not about a single token; `null` otherwise. */
-    async whyOut(id: string): Promise<"disabled_user" | "ended_by_provider" | "not_confirmed_by_provider" | null> {
+    /**
+     * Why nothing acts for someone, or not by a token of then, where that is not about the token alone; `null` otherwise.
+     * One that is not stored any more is not for the provider to confirm.
+     */
+    async whyOut(id: string, { issuedAt = 0, isStored = true } = {}) {
       const user = (await users.read(storage, id))?.value;
       if (user?.disabled) return "disabled_user";
-      if (user?.company?.endedAt !== undefined) return "ended_by_provider";
-      return user !== undefined && dueAt(user) <= clock() ? "not_confirmed_by_provider" : null;
+      const { endedAt = -1 } = user === undefined ? {} : companyOf(user).linked ?? {};
+      if (endedAt >= issuedAt) return "ended_by_provider";
+      return isStored && user !== undefined && dueAt(user) <= clock() ? "not_confirmed_by_provider" : null;
     },
     /** Who holds a token made at the command line, if it may act for them; the owner may have some before set-up. */
     async holderOfToken({ userId, userEpoch }: Pick<OperatorToken, "userId" | "userEpoch">): Promise<Holder | null> {

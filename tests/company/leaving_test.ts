@@ -3,7 +3,20 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { listUsers } from "../../src/oauth/manage_users.ts";
-import { hiddenField, openBrowser, passphrase, refresh } from "../authorization_server/harness.ts";
+import { endPerson, linkPerson } from "../../src/oauth/company_people.ts";
+import {
+  authorizePath,
+  decide,
+  hiddenField,
+  locationOf,
+  openBrowser,
+  passphrase,
+  postForm,
+  reachConsent,
+  redeem,
+  refresh,
+  register,
+} from "../authorization_server/harness.ts";
 import { habitsOf } from "../fixtures/company_provider/habits.ts";
 import { broken } from "../fixtures/company_provider/provider.ts";
 import { connect, type Connected, follow, hour, type Place, scopesNow, startPlace } from "./place.ts";
@@ -387,4 +400,60 @@ Deno.test("a logout while the provider is being asked ends all the same", async 
   asking.resolve(null);
   assert.equal(await first, null);
   assert.equal(await scopesNow(place, connected), null);
+});
+
+/** Why a token of Ada's does not work any more. */
+async function whyOut({ harness }: Place, { accessToken }: Pick<Connected, "accessToken">): Promise<string | null> {
+  const verified = await harness.server.verifier.verify(accessToken);
+  return verified.ok ? null : verified.error;
+}
+
+Deno.test("access that was removed is told as removed, whether or not the provider has to be asked", async () => {
+  await using place = await startWithAda();
+  const { harness } = place;
+  const verify = (text: string) => harness.server.verifier.verify(text);
+  const { administration } = await harness.server.forConsole();
+  const [removed, revoked] = [await connect(place), await connect(place)];
+  const verified = await verify(removed.accessToken);
+  assert.ok(verified.ok);
+  const doer = { userId: "owner", isAdministrator: true, address: "198.51.100.7" };
+  assert.ok(await administration.end({ grantId: verified.value.grantId, tokenId: null }, doer));
+  const { client, accessToken } = revoked;
+  await postForm(harness, "/oauth/revoke", { token: accessToken, client_id: client.client_id });
+  const asks = asked(place);
+  for (const due of [0, place.recheckMs]) {
+    harness.time.now += due;
+    for (const each of [removed, revoked]) assert.equal(await whyOut(place, each), "revoked_token", `${due}`);
+    assert.equal(await harness.server.verifier.whyEnded(verified.value), "revoked_token", `${due}`);
+  }
+  assert.equal(asked(place), asks, "nobody asked the provider about them");
+});
+
+Deno.test("what the provider ended once is no reason for what is removed later", async () => {
+  await using place = await startWithAda();
+  const { harness } = place;
+  const { administration } = await harness.server.forConsole();
+  const doer = { userId: "owner", isAdministrator: true, address: "198.51.100.7" };
+  await connectAda(place);
+  const before = await connect(place);
+  const ada = await harness.server.verifier.verify(before.accessToken);
+  assert.ok(ada.ok);
+  const { subject } = ada.value;
+  // the owner's own account is linked, so that a passphrase goes on after the provider's end
+  await linkPerson({ ...harness.deps, company: harness.deps.company as never, users: null as never }, "owner", {
+    ...{ subject: "boss", email: null, domain: null, groups: [], name: "Boss" },
+  });
+  for (const id of [subject, "owner"]) await endPerson(harness.deps, id, "signed_out_there");
+  assert.equal(await whyOut(place, before), "ended_by_provider");
+  harness.time.now += minute;
+  const browser = openBrowser(harness);
+  const client = await register(harness);
+  const page = await reachConsent(browser, authorizePath(client.client_id));
+  const code = locationOf(await decide(browser, page)).searchParams.get("code");
+  const { body } = await redeem(harness, client, code ?? "");
+  const later = await harness.server.verifier.verify(body.access_token);
+  assert.ok(later.ok && later.value.subject === "owner");
+  assert.ok(await administration.end({ grantId: later.value.grantId, tokenId: null }, doer));
+  assert.equal(await whyOut(place, { accessToken: body.access_token }), "revoked_token");
+  assert.equal(await whyOut(place, before), "ended_by_provider", "which stays so for what it ended");
 });
