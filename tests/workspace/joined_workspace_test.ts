@@ -405,8 +405,11 @@ testInEachMode(
       const said = async (own: Workspace): Promise<Set<string>> => {
         const words = new Set<string>();
         for (const [tool, input] of calls(own)) {
-          const { text } = await answerOf(tool, input);
-          words.add(text.split("\n").find((line) => line.includes("look")) ?? "");
+          const { text, structured } = await answerOf(tool, input);
+          const line = text.split("\n").find((line) => line.includes("look")) ?? "";
+          words.add(line);
+          const names = line === "" ? undefined : line.slice("(could not look into ".length, -2).split("/, ");
+          assert.deepEqual(structured["unread_directories"], names, `${tool.name} ${JSON.stringify(input)}`);
         }
         return words;
       };

@@ -82,6 +82,7 @@ const output = lazyObject(() => ({
   total: z.int().optional().describe("Entries there are, where they were all looked at"),
   incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
   skipped: skippedOutput.optional().describe("Ignored entries that were skipped"),
+  unread_directories: z.array(z.string()).optional(),
   files: z.int().optional(),
   directories: z.int().optional(),
   size_bytes: z.int().optional(),

@@ -32,6 +32,7 @@ const output = z.lazy(() =>
     partly_searched: z.array(z.object({ filename: z.string(), line: z.int() })).optional(),
     hint: z.string().optional(),
     skipped: skippedOutput.optional(),
+    unread_directories: z.array(z.string()).optional(),
     next_cursor: z.string().optional(),
     untrusted: untrustedOutput(),
   })

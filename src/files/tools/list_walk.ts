@@ -37,6 +37,8 @@ export const visitsPerCheck = 32;
 /** Names of skipped entries in each answer. */
 const maxShownSkipped = 3;
 
+/** Directories that could not be read, in structured content. */
+const maxUnreadDirectories = 100;
 /** Skipped entries, in structured content. */
 export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
   z.object({ count: z.int(), directories: z.array(z.string()) })
@@ -108,8 +110,8 @@ export function toSize(bytes: number, isExact = false): string {
 }
 
 /**
- * The skipped entries, and the directories that could not be read, as lines of the answer; the first as structured
- * content, too. Empty if there were none.
+ * The skipped entries, and the directories that could not be read, as lines of the answer and as structured content.
+ * Empty if there were none.
  */
 export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, maxShown = maxShownSkipped) {
   const { count: all, names } = ignored?.skipped ?? { count: 0, names: [] };
@@ -118,11 +120,14 @@ export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, max
   const unread = ignored?.unread ?? [];
   const failed = namesOf(unread.slice(0, maxShownSkipped), unread.length);
   const notRead = failed === "" ? [] : [`(could not look into ${failed})`];
-  if (all === 0) return { lines: notRead, facts: {} };
+  const directoriesOf = (named: readonly string[]) =>
+    named.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1)));
+  const directories = directoriesOf(unread.slice(0, maxUnreadDirectories));
+  const facts = unread.length === 0 ? {} : { unread_directories: directories };
+  if (all === 0) return { lines: notRead, facts };
   const more = names.length === 0 ? "" : `: ${namesOf(names, all)}`;
   const line = `(${count(all, "ignored entry", "ignored entries")} skipped${more}${hasRemedy ? seeIgnored : ""})`;
-  const directories = names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1)));
-  return { lines: [line, ...notRead], facts: { skipped: { count: all, directories } } };
+  return { lines: [line, ...notRead], facts: { ...facts, skipped: { count: all, directories: directoriesOf(names) } } };
 }
 
 /** The first of the lines that a page holds: one at least. */
