@@ -4,7 +4,7 @@ import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, j
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Timers } from "../lib/time.ts";
-import type { ClientDirectory } from "./client_directory.ts";
+import { borneMs, type ClientDirectory } from "./client_directory.ts";
 import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
 import { type Client, defineRecordFamily } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -22,8 +22,6 @@ const keySetFreshMs = 600_000;
 /** Keys that fit no signature are fetched again after this long at the earliest. */
 const keySetRetryMs = 60_000;
 const maxKeySets = 200;
-/** How long the last keys of an unreachable jwks_uri count. */
-const unreadableMs = 86_400_000;
 
 /** The keys at a jwks_uri. */
 interface KeySet {
@@ -53,7 +51,9 @@ function createClientKeys({ timers: { elapsed }, fetchDocument, directory }: Aut
     if (known !== undefined && elapsed() < known.fetchedAt + freshMs) return known.jwks;
     const fetched = await fetchDocument?.(uri, asker);
     const fetchedAt = elapsed();
-    const isStillGood = known !== undefined && fetchedAt < known.seenAt + unreadableMs;
+    // With an answer that publishes none, the keys were withdrawn.
+    const goodMs = fetched?.ok === false ? borneMs.get(fetched.error) ?? 0 : 0;
+    const isStillGood = known !== undefined && fetchedAt < known.seenAt + goodMs;
     const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
     sets.set(uri, { jwks, fetchedAt, seenAt: fetched?.ok ? fetchedAt : known?.seenAt ?? -Infinity });
     return jwks;

@@ -22,8 +22,8 @@ const unreachableMs = 86_400_000;
 /** Our own limit: anyone can reach it, so a withdrawn key must not live on by it. */
 const overloadedMs = 900_000;
 
-/** For how long the last keys count in a transient problem. With any other answer, the document was withdrawn. */
-const borneMs: ReadonlyMap<ClientProblem, number> = new Map<ClientProblem, number>([
+/** For how long the last keys count in a transient problem. With any other answer, they were withdrawn. */
+export const borneMs: ReadonlyMap<ClientProblem, number> = new Map<ClientProblem, number>([
   ["unresolvable_host", unreachableMs],
   ["connection_failed", unreachableMs],
   ["timed_out", unreachableMs],

@@ -389,6 +389,64 @@ Deno.test("keys at a jwks_uri that cannot be read any more count for a day after
   assert.equal(await attempt(), 401);
 });
 
+Deno.test("keys withdrawn from a jwks_uri end with the answer that withdraws them, and soon by our own limit of fetches", async () => {
+  const limits: [problem: "too_many_fetches" | "connection_failed" | "timed_out", goodSeconds: number][] = [
+    ["too_many_fetches", 900],
+    ["connection_failed", 86_400],
+    ["timed_out", 86_400],
+  ];
+  const withdrawals: [name: string, withdraw: (web: TestNetwork) => void][] = [
+    [
+      "404",
+      (web) => web.answers.set("/jwks.json", (write) => write("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")),
+    ],
+    ["no keys", (web) => web.publish("/jwks.json", { keys: [] })],
+    ["no JSON of keys", (web) => web.publish("/jwks.json", { moved: true })],
+  ];
+  const start = async (web: TestNetwork) => {
+    const fetcher = web.fetcher();
+    let fault: typeof limits[number][0] | null = null;
+    const fetchDocument = async (url: string, asker: string) =>
+      fault === null ? await fetcher(url, asker) : failure(fault);
+    const harness = await startHarness({ fetchDocument });
+    web.publish("/jwks.json", { keys: [es256.jwk] });
+    const jwks_uri = "https://app.example.com/jwks.json";
+    const client = await register(harness, { token_endpoint_auth_method: "private_key_jwt", jwks_uri });
+    const attempt = async (): Promise<number> => {
+      const code = await obtainCode(harness, client);
+      const client_assertion = await sign(harness, client.client_id, es256);
+      return (await redeem(harness, client, code, { client_assertion_type, client_assertion })).status;
+    };
+    const wait = (seconds: number): void => {
+      harness.time.now += seconds * 1_000;
+      web.time.now += seconds * 1_000;
+    };
+    assert.equal(await attempt(), 200);
+    return { harness, attempt, wait, play: (next: typeof fault) => fault = next };
+  };
+  for (const [problem, goodSeconds] of limits) {
+    await using web = openTestNetwork();
+    const { harness, attempt, wait, play } = await start(web);
+    await using _ = harness;
+    play(problem);
+    wait(goodSeconds - 100);
+    assert.equal(await attempt(), 200, problem);
+    wait(701);
+    assert.equal(await attempt(), 401, problem);
+  }
+  for (const [name, withdraw] of withdrawals) {
+    await using web = openTestNetwork();
+    const { harness, attempt, wait, play } = await start(web);
+    await using _ = harness;
+    withdraw(web);
+    wait(601);
+    assert.equal(await attempt(), 401, name);
+    play("connection_failed");
+    wait(601);
+    assert.equal(await attempt(), 401, `${name}, and then an outage`);
+  }
+});
+
 for (
   const [name, key] of [
     ["a private key", { ...es256.jwk, d: "AAAA" }],
