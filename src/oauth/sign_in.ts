@@ -142,13 +142,16 @@ export async function verifyPassphrase(
   const hash = account?.passwordHash ?? noPassphrase;
   const isVerifiable = hash !== noPassphrase && await canVerify(hash);
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
-  if (verified === "busy") return refuse("busy", busySeconds);
+  if (verified === "busy") {
+    await throttle.uncount(throttleKey, known);
+    return refuse("busy", busySeconds);
+  }
   if (account === null || !isVerifiable || !verified) {
     const isDisabled = await users.whyOut(userName) === "disabled_user"; // for every refusal, so that none takes longer
     if (account === null) return refuse(isDisabled ? "disabled_user" : "unknown_user");
     return refuse(isVerifiable || hash === noPassphrase ? "wrong_passphrase" : "no_argon2id");
   }
-  await throttle.succeed(throttleKey, known);
+  await throttle.uncount(throttleKey, known);
   if (await isOutdatedHash(account.passwordHash)) {
     const renewed = await passwords.hash(passphrase);
     if (renewed !== "busy") await users.keepHash(account, renewed);
@@ -249,18 +252,18 @@ export function createPasswordThrottle(
         }));
     },
     /**
-     * Uncounts the one attempt that succeeded. Earlier failures stay: attackers must not wipe them by signing in as
+     * Uncounts the one attempt that succeeded, or was not judged. Earlier failures stay: attackers must not wipe them by signing in as
      * themselves.
      */
-    async succeed(address: string, known: boolean): Promise<void> {
-      const uncount = (attempts: SignInAttempts) => ({
+    async uncount(address: string, known: boolean): Promise<void> {
+      const oneLess = (attempts: SignInAttempts) => ({
         ...attempts,
         failures: Math.max(0, attempts.failures - 1),
         notBefore: 0,
       });
       await turns.run(
         "",
-        () => retryOnConflict(async () => await commit(await countsOf(address, known), uncount) ? null : conflict),
+        () => retryOnConflict(async () => await commit(await countsOf(address, known), oneLess) ? null : conflict),
       );
     },
   };

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { createPasswordThrottle } from "../../src/oauth/sign_in.ts";
+import { createBrowsers } from "../../src/oauth/browser_sessions.ts";
+import { createUserDirectory } from "../../src/oauth/manage_users.ts";
+import { createPasswordHasher } from "../../src/oauth/password_hash.ts";
+import { createPasswordThrottle, verifyPassphrase } from "../../src/oauth/sign_in.ts";
+import { issuer, passphrase, startHarness } from "./harness.ts";
 import { createAgreedClock } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
@@ -54,7 +58,7 @@ Deno.test("an hour of quiet wipes an address clean; success takes back one attem
   assert.ok(!(await throttle.begin("a", true)).ok);
   time.now += 3_600_000;
   for (let count = 0; count < 5; count++) assert.ok((await throttle.begin("a", true)).ok);
-  await throttle.succeed("a", true);
+  await throttle.uncount("a", true);
   assert.ok((await throttle.begin("a", true)).ok);
   assert.ok((await throttle.begin("a", true)).ok);
   assert.ok(!(await throttle.begin("a", true)).ok);
@@ -71,7 +75,7 @@ Deno.test("somebody who signs in as themselves in between guesses another's pass
         time.now += decision.retryAfterSeconds * 1_000;
         await throttle.begin("insider", true);
       }
-      if (isOwn) await throttle.succeed("insider", true);
+      if (isOwn) await throttle.uncount("insider", true);
       else guesses++;
     }
   }
@@ -176,5 +180,41 @@ Deno.test("instances whose clocks are apart count attempts together: neither gue
   for (const instance of instances) {
     const refused = await instance.begin("a", true);
     assert.ok(!refused.ok && refused.retryAfterSeconds <= 2);
+  }
+});
+
+Deno.test("a passphrase that was not judged, since the server is busy, counts as no wrong one", async () => {
+  await using harness = await startHarness();
+  const { deps, storage } = harness;
+  const users = createUserDirectory(storage, deps);
+  const hasher = createPasswordHasher();
+  let isBusy = false;
+  const options = {
+    ...deps,
+    users,
+    browsers: createBrowsers({ ...deps, users }),
+    throttle: createPasswordThrottle({ ...deps, agreedClock: agreed(deps.clock) }),
+    passwords: {
+      ...hasher,
+      verify: (text: string, hash: string) => isBusy ? Promise.resolve("busy" as const) : hasher.verify(text, hash),
+    },
+  };
+  const browser = options.browsers.identify(new Request(issuer));
+  const attempt = async (text = passphrase): Promise<string> => {
+    const asked = { browser, userName: "owner", passphrase: text, address: "198.51.100.7" };
+    const outcome = await verifyPassphrase(options as never, asked);
+    return outcome.ok ? "in" : outcome.reason;
+  };
+  const flood = async () => {
+    isBusy = true;
+    for (let round = 0; round < 60; round++) assert.equal(await attempt(), "busy", `${round}`);
+    isBusy = false;
+  };
+  await flood();
+  for (let wrong = 0; wrong < 4; wrong++) assert.equal(await attempt("something else"), "wrong_passphrase");
+  await flood();
+  assert.equal(await attempt(), "in", "neither by address nor over all of them");
+  for (const reason of ["wrong_passphrase", "wrong_passphrase", "too_many_attempts"]) {
+    assert.equal(await attempt("something else"), reason, "wrong ones are counted as before");
   }
 });
