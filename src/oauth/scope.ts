@@ -48,11 +48,11 @@ function canonicalUrl(text: string): string | null {
 }
 
 /**
- * Builds the predicate: every value is one of the accepted spellings, or the origin of one, since the MCP endpoint is
- * the only resource there. No value at all is fine.
+ * Builds the predicate: every value is one of the accepted spellings, or the address of this server in one, since the
+ * MCP endpoint is the only resource there; on a shared host, the origin is another's. No value at all is fine.
  */
 export function createResourceCheck(accepted: readonly string[]): (values: readonly string[]) => boolean {
-  const spellings = accepted.flatMap((resource) => [resource, new URL(resource).origin]);
+  const spellings = accepted.flatMap((resource) => [resource, new URL(".", resource).href]);
   const known = new Set(spellings.map(canonicalUrl).filter((url) => url !== null));
   return (values) =>
     values.every((value) => {

@@ -51,3 +51,22 @@ Deno.test("two resources of which one is foreign are refused; none at all is fin
   assert.ok(!isAccepted(["https://mcp.test/mcp", "https://other.test/mcp"]));
   assert.ok(isAccepted([]));
 });
+
+Deno.test("below a path of a shared host, that path is this server's, and nothing else on the host", () => {
+  const isOurs = createResourceCheck(["https://host.test/portcullis/mcp", "https://host.test/a/b/mcp"]);
+  const ours = ["/portcullis/mcp", "/portcullis/mcp/", "/portcullis", "/portcullis/", "/a/b/mcp", "/a/b"];
+  const others = [
+    "",
+    "/",
+    "/mcp",
+    "/other",
+    "/other/mcp",
+    "/portcullis2",
+    "/portcullis/other",
+    "/a",
+    "/a/",
+    "/portcullis/?x",
+  ];
+  for (const path of ours) assert.ok(isOurs([`https://host.test${path}`]), path);
+  for (const path of others) assert.ok(!isOurs([`https://host.test${path}`]), path);
+});
