@@ -165,6 +165,30 @@ Deno.test("xlsx: dates, times, durations and percents by their format, in both c
   assert.deepEqual(await shown("1", row([44565, 1])), "| 1 | 2026-01-05 |");
 });
 
+Deno.test("xlsx: time that passed is given in hours, in each of Excel's formats for it, whatever its last digit", async () => {
+  const codes = ["[h]:mm", "[hh]:mm:ss", "[mm]:ss", "[s]", "[Red][h]:mm", "h:mm", "yyyy\\-mm\\-dd"];
+  const formats = codes.map((code, at) => `<numFmt numFmtId="${164 + at}" formatCode="${code}"/>`).join("");
+  const styles = [46, ...codes.keys().map((at) => 164 + at)].map((id) => `<xf numFmtId="${id}"/>`).join("");
+  const parts = {
+    "xl/styles.xml": `<styleSheet><numFmts>${formats}</numFmts><cellXfs>${styles}</cellXfs></styleSheet>`,
+  };
+  const shown = async (days: string) => {
+    const cells = [...codes.keys(), 7].map((style) => `<c s="${style}"><v>${days}</v></c>`).join("");
+    const text = await textOf(makeExcel({ S: `<sheetData><row>${cells}</row></sheetData>` }, { parts }));
+    return text.split("\n").at(-1)?.split(" | ").slice(1).map((cell) => cell.replace(/ \|$/, ""));
+  };
+  for (
+    const [days, hours, date] of [
+      ["1.5625", "37:30:00", "1900-01-01 13:30"],
+      ["1.9999999999999998", "48:00:00", "1900-01-02"],
+      ["0.99999999999999989", "24:00:00", "1900-01-01"],
+      ["0.0625", "1:30:00", "01:30:00"],
+      ["4.1666666666666664E-2", "1:00:00", "01:00:00"],
+      ["100.5", "2412:00:00", "1900-04-09 12:00"],
+    ] as const
+  ) assert.deepEqual(await shown(days), [...Array(6).fill(hours), date, date], days);
+});
+
 Deno.test("xlsx: hidden sheets, rows and columns, merged cells, links and comments are told", async () => {
   const xml =
     `<cols><col min="2" max="2" hidden="1"/></cols><sheetData><row r="1">${cell("A1", "<v>1</v>")}${
@@ -258,10 +282,44 @@ Deno.test("docx: the words of a diagram are given", async () => {
   assert.equal(await textOf(makeWord(body, files)), "[diagram: Plan; Do]");
 });
 
+Deno.test("charts: a value stands beside its own label, pairs of numbers are given, and what is cut is said", async () => {
+  const points = (values: readonly (string | null)[]) =>
+    `<c:ptCount val="9"/>${
+      values.map((value, at) => value === null ? "" : `<c:pt idx="${at}"><c:v>${value}</c:v></c:pt>`).join("")
+    }`;
+  const axis = (name: string, values: readonly (string | null)[]) =>
+    `<c:${name}><c:strRef><c:strCache>${points(values)}</c:strCache></c:strRef></c:${name}>`;
+  const name = (text: string) => axis("tx", [text]);
+  const many = Array.from({ length: 60 }, (_, at) => `${at}`);
+  const shown = async (series: readonly string[]) => {
+    const parts = {
+      "xl/worksheets/_rels/sheet1.xml.rels": relationships({ drawing: "../drawings/drawing1.xml" }),
+      "xl/drawings/_rels/drawing1.xml.rels": relationships({ chart: "../charts/chart1.xml" }),
+      "xl/drawings/drawing1.xml": '<xdr:wsDr><c:chart r:id="rId1"/></xdr:wsDr>',
+      "xl/charts/chart1.xml": `<c:chartSpace><c:chart>${
+        series.map((one) => `<c:ser>${one}</c:ser>`).join("")
+      }</c:chart></c:chartSpace>`,
+    };
+    return (await textOf(makeExcel({ S: "" }, { parts }))).replace("(empty)\n\n", "");
+  };
+  const cat = axis("cat", ["Jan", "Feb", "Mar", null, "May"]);
+  assert.equal(
+    await shown([name("A") + cat + axis("val", ["1", null, "3", "4", "5"]), cat + axis("val", [null, "2"])]),
+    "[chart: A: Jan 1, Mar 3, 4, May 5; : Feb 2]",
+  );
+  assert.equal(
+    await shown([name("XY") + axis("xVal", ["0.5", "1", null]) + axis("yVal", ["10", null, "30"])]),
+    "[chart: XY: 0.5 10, 30]",
+  );
+  assert.match(await shown([name("M") + axis("cat", many) + axis("val", many)]), /, 49 49, 10 more\]$/);
+  assert.match(await shown(many.map((text) => name(text) + axis("val", ["1"]))), /; 49: 1; 10 more series\]$/);
+});
+
 Deno.test("xlsx: text boxes and charts over a sheet are told after its cells", async () => {
   const run = (text: string) => `<a:r><a:t>${text}</a:t></a:r>`;
   const chart = `<c:chartSpace><c:chart><c:title>${run("Sales")}</c:title><c:ser><c:tx><c:v>2026</c:v></c:tx>` +
-    "<c:cat><c:v>Q1</c:v></c:cat><c:val><c:v>5</c:v></c:val></c:ser></c:chart></c:chartSpace>";
+    '<c:cat><c:pt idx="0"><c:v>Q1</c:v></c:pt></c:cat><c:val><c:pt idx="0"><c:v>5</c:v></c:pt></c:val>' +
+    "</c:ser></c:chart></c:chartSpace>";
   const parts = {
     "xl/worksheets/_rels/sheet1.xml.rels": relationships({ drawing: "../drawings/drawing1.xml" }),
     "xl/drawings/_rels/drawing1.xml.rels": relationships({ chart: "../charts/chart1.xml" }),

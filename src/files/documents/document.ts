@@ -56,3 +56,13 @@ export type DocumentReader = (
 export function titleOf(said: string): string | undefined {
   return said.trim().replace(/\s+/g, " ") || undefined;
 }
+
+/** Words of a document within the server's own: no character of them ends the quotation. */
+export function quoted(said: string): string {
+  return `“${said.slice(0, 200).replace(/["“”„‟«»]/g, "'").replace(/[\s\p{C}]+/gu, " ").trim()}”`;
+}
+
+/** A name or an address of a document within the server's own words: quoted unless it is a plain one. */
+export function nameWords(said: string): string {
+  return /^[\p{L}\p{N}][\p{L}\p{N}\p{M} _.&-]{0,30}$|^[\w:/.%?&=#~+@-]{1,200}$/u.test(said) ? said : quoted(said);
+}

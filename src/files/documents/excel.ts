@@ -164,17 +164,19 @@ function readFormats(root: Element): string[] {
   return elementsOf(childOf(root, "styleSheet", "cellXfs"), "xf").map(({ attributes }) => {
     const id = Number(attributes["numFmtId"] ?? 0);
     const isDate = (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58);
-    const code = own.get(String(id)) ?? (isDate ? "d" : id === 9 || id === 10 ? "%" : "");
-    return code.replace(/"[^"]*"|\\.|[_*].|\[(?!h+\])[^\]]*\]|General/gi, "");
+    const code = own.get(String(id)) ?? (id === 46 ? "[h]" : isDate ? "d" : id === 9 || id === 10 ? "%" : "");
+    return code.replace(/"[^"]*"|\\.|[_*].|\[(?!(?:h+|m+|s+)\])[^\]]*\]|General/gi, "");
   });
 }
 
 /** §18.17.4: days since 1900, or 1904, as a date, a date with its time, a time, or hours that passed. */
-function toDateText(serial: number, format: string, is1904: boolean): string {
-  if (serial < 0 || serial >= maxDays) return toNumberText(serial);
+function toDateText(days: number, format: string, is1904: boolean): string {
+  if (days < 0 || days >= maxDays) return toNumberText(days);
+  const seconds = Math.round(days * 86_400); // a sum of hours may be a little less than the day that it makes
+  const serial = seconds / 86_400;
   const toText = (days: number) => new Date(Date.UTC(1899, 11, 30) + Math.round(days * 86_400) * 1000).toISOString();
   const time = toText(serial).slice(11, 19);
-  if (/\[h/i.test(format)) return `${Math.floor(serial) * 24 + Number(time.slice(0, 2))}${time.slice(2)}`;
+  if (/\[[hms]/i.test(format)) return `${Math.floor(seconds / 3600)}${time.slice(2)}`;
   if (serial < 1) return time;
   const text = toText(serial + (is1904 ? 1462 : serial < 60 ? 1 : 0));
   return time === "00:00:00" ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");

@@ -1,7 +1,7 @@
 /** Sheets as Markdown tables with the coordinates by which cells are asked for. */
 import { columnName } from "./cells.ts";
-import type { DocumentBudget, DocumentText } from "./document.ts";
-import { countOf, toTable } from "./flow.ts";
+import { type DocumentBudget, type DocumentText, nameWords } from "./document.ts";
+import { countOf, oneLine, toTable } from "./flow.ts";
 
 /** Merged ranges that are named. */
 const maxMerged = 100;
@@ -26,11 +26,12 @@ export interface Sheet {
 /** A workbook's sheets: rows and columns without text are left out, their numbers and letters tell. */
 export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick<DocumentText, "summary" | "parts"> {
   const told: string[] = [];
-  const parts = sheets.map(({ name, isHidden, rows, hiddenColumns, merged = [], drawn = [] }) => {
+  const parts = sheets.map(({ name: written, isHidden, rows, hiddenColumns, merged = [], drawn = [] }) => {
+    const name = oneLine(written); // it is a line of the text, and stands before matches
     const filled = rows.filter(({ cells }) => cells.size > 0);
     const columns = [...new Set(filled.flatMap(({ cells }) => [...cells.keys()]))].sort((one, other) => one - other);
     const size = `${countOf(filled.length, "row")}, ${countOf(columns.length, "column")}`;
-    told.push(`${name} (${isHidden ? "hidden, " : ""}${size})`);
+    told.push(`${nameWords(name)} (${isHidden ? "hidden, " : ""}${size})`);
     budget.take(filled.length * columns.length * 3);
     const hidden = (is: boolean) => is ? " (hidden)" : "";
     const table = toTable([
@@ -40,8 +41,8 @@ export function toSheets(sheets: readonly Sheet[], budget: DocumentBudget): Pick
         ...columns.map((column) => row.cells.get(column) ?? ""),
       ]),
     ]);
-    const tail = merged.length === 0 ? "" : `\n\nMerged cells: ${merged.slice(0, maxMerged).join(", ")}`;
-    const over = drawn.map((each) => `\n\n${each}`).join("");
+    const tail = merged.length === 0 ? "" : `\n\nMerged cells: ${oneLine(merged.slice(0, maxMerged).join(", "))}`;
+    const over = drawn.map((each) => `\n\n${oneLine(each)}`).join("");
     return { name, text: `${filled.length === 0 ? "(empty)" : table}${tail}${over}` };
   });
   return { summary: `${countOf(sheets.length, "sheet")}: ${told.join(", ")}`, parts };

@@ -1,7 +1,7 @@
 /** E-mail messages (RFC 5322, MIME): headers, text, and what is attached by name. */
 import PostalMime, { type Address, type Attachment } from "postal-mime";
-import type { DocumentReader } from "./document.ts";
-import { countOf } from "./flow.ts";
+import { type DocumentReader, titleOf } from "./document.ts";
+import { countOf, oneLine } from "./flow.ts";
 import { renderHtml } from "./html.ts";
 
 /** Parts within each other; what headers may hold. */
@@ -21,10 +21,10 @@ export const readMail: DocumentReader = async (bytes, budget) => {
     ["Subject", mail.subject],
     ["Attachments", mail.attachments.map(attachmentWords).join(", ")],
   ];
-  const head = rows.filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`).join("\n");
+  const head = rows.filter(([, value]) => value).map(([name, value]) => `${name}: ${oneLine(value ?? "")}`).join("\n");
   return {
     kind: "eml",
-    title: mail.subject || undefined,
+    title: titleOf(mail.subject ?? ""),
     summary: countOf(mail.attachments.length, "attachment"),
     remarks: page?.remarks ?? [],
     parts: [{ name: "text", text: `${head}\n\n${page?.text ?? mail.text?.trim() ?? ""}` }],

@@ -1,6 +1,6 @@
 /** What docx, xlsx and pptx share (ECMA-376, part 2): parts, their relationships, and what is told of each of them. */
 import { openContainer } from "./container.ts";
-import { type DocumentBudget, DocumentRefusal, titleOf } from "./document.ts";
+import { type DocumentBudget, DocumentRefusal, nameWords, titleOf } from "./document.ts";
 import { formulaText } from "./formula.ts";
 import { countOf, type Dialect, image, type Role, say } from "./flow.ts";
 import { allOf, childOf, type Element, textOf } from "./markup.ts";
@@ -52,18 +52,23 @@ export function outsideRemarks(outside: readonly Pick<Relation, "target">[]): st
 }
 
 export function targetWords(relations: readonly Pick<Relation, "target">[]): string {
-  return relations.slice(0, 5).map(({ target }) => target.slice(0, 200)).join(", ");
+  return relations.slice(0, 5).map(({ target }) => nameWords(target)).join(", ");
 }
 
 /** The cached values of charts that a part shows, as one line a series. */
 export function chartWords({ part }: Pick<OfficePackage, "part">, name: string | undefined): string {
   const chart = name === undefined ? undefined : part(name);
-  const values = (element: Element | undefined) => allOf(element, "v").map(textOf).slice(0, 50);
+  // A cache leaves empty cells out, and says of each other one at which place it is; the innermost of several labels.
+  const pointsOf = (element: Element | undefined) =>
+    new Map(
+      allOf(element, "pt").map((point) => [point.attributes["idx"], textOf(childOf(point, "v"))] as const).reverse(),
+    );
   const title = allOf(childOf(chart, "chartSpace", "chart", "title"), "t").map(textOf).join("");
   const series = allOf(chart, "ser").map((one) => {
-    const names = values(childOf(one, "cat"));
-    const points = values(childOf(one, "val")).map((value, at) => [names[at], value] as const);
-    return [values(childOf(one, "tx")).join(" "), points] as const;
+    const names = pointsOf(childOf(one, "cat") ?? childOf(one, "xVal"));
+    const points = [...pointsOf(childOf(one, "val") ?? childOf(one, "yVal"))].reverse()
+      .map(([place, value]) => [names.get(place), value] as const);
+    return [allOf(childOf(one, "tx"), "v").map(textOf).join(" "), points] as const;
   });
   return seriesWords(title, series);
 }
@@ -75,8 +80,9 @@ export function seriesWords(
 ): string {
   const lines = series.slice(0, 50).map(([name, points]) => {
     const told = points.slice(0, 50).map(([label, value]) => label === undefined ? value : `${label} ${value}`);
-    return `${name}: ${told.join(", ")}`;
+    return `${name}: ${told.join(", ")}${points.length > 50 ? `, ${points.length - 50} more` : ""}`;
   });
+  if (series.length > 50) lines.push(`${series.length - 50} more series`);
   return `[chart${title === "" ? "" : ` ${title}`}${lines.length === 0 ? "" : `: ${lines.join("; ")}`}]`;
 }
 

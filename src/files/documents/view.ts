@@ -6,7 +6,7 @@ import type { FileContent, Outcome, Trash, Workspace } from "../workspace/port.t
 import { nextTurn } from "../../lib/turns.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { columnNumber } from "./cells.ts";
-import type { DocumentPart, DocumentText } from "./document.ts";
+import { type DocumentPart, type DocumentText, nameWords, quoted } from "./document.ts";
 import { type Documents, maxDocumentBytes, type Share } from "./reading.ts";
 
 /** The file of the document, and what its notice says of it. */
@@ -159,11 +159,13 @@ function writtenWhole(document: DocumentText, parts: readonly DocumentPart[]) {
   return written.getOrInsertComputed(document, () => writtenParts(parts));
 }
 
-/** The parts below each other, each with a line of its name where there are several. */
+/** The parts below each other, each with a line of its name where there are several: no line of a part is such a one. */
 function writtenParts(parts: readonly DocumentPart[]) {
+  const isWhole = parts.every(({ name }) => name === "" || name === "text");
   const places: { name: string; line: number }[] = [];
   let line = 1;
-  const texts = parts.map(({ name, text }) => {
+  const texts = parts.map(({ name, text: own }) => {
+    const text = isWhole ? own : own.replace(/^(?=[^\S\n]*-{3}.*-{3}\s*$)/gm, "\\");
     const written = `${name === "" || name === "text" ? "" : `--- ${name} ---\n`}${
       text.endsWith("\n") ? text : `${text}\n`
     }`;
@@ -175,7 +177,7 @@ function writtenParts(parts: readonly DocumentPart[]) {
 }
 
 function wordsOf({ kind, title, summary, remarks }: DocumentText, { text }: WorkspacePath): string {
-  const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [`“${title.slice(0, 200)}”`]];
+  const head = [kind.toUpperCase(), summary, ...title === undefined ? [] : [quoted(title)]];
   const source = textNames.test(text) ? [":source at the end of the name gives the file as it is edited"] : [];
   return [head.join(", "), ...source, ...remarks].join("; ").replaceAll(/\s+/g, " ").slice(0, maxWords);
 }
@@ -214,7 +216,7 @@ async function selectParts({ kind, parts }: DocumentText, asked: string, work: S
     });
     if (found.length > 0) return success(found);
   }
-  const names = parts.map(({ name }) => name).filter((name) => name !== "");
+  const names = parts.map(({ name }) => name).filter((name) => name !== "").map(nameWords);
   const there = names.length === 0
     ? "it is one text without parts"
     : names.length <= 12

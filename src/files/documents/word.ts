@@ -1,5 +1,5 @@
 /** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
-import type { DocumentReader } from "./document.ts";
+import { type DocumentReader, nameWords } from "./document.ts";
 import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
@@ -64,9 +64,10 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
     return say(note?.() ?? "");
   };
   const change = (done: string) => ({ attributes }: Element) => {
-    const by = `${done} by ${attributes["author"] ?? "someone"}`;
+    const author = attributes["author"] ?? "someone";
+    const by = `${done} by ${nameWords(author)}`;
     changes.set(by, (changes.get(by) ?? 0) + 1);
-    return inline(`[${by}: `, "]");
+    return inline(`[${done} by ${author}: `, "]");
   };
   const pictureOrText = (element: Element) =>
     allOf(element, "pic").length === 0 ? "through" : imageOf(childOf(element, "docPr"));
