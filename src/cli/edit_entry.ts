@@ -23,11 +23,6 @@ interface Edit {
   readonly text: string;
 }
 
-function applied(text: string, edits: readonly Edit[]): string {
-  return edits.toSorted((one, other) => other.start - one.start)
-    .reduce((whole, edit) => whole.slice(0, edit.start) + edit.text + whole.slice(edit.end), text);
-}
-
 function faultAt(text: string, offset: number, words: string): Result<never, string> {
   return failure(`line ${text.slice(0, offset).split(/\r\n|\n|\r/).length}: ${words}`);
 }
@@ -57,7 +52,8 @@ export function jsonEntry(keys: readonly string[]): EntryEditor {
       else if (entry === null) edits = removal(text, last);
       else if (missing.length === 0) edits = [replacement(text, last, entry)];
       else edits = [insertion(text, valueOf(last), nested(missing, entry))];
-      const after = applied(text, edits);
+      const after = edits.toSorted((one, other) => other.start - one.start)
+        .reduce((whole, edit) => whole.slice(0, edit.start) + edit.text + whole.slice(edit.end), text);
       // Read again: what a rare form of JSON made of it is not written.
       const written = parseObject(after);
       const isRight = written.ok && written.value !== undefined &&

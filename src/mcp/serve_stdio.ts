@@ -107,7 +107,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const text = "body" in answer ? answer.body : null;
     let opened: FrameReader | null = null;
     if (isInitialize(message) && text !== null) {
-      session.protocolVersion = negotiatedVersion(text);
+      const { result } = JSON.parse(text) as { readonly result?: { readonly protocolVersion?: string } };
+      session.protocolVersion = result?.protocolVersion ?? null;
       session.id = answer.kind === "json" ? answer.sessionId ?? null : null;
       opened = await openNotices(); // before the answer: the client is notified of every change after it
     }
@@ -176,9 +177,4 @@ function refusalOf(line: Line, maxLineBytes: number): string {
   return !line.ok && line.refusal === "too_long"
     ? errorText(null, rpcErrorCode.invalidRequest, `A message must not be longer than ${maxLineBytes} bytes`)
     : errorText(null, rpcErrorCode.parseError, "Parse error");
-}
-
-function negotiatedVersion(answer: string): string | null {
-  const { result } = JSON.parse(answer) as { readonly result?: { readonly protocolVersion?: string } };
-  return result?.protocolVersion ?? null;
 }

@@ -258,15 +258,11 @@ function filterLink(
   name: "person" | "client",
   value: string | null,
   visit: Visit,
-  words: string | undefined = isHidden(value) ? `unknown ${name}` : value ?? "",
+  // for unknown accounts and clients the log has a length and a MAC instead of the name
+  words: string | undefined = value !== null && /^\(\d+ characters, /.test(value) ? `unknown ${name}` : value ?? "",
 ): Html | null {
   const address = visit.href("activity", { ...given(visit), [name]: value ?? "" });
   return value === null ? null : html`<a href="${address}">${words}</a>`;
-}
-
-/** For unknown accounts and clients the log has a length and a MAC instead of the name. */
-function isHidden(value: string | null): boolean {
-  return value !== null && /^\(\d+ characters, /.test(value);
 }
 
 /** The lines as they are found: an export of millions is never in memory. */

@@ -123,7 +123,8 @@ export function resolveInside(
     const target = here.directory.readLink(name);
     if (target === null) return denied("unreadable_link");
     let way = target;
-    if (isAbsolute(target)) {
+    const isAbsolute = target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
+    if (isAbsolute) {
       // with the separator: a sibling whose name starts like the root is not below it (CVE-2025-53110)
       if (target !== path && !target.startsWith(`${path}/`)) return denied("outside_link");
       way = target.slice(path.length);
@@ -159,10 +160,6 @@ function missing(here: SeenDirectory, inside: readonly string[], pending: readon
   const isCreatable = pending[0] !== "" && pending[0] !== "." && !rest.includes("..");
   if (!isCreatable) return failure({ reason: "not_found" });
   return success(entryAt(here, [lastOf(inside), ...rest], [...inside, ...rest], null));
-}
-
-function isAbsolute(target: string): boolean {
-  return target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
 }
 
 // * The names in directories of the disk workspace, sorted, and kept for a while: a long directory is listed page by
@@ -253,12 +250,9 @@ function entriesAfter(entries: readonly DirectoryEntry[], after: string | undefi
 
 function sort(entries: DirectoryEntry[]): DirectoryEntry[] {
   const isPlain = !entries.some(({ name }) => /[\ud800-\udfff]/.test(name));
-  return entries.sort(isPlain ? compareCodeUnits : (a, b) => compareNames(a.name, b.name));
-}
-
-/** The same as comparing names where there are no surrogates, and quicker. */
-function compareCodeUnits(a: DirectoryEntry, b: DirectoryEntry): number {
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  // without surrogates the same, and quicker
+  const compare = isPlain ? (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0 : compareNames;
+  return entries.sort((a, b) => compare(a.name, b.name));
 }
 
 // What a directory of the disk calls an entry that was found in it. Many file systems find one entry by several

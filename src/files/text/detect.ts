@@ -100,7 +100,7 @@ export async function encodingOfFile(workspace: Workspace, path: WorkspacePath):
 
 async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyEncoding> {
   const western = decodeLegacy(sample, "windows-1252") ?? "";
-  const runs = runsOf(sample);
+  const runs = Buffer.from(sample).toString("latin1").match(/[\x80-\xff]+/g)?.map(({ length }) => length) ?? [];
   const isScattered = runs.filter((length) => length === 1).length * 2 >= runs.length;
   // most of what German, French and Spanish need is the same in both
   if (isScattered && western === decodeLegacy(sample, "windows-1250")) return "windows-1252";
@@ -141,12 +141,6 @@ function sampleOf(bytes: Uint8Array): Uint8Array {
     if ((length += word.length + 1) >= sampleBytes) break;
   }
   return Buffer.from([...words].join(" ").slice(0, sampleBytes), "latin1");
-}
-
-/** How long the runs of bytes beyond ASCII are. */
-function runsOf(bytes: Uint8Array): readonly number[] {
-  const runs = Buffer.from(bytes).toString("latin1").match(/[\x80-\xff]+/g) ?? [];
-  return runs.map(({ length }) => length);
 }
 
 /** Without a character of UTF-8 that is cut at the end. */

@@ -126,7 +126,8 @@ async function wayBack(
       const isFull = listed.ok && listed.value.entries.length > 0;
       if (isFull && isOnly) return failure({ reason: "not_empty", path: step.path });
       return success(async () => {
-        await removeEmpty(workspace, childOf(path), step.made);
+        const segments = [...path.segments, "-"]; // its directories are the path itself and those above it
+        await removeEmpty(workspace, { text: segments.join("/"), segments }, step.made);
         return success(null);
       });
     }
@@ -198,11 +199,6 @@ async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: numb
     const removed = await workspace.remove({ text: segments.join("/"), segments });
     if (!removed.ok) return;
   }
-}
-
-/** A path whose directories are the path itself and those above it. */
-function childOf({ segments }: WorkspacePath): WorkspacePath {
-  return { text: [...segments, "-"].join("/"), segments: [...segments, "-"] };
 }
 
 function refused({ path }: ChangeStep, refusal: WorkspaceRefusal): Result<never, UndoProblem> {

@@ -111,7 +111,9 @@ async function plan(
     else obstacles.push(texts.length > 1 ? ofPath(text, path.error) : path.error);
   }
   if (ifVersion !== undefined && texts.length > 1) return failure(onlyOneVersion("delete"));
-  const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
+  const paths = [...found.values()].filter(({ segments }) =>
+    !segments.some((_, depth) => depth > 0 && found.has(segments.slice(0, depth).join("/")))
+  );
   /** What would stop one of several deletions, found before the first; a single deletion reports it itself. */
   const obstacleOf = async (path: WorkspacePath): Promise<Failure | null> => {
     const ownLook = obstacles.length < maxNamed ? look : null;
@@ -150,11 +152,6 @@ function removeAll(
       return failure([await suggestNear(workspace, path, toFailure("delete", path, removed.error))]);
     },
   });
-}
-
-/** Whether a directory above the path is named, too. */
-function isBelowAny({ segments }: WorkspacePath, paths: ReadonlyMap<string, unknown>): boolean {
-  return segments.some((_, depth) => depth > 0 && paths.has(segments.slice(0, depth).join("/")));
 }
 
 /** `null` where the deletion may go on: it is small, the client cannot ask, no person answers, or it is yes. */

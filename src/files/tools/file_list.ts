@@ -4,7 +4,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
@@ -139,7 +139,8 @@ export function fileListTool(
       const isReversed = request.order === (sort === "name" ? "desc" : "asc");
       const isPaged = show !== "summary" && show !== "duplicates" && sort === "name" && !isReversed;
       const { value: given } = found;
-      const isFile = given.text !== "" && await isFileAt(workspace, given);
+      const there = given.text === "" ? null : await workspace.stat(given);
+      const isFile = there?.ok === true && there.value.kind === "file";
       const isDetailed = show === "details" || show === "bytes";
       const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&
         (show === "names" || isDetailed);
@@ -191,11 +192,6 @@ export function fileListTool(
       return await suggestNear(workspace, path, isWhole ? withNotices(answer, patterns.notices()) : answer);
     },
   });
-}
-
-async function isFileAt(workspace: Workspace, path: WorkspacePath): Promise<boolean> {
-  const there = await workspace.stat(path);
-  return there.ok && there.value.kind === "file";
 }
 
 /** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
