@@ -75,9 +75,12 @@ const misleading =
   /(?![\t\n])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 // No element holds another's `<`: otherwise text of many `<p` would take the square of its length.
 const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^<>]*>/gi;
-const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
+const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(<\/\1\s*>|$)/gi;
 const activeElement =
-  /<(?:script|style|iframe|object|embed|(?:a|img|svg|form|input|button|link|meta|base|video|audio)\b[^<>=]*=)/i;
+  /<\/(?:script|style|iframe|object)\s*>|<(?:a|img|svg|form|input|button|link|meta|base|video|audio|embed)\b[^<>=]*=/i;
+/** What a rich text begins with. Other elements are pasted words: XML, a placeholder such as `<name>`. */
+const firstElement =
+  /^\s*<(?:!doctype|html|head|body|p|div|br|li|ul|ol|dl|tr|table|h[1-6]|pre|blockquote|section|article|a|b|i|u|em|strong|span|font|img|code|center|hr|small|sub|sup)\b[^<>]*>/i;
 /** Most values: nothing in them can be markup, a mark or misleading. */
 const plainWords = /^[ -;=?-Z\\^-~]*$/;
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " " };
@@ -102,7 +105,9 @@ export function oneLine(text: string): string {
 
 /** The words of an HTML text, a line for each block. Links lose their addresses. */
 function htmlToText(html: string): string {
-  const bare = html.replace(/<!--[^]*?(?:-->|$)/g, "").replace(withContent, "").replace(/\s+/g, " ")
+  // What nothing ends has no content: all that follows would be lost.
+  const bare = html.replace(/<!--[^]*?(-->|$)/g, (whole, end) => end === "" ? whole : "")
+    .replace(withContent, (whole, _, end) => end === "" ? whole : "").replace(/\s+/g, " ")
     .replace(blocks, "\n").replace(/<[a-z/!][^<>]*>/gi, "");
   const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
@@ -114,7 +119,7 @@ function htmlToText(html: string): string {
 
 /** Whether a text is HTML rather than words with angle brackets in them: it is made of elements, or has active ones. */
 function isHtml(text: string): boolean {
-  return (/^\s*<[a-z][^<>]*>/i.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text)) ||
+  return (firstElement.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text)) ||
     activeElement.test(text);
 }
 

@@ -161,6 +161,29 @@ Deno.test("HTML in fields, journals and articles is words alone", async () => {
   }
 });
 
+const pasted = [
+  "Run <script>.ps1 on host, then call 555",
+  "Set <style> and <iframe in the form, then call 555",
+  '<config>\n <server name="db1" port="1521"/>\n <timeout>555</timeout>\n</config>',
+  "<hostname> is down, </hostname> too: call 555",
+  "<?xml version='1.0'?>\n<soap:Envelope><soap:Body>555</soap:Body></soap:Envelope>",
+];
+
+Deno.test("words with angle brackets in them are given as they stand, and nothing after them is lost", async () => {
+  await using desk = await openDesk();
+  for (const text of pasted) {
+    store(desk, { description: text });
+    for (const entry of desk.instance.tables.get("sys_journal_field")?.values() ?? []) entry["value"] = text;
+    const answer = await desk.text("servicenow_get_record", { id: "INC0010002", include: "journal" });
+    const lines = text.split("\n").join("\n  ");
+    assert.ok(answer.includes(`description: ${lines}`) && answer.includes(`): ${lines}`), `${text}: ${answer}`);
+  }
+  for (const open of ["<script>", "<style x", "<object>", "<!-- "]) {
+    store(desk, { description: `<p>Use ${open} here</p><p>then call 555</p>` });
+    assert.match(await desk.text("servicenow_get_record", { id: "INC0010002" }), /^description: Use[^]*555/m, open);
+  }
+});
+
 Deno.test("a text of many unclosed elements is read like any other", async () => {
   await using desk = await openDesk();
   store(desk, { description: `<p>words</p>${"<p ".repeat(150_000)}` });
