@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
@@ -397,4 +398,24 @@ Deno.test("file_delete says that it can be undone where file_undo undoes it, and
       if (isKept) await answerOf(undo, { change: "last" });
       else assert.equal((await failureOf(undo, { change: "last" })).code, "not_kept");
     }
+  }, { trash: { keepMs: 1e9, maxBytes: 2_000 } }));
+
+Deno.test("file_undo undoes an edit by its passages where the trash had no room for the old text, and no other change", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [edit, write, undo] = [fileEditTool(workspace), fileWriteTool(workspace), fileUndoTool(workspace)];
+    const lines = Array.from({ length: 500 }, (_, at) => `line ${at}`);
+    for (const text of [lines.join("\n"), `\ufeff${lines.join("\r\n")}\r\n`, `${lines.join("\n")}\r\nmixed`]) {
+      Deno.writeTextFileSync(`${root}/f`, text);
+      const edits = [["line 10", "ten"], ["line 400", ""]].map(([from, to]) => ({ old_text: `${from}`, new_text: to }));
+      await answerOf(edit, { path: "f", edits: edits.map((each) => ({ ...each, whole_word: true })) });
+      assert.doesNotMatch(Deno.readTextFileSync(`${root}/f`), /line 400/);
+      await answerOf(undo, { change: "last" });
+      assert.equal(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Deno.readFileSync(`${root}/f`)), text);
+    }
+    await answerOf(edit, { path: "f", old_text: "line 1", new_text: "x".repeat(100), replace_all: true });
+    await answerOf(undo, { change: "last" });
+    assert.match(Deno.readTextFileSync(`${root}/f`), /\nline 1\n.*\nline 499\r\nmixed$/s);
+    await answerOf(write, { filename: "f", content: "new", mode: "overwrite" });
+    assert.equal((await failureOf(undo, { change: "last" })).code, "not_kept");
+    assert.equal(Deno.readTextFileSync(`${root}/f`), "new");
   }, { trash: { keepMs: 1e9, maxBytes: 2_000 } }));

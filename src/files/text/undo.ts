@@ -90,7 +90,7 @@ async function wayBack(
   const { trash } = workspace;
   const item = { change: change.id, number };
   const path = pathOf(step.path);
-  if ("kept" in step && step.kept !== null && !await trash.holds(item)) {
+  if (step.op !== "put" && "kept" in step && step.kept !== null && !await trash.holds(item)) {
     return failure({ reason: "not_kept", path: step.path });
   }
   switch (step.op) {
@@ -156,11 +156,13 @@ async function undoOfPut(
     const { sizeBefore } = step;
     return success(() => trash.cutBack(path, sizeBefore, left));
   }
-  if (step.kept === null) return failure({ reason: "not_kept", path: step.path });
-  return success(() => trash.restore({ change: id, number }, path, left));
+  const item = { change: id, number };
+  if (step.kept !== null && await trash.holds(item)) return success(() => trash.restore(item, path, left));
+  const back = await undoOfPassages(workspace, step, path);
+  return back.ok ? back : failure({ reason: "not_kept", path: step.path });
 }
 
-/** An edit is undone in a file that was changed elsewhere since. */
+/** An edit is undone in a file that was changed elsewhere since, or whose old text is not kept. */
 async function undoOfPassages(
   workspace: Undoing,
   { passages = [], path: text }: PutStep,
