@@ -87,7 +87,8 @@ async function checkPassphrase(
     logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
     const { retryAfterSeconds } = outcome;
     if (retryAfterSeconds !== null) {
-      const problem = tooManyAttempts(retryAfterSeconds);
+      const isBusy = outcome.reason === "busy";
+      const problem = isBusy ? "The server is busy. Try again in a moment." : tooManyAttempts(retryAfterSeconds);
       return await showSignIn(options, purpose, { userName, status: 429, retryAfterSeconds, problem });
     }
     const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";

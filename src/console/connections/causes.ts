@@ -133,14 +133,14 @@ unknown_scope: token refresh; refused scope_exceeds_client scope_exceeds_grant
 The client asked for a scope that is unknown here, or for more than it was allowed.
 Remove the scope from the client's configuration, or connect again and tick it on the page.
 
-account_disabled: sign_in refused_token; refused disabled_user
+account_disabled: sign_in refused_token; refused disabled_user disabled
 The person's account is disabled on this server.
 Enable it on the People page or with \`portcullis users enable\`, then connect again.
 
 user_not_active: token refresh; refused user_not_active
-The person's account was disabled, or its passphrase changed, since the person allowed access; or the company's
-  identity provider does not confirm the person any more.
-Enable the account on the People page if it is disabled, then connect again.
+Since the person allowed access, their account was disabled, its passphrase changed, their groups lost the rights that
+  the client asks for, or the company's identity provider does not confirm them any more.
+Enable the account on the People page if it is disabled, or correct the groups, then connect again.
 
 provider_ended: refused_token; refused ended_by_provider
 The company's identity provider ended the person's access: it refused them, they signed out there, or lost the group.
@@ -533,9 +533,9 @@ The client's id is the address of a document that is not public: on a private ne
 Publish the document at a public https address, or let the client register itself (REGISTRATION=open).
 
 client_document_unreachable: authorization; refused connection_failed host_unavailable timed_out unexpected_status
-  unresolvable_host
+  unresolvable_host too_many_fetches
 The client's id is the address of a document, and the server could not fetch it; the last step says why.
-Try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and
+Wait a minute, then try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and
   CLIENT_METADATA_DOCUMENTS=off.
 
 client_document_unusable: authorization; refused client_id_mismatch malformed_document malformed_response not_json
@@ -561,7 +561,7 @@ The request seems to come from a page of another origin[, or a proxy changes the
 Set SERVER_URL to the address that people type.[ Let the proxy pass Origin and Host unchanged.]
 
 throttled: sign_in; refused too_many_attempts busy
-There were too many wrong passphrases, so the person has to wait.
+There were too many wrong passphrases, or too many sign-ins at once (busy), so the person has to wait.
 Wait as long as the page says, or sign in with a browser that the person used before.
 
 person_not_let_in: sign_in; refused not_allowed
