@@ -40,7 +40,7 @@ function noSuchUser(name: string): UserProblem {
   return { field: "name", message };
 }
 
-/** Why a name cannot be given to a new user, or `null`. */
+/** Why a name cannot be given to a new user, or `null`. The owner is made by the set-up alone. */
 export async function newUserProblem(
   { storage }: Pick<AdministrationOptions, "storage">,
   name: string,
@@ -49,6 +49,10 @@ export async function newUserProblem(
     const message =
       "a name has 1 to 32 lower-case letters, digits, dots and hyphens, and begins with a letter or digit";
     return { field: "name", message };
+  }
+  // The owner may have no record: without this, an administrator could take over the server by an invitation.
+  if (name === ownerId) {
+    return { field: "name", message: "owner is the name of the person who set this server up; choose another name" };
   }
   return await users.read(storage, name) === null ? null : takenName(name);
 }

@@ -313,5 +313,5 @@ async function isInvitationGood(
 ): Promise<boolean> {
   if ((await directory.find(by))?.isAdministrator !== true) return false;
   const user = await users.read(storage, userId);
-  return kind === "new" ? user === null : user?.value.epoch === epoch;
+  return kind === "new" ? user === null && userId !== ownerId : user?.value.epoch === epoch;
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { disableUser } from "../../src/oauth/manage_users.ts";
+import { addUser, disableUser, listUsers, setAdministrator } from "../../src/oauth/manage_users.ts";
 import {
   authorizePath,
   type Harness,
@@ -111,3 +111,29 @@ Deno.test("a link's form counts only from the browser that was sent it (login CS
   assert.ok(!victim.cookies.has("__Host-portcullis-session"));
   assert.equal((await own.post("/invitation", { ...form, csrf: hiddenField(page, "csrf") })).status, 303);
 });
+
+for (const setUp of [true, false]) {
+  const where = setUp ? "whose passphrase the settings give" : "who is not there yet";
+  Deno.test(`nobody is invited or added as the owner ${where}, and no link that is out makes them one`, async () => {
+    await using harness = await startHarness({ setUp });
+    await addUser(harness.deps, { name: "ada", passphrase: "a passphrase of ada alone" });
+    await setAdministrator(harness.deps, { name: "ada", administrator: true });
+    const ada = { userId: "ada", isAdministrator: true, address: "192.0.2.1" };
+    const { administration } = await harness.server.forConsole();
+    const invited = await administration.invite({ userId: "owner", kind: "new" }, ada);
+    assert.ok(!invited.ok && invited.error.message.startsWith("owner is the name of"));
+    assert.ok(!(await addUser(harness.deps, { name: "owner", passphrase: secret })).ok);
+    const earlier = await administration.invite({ userId: "ben", kind: "new" }, ada);
+    assert.ok(earlier.ok);
+    const code = new URL(earlier.value).searchParams.get("code") ?? "";
+    const [link] = await harness.storage.list(["invitation"], { limit: 1 });
+    assert.ok(link !== undefined);
+    const value = { ...link.value as Record<string, unknown>, userId: "owner" };
+    assert.ok(await harness.storage.commit({ puts: [{ key: link.key, value }] }));
+    assert.deepEqual(await administration.invitations(), []);
+    const browser = openBrowser(harness);
+    assert.equal((await browser.get(`/invitation?code=${code}`)).status, 403);
+    assert.equal((await browser.post("/invitation", { code, passphrase: secret, confirmation: secret })).status, 403);
+    assert.deepEqual((await listUsers(harness.deps)).map(({ id }) => id), ["ada"]);
+  });
+}
