@@ -266,3 +266,40 @@ Deno.test("ods: links and merged cells are told", async () => {
     /\| 1 \| \[site\]\(https:\/\/a\.example\/\) \|\n\nMerged cells: A1:B2$/,
   );
 });
+
+Deno.test("ods: rows and columns that are written once are all given, with the lines and blanks of a cell", async () => {
+  const row = (times: number, cells: string) =>
+    `<table:table-row table:number-rows-repeated="${times}">${cells}</table:table-row>`;
+  const cell = (inner: string, times = 1) =>
+    `<table:table-cell table:number-columns-repeated="${times}"><text:p>${inner}</text:p></table:table-cell>`;
+  const words = '<text:span>one<text:line-break/>two</text:span><text:s text:c="3"/>x<text:tab/>y';
+  const body = '<office:spreadsheet><table:table table:name="S">' +
+    '<table:table-column table:number-columns-repeated="1200"/><table:table-column table:visibility="collapse"/>' +
+    row(1, cell("w", 1201)) + row(1500, cell("0")) + row(1, cell(words)) +
+    row(
+      1,
+      `<table:table-cell><office:annotation><text:p>a<text:tab/>b</text:p></office:annotation></table:table-cell>`,
+    ) +
+    "<table:shapes><draw:frame><draw:text-box><text:p>first</text:p><text:p>second</text:p></draw:text-box></draw:frame>" +
+    "</table:shapes></table:table></office:spreadsheet>";
+  const { summary, parts } = await read(makeOpenDocument(body), "a.ods");
+  assert.equal(summary, "1 sheet: S (1,503 rows, 1,201 columns)");
+  const [head = "", , ...rows] = parts[0]?.text.split("\n") ?? [];
+  assert.match(head, /\| ATD \| ATE \(hidden\) \|$/);
+  assert.deepEqual(rows.slice(1, 1501).filter((line) => line.split("|")[2] === " 0 ").length, 1500);
+  assert.match(rows[1501] ?? "", /^\| 1502 \| one<br>two {3}x\ty \|/);
+  assert.match(rows[1502] ?? "", /^\| 1503 \| \[comment: a\tb\] \|/);
+  assert.match(parts[0]?.text ?? "", /\[text box: first second\]/);
+});
+
+Deno.test("html: what a page hides stays out of links around blocks and of code, too, and is counted", async () => {
+  const hidden = ["<i hidden>no</i>", '<i style="display:none">no</i>', "<script>no</script>", "<style>no</style>"];
+  for (const one of hidden) {
+    const { parts, remarks } = await read(
+      `<!doctype html><html><a href="https://x/">${one}<div>Card</div><div>go</div></a><pre>a\n${one}b<br>c</pre></html>`,
+      "a.html",
+    );
+    assert.equal(parts[0]?.text, "[Card go](https://x/)\n\n```\na\nb\nc\n```", one);
+    assert.deepEqual(remarks, one.startsWith("<i") ? ["2 hidden elements left out; the source has the text"] : []);
+  }
+});

@@ -334,3 +334,17 @@ Deno.test("xlsx: text boxes and charts over a sheet are told after its cells", a
     "|  | A |\n| --- | --- |\n| 1 | 5 |\n\n[text box: Draft only]\n\n[chart Sales: 2026: Q1 5]",
   );
 });
+
+Deno.test("docx: the text of a shape that is grouped with a picture is given beside it", async () => {
+  const box = `<wps:wsp><wps:txbx><w:txbxContent>${p("valve must stay shut")}</w:txbxContent></wps:txbx></wps:wsp>`;
+  for (const place of ["inline", "anchor"]) {
+    const shown = (inner: string) =>
+      textOf(makeWord(
+        `<w:p><w:r><w:t>See </w:t></w:r><w:r><w:drawing><wp:${place}><wp:docPr descr="A map"/>${inner}` +
+          `</wp:${place}></w:drawing></w:r></w:p>`,
+      ));
+    assert.equal(await shown(`<wpg:wgp><pic:pic/>${box}</wpg:wgp>`), "See [image: A map]\n\nvalve must stay shut");
+    assert.equal(await shown("<pic:pic/>"), "See [image: A map]");
+    assert.equal(await shown(box), "See\n\nvalve must stay shut");
+  }
+});

@@ -1,9 +1,9 @@
 /** Turns a tree of running text into Markdown: each format says what its elements are, and this writes them. */
 import type { DocumentBudget } from "./document.ts";
-import { type Element, textOf } from "./markup.ts";
+import type { Element } from "./markup.ts";
 
 /** What an element is, a role without more by its word alone. `through` stands for its children. */
-export type Role = "skip" | "through" | "table" | "row" | "pre" | "block" | "cell" | FullRole;
+type Role = "skip" | "through" | "table" | "row" | "pre" | "block" | "cell" | FullRole;
 
 type FullRole =
   | { readonly as: "skip" | "through" | "table" | "row" | "pre" }
@@ -14,12 +14,12 @@ type FullRole =
   | { readonly as: "cell"; readonly columns?: number; readonly rows?: number };
 
 export const inline = (before: string, after = before): Role => ({ as: "inline", before, after });
-export const say = (text: string): Role => ({ as: "text", text });
+export const say = (text: string) => ({ as: "text", text }) as const;
 export const heading = (level: number, label = ""): Role => ({
   as: "block",
   mark: `${"#".repeat(Math.min(Math.max(1, Math.trunc(level) || 1), 6))} ${label}`,
 });
-export const image = (words = ""): Role => say(words.trim() === "" ? "[image]" : `[image: ${oneLine(words)}]`);
+export const image = (words = "") => say(words.trim() === "" ? "[image]" : `[image: ${oneLine(words)}]`);
 
 /** The elements of a format by their names. */
 export interface Dialect {
@@ -85,7 +85,7 @@ export function renderFlow(root: Element, dialect: Dialect, budget: DocumentBudg
     } else if (role.as === "pre" || role.as === "table") {
       flush();
       const text = role.as === "pre"
-        ? `\`\`\`\n${textOf(node).replace(/^\n|\n+$/g, "")}\n\`\`\``
+        ? `\`\`\`\n${shownIn(node, dialect).replace(/^\n|\n+$/g, "")}\n\`\`\``
         : toTable(rowsOf(node, dialect, budget));
       if (text !== "") add(text);
     } else if (role.as !== "skip") node.children.forEach(walk);
@@ -99,6 +99,15 @@ export function roleOf(element: Element, { roles, other }: Pick<Dialect, "roles"
   const found = (Object.hasOwn(roles, element.name) ? roles[element.name] : undefined) ?? other;
   const role = typeof found === "function" ? found(element) : found;
   return typeof role === "string" ? { as: role } : role;
+}
+
+/** The text of an element as it is written, without what is left out of it. */
+function shownIn({ children }: Element, dialect: Dialect): string {
+  return children.map((child) => {
+    if (typeof child === "string") return child;
+    const role = roleOf(child, dialect);
+    return role.as === "skip" ? "" : role.as === "text" ? role.text : shownIn(child, dialect);
+  }).join("");
 }
 
 function rowsOf(root: Element, dialect: Dialect, budget: DocumentBudget): string[][] {

@@ -50,7 +50,9 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
       const { href: link = "", type, role } = element.attributes;
       if (/noteref/.test(`${type} ${role}`)) return inline("^"); // EPUB 3.3 §4.3.5
       if (/^(?:#|javascript:|data:|$)/i.test(link)) return "through";
-      return isInline(element) ? inline("[", `](${link})`) : say(`[${oneLine(textOf(element))}](${link})`);
+      return isInline(element)
+        ? inline("[", `](${link})`)
+        : say(`[${oneLine(renderFlow(element, dialect, budget))}](${link})`);
     },
     math: (element) => say(formulaText(element)),
     table: (element) => allOf(element, "table").length === 0 ? "table" : "block", // one that holds others lays a page out
@@ -62,7 +64,8 @@ export function renderHtml(source: string | Uint8Array, budget: DocumentBudget) 
     hidden++;
     return "skip";
   };
-  const text = renderFlow(root, { hasLooseText: true, roles: {}, other }, budget);
+  const dialect: Dialect = { hasLooseText: true, roles: {}, other };
+  const text = renderFlow(root, dialect, budget);
   const remarks = hidden === 0 ? [] : [`${countOf(hidden, "hidden element")} left out; the source has the text`];
   return { text, title: titleOf(textOf(allOf(root, "title")[0])), remarks };
 }

@@ -2,7 +2,7 @@
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, DocumentRefusal, nameWords, titleOf } from "./document.ts";
 import { formulaText } from "./formula.ts";
-import { countOf, type Dialect, image, type Role, say } from "./flow.ts";
+import { countOf, type Dialect, image, say } from "./flow.ts";
 import { allOf, childOf, type Element, textOf } from "./markup.ts";
 
 export type OfficePackage = ReturnType<typeof openOffice>;
@@ -87,7 +87,7 @@ export function seriesWords(
 }
 
 /** What stands for a picture: its alternative text, where it has one. */
-export function imageOf(properties: Element | undefined): Role {
+export function imageOf(properties: Element | undefined): ReturnType<typeof image> {
   return image(properties?.attributes["descr"] ?? properties?.attributes["title"]);
 }
 

@@ -9,8 +9,9 @@ import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { formatNumber } from "./numerals.ts";
 import { macroRemarks, outsideRemarks, seriesWords } from "./office.ts";
 
-/** How often one row or cell that has text is repeated. */
-const maxRepeats = 1_000;
+/** What a sheet may have (Excel's own bounds), and what a cell of it takes beside its text. */
+const maxRows = 1_048_576;
+const [maxColumns, cellCost] = [16_384, 16];
 
 export const readOpenDocument: DocumentReader = (bytes, budget) => {
   const { names, part } = openContainer(bytes, budget);
@@ -144,7 +145,7 @@ function odfDialect(body: Element, { part, styles, budget }: Source): Dialect {
 
 function annotationWords(annotation: Element): string {
   const by = textOf(childOf(annotation, "creator"));
-  const text = elementsOf(annotation, "p").map(textOf).join(" ");
+  const text = elementsOf(annotation, "p").map(wordsIn).join(" ");
   return `[comment${by === "" ? "" : ` by ${by}`}: ${text}]`;
 }
 
@@ -170,8 +171,9 @@ function toSheet(table: Element, { part, styles, budget }: Source): Sheet {
   const hiddenColumns = new Set<number>();
   let column = 1;
   for (const { attributes } of allOf(table, "table-column")) {
-    const repeats = Math.min(Number(attributes["number-columns-repeated"] ?? 1) || 1, maxRepeats);
-    for (let at = 0; at < repeats; at++, column++) if (isHidden(attributes)) hiddenColumns.add(column);
+    const end = column + (Number(attributes["number-columns-repeated"] ?? 1) || 1);
+    for (let at = column; isHidden(attributes) && at < end && at <= maxColumns; at++) hiddenColumns.add(at);
+    column = end;
   }
   let number = 1;
   for (const row of allOf(table, "table-row")) {
@@ -185,20 +187,32 @@ function toSheet(table: Element, { part, styles, budget }: Source): Sheet {
         Number(cell.attributes[`number-${each}-spanned`]) || 1
       );
       if (wide * high > 1) merged.push(`${columnName(at)}${number}:${columnName(at + wide - 1)}${number + high - 1}`);
-      for (let copy = 0; text !== "" && copy < Math.min(times, maxRepeats); copy++) cells.set(at + copy, text);
+      for (let copy = 0; text !== "" && copy < times && at + copy <= maxColumns; copy++) cells.set(at + copy, text);
       at += times;
     }
-    for (let copy = 0; cells.size > 0 && copy < Math.min(repeats, maxRepeats); copy++) {
+    const size = cells.values().reduce((sum, text) => sum + text.length + cellCost, 0);
+    for (let copy = 0; cells.size > 0 && copy < repeats && number + copy <= maxRows; copy++) {
+      budget.take(size);
       rows.push({ number: number + copy, isHidden: isHidden(row.attributes), cells });
     }
     number += repeats;
   }
   const isHiddenSheet = style?.attributes["display"] === "false";
   const drawn = allOf(table, "frame").map((frame) =>
-    objectWords(frame, part) ?? allOf(frame, "text-box").map((box) => `[text box: ${oneLine(textOf(box))}]`).join("")
+    objectWords(frame, part) ??
+      allOf(frame, "text-box").map((box) => `[text box: ${oneLine(allOf(box, "p").map(wordsIn).join(" "))}]`).join("")
   ).filter((words) => words !== "");
   drawn.forEach((words) => budget.take(words.length));
   return { name: table.attributes["name"] ?? "", isHidden: isHiddenSheet, rows, hiddenColumns, merged, drawn };
+}
+
+/** The words of a paragraph, with its blanks, tabs and line breaks (part 3, §6.1). */
+function wordsIn({ children }: Element): string {
+  return children.map((child) => {
+    if (typeof child === "string") return child;
+    if (child.name === "s") return " ".repeat(Math.min(Number(child.attributes["c"] ?? 1) || 1, 100));
+    return child.name === "tab" ? "\t" : child.name === "line-break" ? "\n" : wordsIn(child);
+  }).join("");
 }
 
 function isHidden(attributes: Element["attributes"]): boolean {
@@ -207,7 +221,7 @@ function isHidden(attributes: Element["attributes"]): boolean {
 
 function cellText(cell: Element): string {
   const { "value-type": type = "", value, "date-value": date, formula = "" } = cell.attributes;
-  const shown = elementsOf(cell, "p").map(textOf).join("\n");
+  const shown = elementsOf(cell, "p").map(wordsIn).join("\n");
   const plain = type === "date" && date !== undefined
     ? date.replace("T", " ")
     : type === "percentage" && value !== undefined

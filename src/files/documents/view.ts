@@ -165,7 +165,7 @@ function writtenParts(parts: readonly DocumentPart[]) {
   const places: { name: string; line: number }[] = [];
   let line = 1;
   const texts = parts.map(({ name, text: own }) => {
-    const text = isWhole ? own : own.replace(/^(?=[^\S\n]*-{3}.*-{3}\s*$)/gm, "\\");
+    const text = isWhole ? own : own.replace(/^(?=[\p{Zs}\t]*-{3}.*-{3}[\p{Zs}\t]*$)/gmu, "\\");
     const written = `${name === "" || name === "text" ? "" : `--- ${name} ---\n`}${
       text.endsWith("\n") ? text : `${text}\n`
     }`;

@@ -69,8 +69,11 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
     changes.set(by, (changes.get(by) ?? 0) + 1);
     return inline(`[${done} by ${author}: `, "]");
   };
-  const pictureOrText = (element: Element) =>
-    allOf(element, "pic").length === 0 ? "through" : imageOf(childOf(element, "docPr"));
+  const pictureOrText = (element: Element) => {
+    if (allOf(element, "pic").length === 0) return "through";
+    const picture = imageOf(childOf(element, "docPr"));
+    return allOf(element, "txbxContent").length === 0 ? picture : inline(picture.text, ""); // a group: callouts over it
+  };
   let isHeading = false;
   const shared = officeDialect(office, partName);
   return {
