@@ -12,7 +12,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { type CompanyPerson, readPerson, verifyIdToken } from "./company/identity.ts";
+import { type CompanyPerson, readPerson, verifyIdToken, whatIsUnsaid } from "./company/identity.ts";
 import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { type CompanySettings, isAllowed, namedGroups } from "./company/settings.ts";
 import { companyUserId, endAccessByProvider, newUser, shownName } from "./manage_users.ts";
@@ -316,7 +316,9 @@ async function personIn(
   if (idToken === undefined) { // §12.2: it may be left out
     const info = accessToken === null ? success(null) : await options.provider.userInfo(accessToken);
     if (!info.ok || info.value === null) return info.ok ? success(null) : info;
-    return info.value["sub"] === subject ? await readPerson(options, info.value, null) : failure("other_subject");
+    if (info.value["sub"] !== subject) return failure("other_subject");
+    const { isWithoutGroups, isWithoutEmail } = whatIsUnsaid(options.company, info.value);
+    return isWithoutGroups || isWithoutEmail ? success(null) : await readPerson(options, info.value, null);
   }
   const verified = await verifyIdToken(options, idToken, { accessToken });
   if (!verified.ok) return verified;

@@ -7,7 +7,7 @@
  * - Logout tokens (OpenID Connect Back-Channel Logout 1.0): the provider says who signed out there.
  */
 import * as z from "zod";
-import { groupsIn, readPerson } from "./company/identity.ts";
+import { groupsIn, readPerson, whatIsUnsaid } from "./company/identity.ts";
 import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
 import { admitPerson, endPerson, idAtProvider, isRecheckDue, providerSessions, userIdOf } from "./company_people.ts";
 import type { RecheckOptions } from "./company_people.ts";
@@ -119,8 +119,9 @@ async function personOf(options: AssertionOptions, claims: Claims & { readonly s
   const { checkedAt = -Infinity, endedAt = -Infinity } = known?.company ?? {};
   if (issuedAt <= endedAt) return null; // the provider has ended their access since
   const saysGroups = groupsIn(claims, company.groupsClaim) !== undefined;
-  // `iat` has whole seconds. What is older than the last check, or has no groups, adds nothing to it.
-  if (!saysGroups || issuedAt + 999 < checkedAt) {
+  const { isWithoutEmail } = whatIsUnsaid(company, claims); // an assertion may have none
+  // `iat` has whole seconds. What is older than the last check, or leaves out what counts, adds nothing to it.
+  if (!saysGroups || isWithoutEmail || issuedAt + 999 < checkedAt) {
     const check = known?.company ?? null;
     const isGood = check?.endedAt === undefined; // otherwise it ended with a refusal
     return check !== null && isGood && !isRecheckDue(check, company.recheckMs, clock()) ? known : null;

@@ -146,10 +146,11 @@ export async function approveClient(
         : "no client with this id waits for approval";
       return failure({ field: "id", message });
     }
-    const { grantTypes, usedAt } = stored.value;
+    const { grantTypes, usedAt, scopes } = stored.value;
+    const isLimited = assertions && grantTypes.includes("client_credentials"); // in its own name it gets no more
     const approved: Client = {
       ...stored.value,
-      scopes: knownScopes(parseScope(scope)),
+      scopes: isLimited ? scopes : knownScopes(parseScope(scope)),
       usedAt: usedAt ?? clock(),
       grantTypes: [...new Set([...grantTypes, ...assertions ? [assertionGrantType] : []])],
     };

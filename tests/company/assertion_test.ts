@@ -5,7 +5,7 @@ import { createClient } from "../../src/oauth/manage_clients.ts";
 import { disableUser } from "../../src/oauth/manage_users.ts";
 import { basic, issuer, postForm, register, resource } from "../authorization_server/harness.ts";
 import { startCompanyProvider } from "../fixtures/company_provider/provider.ts";
-import { addAsserting, bring, claimsFor, hour, type Place, startPlace } from "./place.ts";
+import { addAsserting, bring, claimsFor, connect, hour, type Place, scopesNow, startPlace } from "./place.ts";
 
 async function subjectsOf({ harness }: Place): Promise<(string | undefined)[]> {
   const users = await (await harness.server.forConsole()).administration.users();
@@ -223,6 +223,45 @@ Deno.test("a person whom the rules do not admit, who is disabled, or who lost th
   assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).status, 200);
   await disableUser(harness.deps, verified.value.subject);
   await assert400();
+});
+
+Deno.test("without an address in an assertion, where the rules go by it, the last check counts", async () => {
+  await using place = await startPlace({ allow: "@example.com" });
+  const { harness, provider } = place;
+  provider.employ("ada", { groups: ["mcp-users"] });
+  provider.signIn("ada");
+  const page = await connect(place);
+  const before = await scopesNow(place, page);
+  const client = await addAsserting(place);
+  harness.time.now += 2_000;
+  provider.faults.claims = ({ email: _, email_verified: __, ...claims }) => claims;
+  assert.equal((await bring(place, client, await provider.assertion(claimsFor(client)))).status, 200);
+  assert.equal(await scopesNow(place, page), before);
+  harness.time.now += 12 * hour + 1;
+  const late = await bring(place, client, await provider.assertion(claimsFor(client)));
+  assert.equal(late.body.error, "invalid_grant");
+});
+
+Deno.test("a client that the provider may vouch for people of gets no more in its own name", async () => {
+  await using place = await startPlace();
+  const { harness, provider } = place;
+  provider.employ("ada", { groups: ["mcp-users"] });
+  const made = await createClient(harness.deps, {
+    ...{ name: "Robot", scope: "files:read", grantTypes: ["client_credentials"] },
+  });
+  assert.ok(made.ok && made.value.secret !== null);
+  const { client: { id }, secret } = made.value;
+  const own = async () =>
+    (await postForm(harness, "/oauth/token", { grant_type: "client_credentials" }, basic(id, secret))).body.scope;
+  assert.equal(await own(), "files:read");
+  const { administration } = await harness.server.forConsole();
+  const named = await administration.addAssertingClient?.(id, {
+    ...{ userId: "owner", isAdministrator: true, address: "192.0.2.1" },
+  } as never);
+  assert.ok(named?.ok);
+  assert.equal(await own(), "files:read");
+  const brought = await bring(place, { id, secret }, await provider.assertion(claimsFor({ id })));
+  assert.deepEqual([brought.status, brought.body.scope], [200, "files:read"]);
 });
 
 Deno.test("without groups in an assertion, the last check counts until OIDC_RECHECK", async () => {

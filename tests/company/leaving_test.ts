@@ -187,6 +187,23 @@ Deno.test("an invitation by an administrator by group is good while its maker is
   assert.deepEqual(await administration.invitations(), []);
 });
 
+Deno.test("where UserInfo does not say what counts, a check without an ID token leaves it as it was", async () => {
+  for (const allow of ["group:mcp-users", "@example.com"]) {
+    await using place = await startWithAda({ allow });
+    const { harness, provider } = place;
+    const { connected } = await connectAda(place);
+    const before = await scopesNow(place, connected);
+    provider.faults.discovery = (found) => ({ ...found, userinfo_endpoint: `${provider.origin}/userinfo` });
+    const answers: Record<string, object> = {
+      "/userinfo": { sub: "ada", name: "Ada" },
+      "/token": { access_token: "x", token_type: "Bearer", refresh_token: "y" },
+    };
+    provider.faults.answer = (path) => path in answers ? Response.json(answers[path]) : null;
+    harness.time.now += place.recheckMs;
+    assert.equal(await scopesNow(place, connected), before, allow);
+  }
+});
+
 const outages = {
   "is down": broken.down,
   "answers HTML": broken.html,

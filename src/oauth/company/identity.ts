@@ -96,13 +96,9 @@ export async function readPerson(
   accessToken: string | null,
 ): Promise<Result<CompanyPerson, ProviderFault>> {
   const subject = String(idClaims["sub"]);
-  const { allow, groups } = company;
-  const needsGroups = groups !== null || allow.some(({ kind }) => kind === "group");
-  const isWithoutGroups = needsGroups && groupsIn(idClaims, company.groupsClaim) === undefined;
+  const { isWithoutGroups, isWithoutEmail } = whatIsUnsaid(company, idClaims);
   const isLeftOut = isWithoutGroups && isObject(idClaims["_claim_names"]); // §5.6.2: of another address, never asked
   if (isLeftOut || (isWithoutGroups && idClaims["hasgroups"] === true)) return failure("groups_left_out");
-  const needsEmail = allow.some(({ kind }) => kind === "email" || kind === "domain");
-  const isWithoutEmail = needsEmail && idClaims["email"] === undefined;
   const isAsked = isWithoutGroups || isWithoutEmail || idClaims["name"] === undefined;
   const answer = isAsked && accessToken !== null ? await provider.userInfo(accessToken) : success(null);
   // a name that is missing is no reason to refuse
@@ -124,6 +120,16 @@ export async function readPerson(
     sid: typeof sid === "string" ? sid : null,
     refreshToken: null,
   });
+}
+
+/** Which claims that the settings go by are missing: a provider that leaves them out says nothing of them. */
+export function whatIsUnsaid({ allow, groups, groupsClaim }: IdentityOptions["company"], claims: RawClaims) {
+  const needsGroups = groups !== null || allow.some(({ kind }) => kind === "group");
+  const needsEmail = allow.some(({ kind }) => kind === "email" || kind === "domain");
+  return {
+    isWithoutGroups: needsGroups && groupsIn(claims, groupsClaim) === undefined,
+    isWithoutEmail: needsEmail && claims["email"] === undefined,
+  };
 }
 
 /** The groups at a claim's name, or at a path of names; `undefined` where there is none. */
