@@ -80,9 +80,8 @@ function tableNames({ table, id, item, from }: Parameters<PlaceReader["tableName
   if (source !== "" && !recordNumber.test(source)) return null;
   const ofSource = source === "" ? given : tableOfNumber(source);
   // a number or an item may be of another table than the one that is named with it
-  return [given, byId ?? given, ofItem ?? given, ofSource].flatMap((
-    each,
-  ) => [...relatedTables(tableNameOf(each)), each]);
+  const tables = [given, byId ?? given, ofItem ?? given, ofSource];
+  return tables.flatMap((each) => [...relatedTables(tableNameOf(each)), each]);
 }
 
 function includedTables({ include }: { readonly include?: unknown }): readonly string[] {

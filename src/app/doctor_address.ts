@@ -157,9 +157,7 @@ export async function judgeRedirect(
     }
     // RFC 6749 §4.1.2.1: an error is never sent to an address that was refused, nor for an unknown client.
     if (error !== undefined && target.startsWith(`${redirectUri}?`)) {
-      const words = `the ${party} accepts the client id and ${redirectUri}, but refuses the request: ${
-        error || status
-      }`;
+      const words = `the ${party} accepts the client id and ${redirectUri}, but refuses: ${error || status}`;
       return warning(words, `at the ${party}, allow the application to sign people in, with the scopes it asks for`);
     }
     return status >= 400 || error !== undefined

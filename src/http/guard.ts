@@ -132,8 +132,8 @@ export function createGuard({ verifier, challenges, clock, maxCachedTokens = max
     const verified = await (kind === "key" ? verifier.verifyKey(token) : verifier.verify(token));
     if (!verified.ok) return refuse(request, verified.error);
     const outcome = { kind: "principal", principal: verified.value } as const;
-    const isShort = header.length <= `Bearer ${token}`.length || header.length <= maxKeyHeader;
-    if (isShort) cache.set(header, { kind, outcome, aliveAt });
+    const maxKept = Math.max(`Bearer ${token}`.length, maxKeyHeader);
+    if (header.length <= maxKept) cache.set(header, { kind, outcome, aliveAt });
     return outcome;
   };
   const recheck = async (request: Request, header: string, entry: CachedToken, count: number): Promise<AuthOutcome> => {

@@ -197,7 +197,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
   const open = new Map<MessageStream, string>();
   const resumable = new Map<
     string,
-    Pick<Principal, "scopes" | "directories"> & { readonly stream: MessageStream; readonly owner: string }
+    { readonly stream: MessageStream; readonly owner: string; readonly principal: Principal }
   >();
   /** Complete ones by caller, the oldest first. */
   const complete = new Map<
@@ -275,8 +275,7 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
         session && sessions.watch(session, (later) => later === null ? cut() : undefined),
       ];
       if (session !== null && resumeId !== null) {
-        const { scopes, directories } = principal;
-        resumable.set(resumeId, { stream, owner: session.key, scopes, directories });
+        resumable.set(resumeId, { stream, owner: session.key, principal });
       }
       return stream;
     },
@@ -287,8 +286,8 @@ export function createStreamTable({ secretBox, clock, timers, limits, sessions, 
     resume({ key }: Session, principal: Principal, resumeId: string, after: number) {
       const found = resumable.get(resumeId);
       // only for callers with every scope and directory that it was opened with
-      const isHeld = found?.owner === key && found.scopes.isSubsetOf(principal.scopes) &&
-        hasDirectories(principal, found.directories);
+      const isHeld = found?.owner === key && hasDirectories(principal, found.principal.directories) &&
+        found.principal.scopes.isSubsetOf(principal.scopes);
       if (isHeld && !found.stream.isOverAfter(after)) {
         return { kind: "reader", reader: found.stream.attach(after) } as const;
       }

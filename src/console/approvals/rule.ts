@@ -276,12 +276,6 @@ export function mapPaths(input: unknown, read: (text: string, use: PathUse) => s
   );
 }
 
-/** What an entry that moves into a directory is called there, where a link may have this name. */
-function lastName(path: unknown): string {
-  const names = typeof path === "string" ? path.split(/[/\\]/) : [];
-  return names.findLast((name) => name !== "" && name !== ".") ?? "";
-}
-
 /**
  * The paths and tables that an input means, and further names that they may have. `paths`: those of both that are paths
  * of the workspace; `targets`: those of them where something is put (of a directory there, what is in it stays).
@@ -314,7 +308,10 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
     });
     const { path, paths: several, destination } = input;
     if (typeof destination === "string" && (several !== undefined || /[/\\]$/.test(destination))) {
-      for (const from of [path, several].flat()) addPath(`${destination}/${lastName(from)}`, true);
+      for (const from of [path, several].flat()) {
+        const names = String(from).split(/[/\\]/); // where an entry moves into a directory, a link may have its name there
+        addPath(`${destination}/${names.findLast((name) => name !== "" && name !== ".") ?? ""}`, true);
+      }
     }
     const parameters = tool.input instanceof z.ZodLazy ? tool.input._zod.innerType : tool.input;
     const { shape } = parameters as { readonly shape?: Readonly<Record<string, unknown>> };

@@ -75,8 +75,8 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
       await trash.noteUndone(change.id, made ?? "");
       const what = undone.value.map(showName).join(", ");
       const whose = change.by?.subject === by.userId ? "" : ` of ${change.by?.subject}`; // each may have a workspace
-      const told = { user: by.userId, address: by.address, outcome: "ok", what: what + whose };
-      log.write("audit", "change_undone", told);
+      const { userId: user, address } = by;
+      log.write("audit", "change_undone", { user, address, outcome: "ok", what: what + whose });
       return success(`Undid ${change.by?.tool} of ${what}.`);
     },
   };

@@ -126,10 +126,8 @@ export async function readPerson(
 export function whatIsUnsaid({ allow, groups, groupsClaim }: IdentityOptions["company"], claims: RawClaims) {
   const needsGroups = groups !== null || allow.some(({ kind }) => kind === "group");
   const needsEmail = allow.some(({ kind }) => kind === "email" || kind === "domain");
-  return {
-    isWithoutGroups: needsGroups && groupsIn(claims, groupsClaim) === undefined,
-    isWithoutEmail: needsEmail && claims["email"] === undefined,
-  };
+  const isWithoutGroups = needsGroups && groupsIn(claims, groupsClaim) === undefined;
+  return { isWithoutGroups, isWithoutEmail: needsEmail && claims["email"] === undefined };
 }
 
 /** The groups at a claim's name, or at a path of names; `undefined` where there is none. */
