@@ -1,5 +1,5 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
-import { isKept, knownTable, namingFields, numbersOf, plainId, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namingFields, numbersOf, plainId, recordOfLink, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
@@ -226,7 +226,6 @@ interface Locator {
   readonly value: string;
 }
 
-const resourceAddress = /^servicenow:\/\/([a-z_]+)\/(\w+)$/;
 const numberPattern = /^[A-Za-z]{2,10}\d{4,12}$/;
 
 /** Finds it with one request where its table is known. */
@@ -255,7 +254,7 @@ export async function findRecord(
 export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   const { access, instance, person } = parts;
   const text = numberPattern.test(plainId(id)) ? plainId(id) : id.trim();
-  const [, kind, resource = ""] = resourceAddress.exec(text) ?? [];
+  const [, kind, resource = ""] = /^servicenow:\/\/([a-z_]+)\/(\w+)$/.exec(text) ?? [];
   if (kind !== undefined) return locate(parts, { id: resource, table: kind });
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
@@ -277,32 +276,11 @@ export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   throw invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`);
 }
 
-/** The table of the record that a link leads to, of any instance, or that a resource is; `undefined` where none is named. */
-export function tableOfLink(text: string): string | undefined {
-  const [, table] = resourceAddress.exec(text) ?? [];
-  try {
-    return table ?? locateLink(text, URL.parse(text)?.origin ?? "").table;
-  } catch {
-    return undefined;
-  }
-}
-
-/** `/incident.do?sys_id=…`, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
 function locateLink(text: string, origin: string): Locator {
-  const url = URL.parse(text);
-  if (url === null || url.origin !== origin) throw invalidInput("the link leads to another host than the instance");
-  const inner = (url.searchParams.get("uri") ?? url.pathname + url.search).replaceAll("%3F", "?")
-    .replaceAll("%3D", "=").replaceAll("%26", "&");
-  const [, article] = /(?:kb_view\.do|kb_article).*[?&](?:sys_kb_id|sys_id)=([0-9a-f]{32})/.exec(inner) ?? [];
-  if (article !== undefined) return { table: "kb_knowledge", by: "sys_id", value: article };
-  const [, number] = /[?&]sysparm_article=(KB\d{4,12})/.exec(inner) ?? [];
-  if (number !== undefined) return { table: "kb_knowledge", by: "number", value: number };
-  const [, item] = /[?&]id=sc_cat_item\b.*[?&]?sys_id=([0-9a-f]{32})/.exec(inner) ?? [];
-  if (item !== undefined) return { table: "sc_cat_item", by: "sys_id", value: item };
-  const [, table, sysId] = /([a-z][a-z0-9_]{1,79})\.do\?(?:.*&)?sys_id=([0-9a-f]{32})/.exec(inner) ??
-    /\/record\/([a-z][a-z0-9_]{1,79})\/([0-9a-f]{32})/.exec(inner) ?? [];
-  if (table === undefined || sysId === undefined) throw invalidInput("the link names no record");
-  return { table, by: "sys_id", value: sysId };
+  if (URL.parse(text)?.origin !== origin) throw invalidInput("the link leads to another host than the instance");
+  const located = recordOfLink(text);
+  if (located === null) throw invalidInput("the link names no record");
+  return located;
 }
 
 /**

@@ -10,8 +10,7 @@
  *
  * Everything but the names of tables is loaded only when an instance is configured.
  */
-export { tableOfLink } from "./find_record.ts";
-export { kindsOf, plainId, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "./tables.ts";
+export { kindsOf, plainId, relatedTables, tableNameOf, tableOfLink, tableOfNumber, tablesOfKind } from "./tables.ts";
 export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
 
 /** Records, linked accounts and sign-in of one instance. */

@@ -117,6 +117,27 @@ export function plainId(id: string): string {
   return id.trim().replace(/^#\s*|(?<![.,;:!?])[.,;:!?]+$/g, "").replace(/^([A-Za-z]{2,10})[\s-](?=\d+$)/, "$1");
 }
 
+/** The table of the record that a link leads to, of any instance, or that a resource is; `undefined` where none is named. */
+export function tableOfLink(text: string): string | undefined {
+  return /^servicenow:\/\/([a-z_]+)\/\w+$/.exec(text)?.[1] ?? recordOfLink(text)?.table;
+}
+
+/** What `/incident.do?sys_id=…` leads to, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
+export function recordOfLink(text: string) {
+  const url = URL.parse(text);
+  const inner = (url?.searchParams.get("uri") ?? `${url?.pathname}${url?.search}`).replaceAll("%3F", "?")
+    .replaceAll("%3D", "=").replaceAll("%26", "&");
+  const [, article] = /(?:kb_view\.do|kb_article).*[?&](?:sys_kb_id|sys_id)=([0-9a-f]{32})/.exec(inner) ?? [];
+  if (article !== undefined) return { table: "kb_knowledge", by: "sys_id", value: article } as const;
+  const [, number] = /[?&]sysparm_article=(KB\d{4,12})/.exec(inner) ?? [];
+  if (number !== undefined) return { table: "kb_knowledge", by: "number", value: number } as const;
+  const [, item] = /[?&]id=sc_cat_item\b.*[?&]?sys_id=([0-9a-f]{32})/.exec(inner) ?? [];
+  if (item !== undefined) return { table: "sc_cat_item", by: "sys_id", value: item } as const;
+  const [, table, sysId] = /([a-z][a-z0-9_]{1,79})\.do\?(?:.*&)?sys_id=([0-9a-f]{32})/.exec(inner) ??
+    /\/record\/([a-z][a-z0-9_]{1,79})\/([0-9a-f]{32})/.exec(inner) ?? [];
+  return table === undefined || sysId === undefined ? null : { table, by: "sys_id", value: sysId } as const;
+}
+
 /** The table whose numbers start so; any other number is a task's. */
 export function tableOfNumber(number: string): string {
   const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];
