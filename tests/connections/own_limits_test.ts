@@ -4,7 +4,7 @@ import { attemptsOf, diagnose } from "../../src/console/connections/report.ts";
 import { makeStep, type NewStep } from "../../src/console/connections/step.ts";
 
 const rows: readonly (readonly [kind: NewStep["kind"], reason: string, cause: string, words: RegExp])[] = [
-  ["authorization", "too_many_fetches", "client_document_unreachable", /Wait a minute/],
+  ["authorization", "too_many_fetches", "client_document_unreachable", /wait a minute/i],
   ["sign_in", "busy", "throttled", /too many sign-ins at once/],
   ["sign_in", "disabled", "account_disabled", /account is disabled/],
   ["sign_in", "disabled_user", "account_disabled", /account is disabled/],

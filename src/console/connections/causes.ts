@@ -535,8 +535,8 @@ Publish the document at a public https address, or let the client register itsel
 client_document_unreachable: authorization; refused connection_failed host_unavailable timed_out unexpected_status
   unresolvable_host too_many_fetches
 The client's id is the address of a document, and the server could not fetch it; the last step says why.
-Wait a minute, then try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and
-  CLIENT_METADATA_DOCUMENTS=off.
+Try the address from this machine; where it answers, wait a minute and connect again. If the client's site refuses data
+  centres, set REGISTRATION=open and CLIENT_METADATA_DOCUMENTS=off.
 
 client_document_unusable: authorization; refused client_id_mismatch malformed_document malformed_response not_json
   response_too_large unexpected_content_type secret_in_document unsupported_document_authentication
