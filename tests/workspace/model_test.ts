@@ -111,7 +111,7 @@ async function perform(workspace: Workspace, each: Operation, index: number): Pr
     case "move":
       return toExpected(
         await workspace.move(at(each.path), at(each.to), { overwrite: each.overwrite }),
-        (value) => value,
+        () => null,
       );
     case "remove":
       return toExpected(await workspace.remove(at(each.path), { recursive: each.recursive }), (value) => value);
