@@ -3,13 +3,19 @@
  * that failed is asked for. It was seen once in some two million questions for a name that is not there.
  */
 import assert from "node:assert/strict";
-import { createKernelRoots, type Descriptor } from "../../src/lib/kernel/descriptor.ts";
+import { createKernelRoots, type Descriptor, type KernelRoots } from "../../src/lib/kernel/descriptor.ts";
 import { type Libc, loadLibc } from "../../src/lib/kernel/libc.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 /** What the waits leave: of linux/futex.h, and of the prctl(2) that names their memory where the kernel cannot. */
 const left = { EAGAIN: 11, EINVAL: 22, ETIMEDOUT: 110, EINTR: 4 };
+
+/** What the next questions for a reason get: how many of them, and which number. */
+interface Waits {
+  number: number;
+  times: number;
+}
 
 const failing: Readonly<Record<string, { readonly code: string; call(directory: Descriptor): unknown }>> = {
   "open what is not there": { code: "ENOENT", call: (directory) => directory.open("absent", "read") },
@@ -30,70 +36,68 @@ const failing: Readonly<Record<string, { readonly code: string; call(directory: 
 };
 const one = new Uint8Array(1);
 
-Deno.test({
-  ...skippedUnless(...whereKernelConfines, "a call that fails says its own reason, whatever V8 waited for meanwhile"),
-  fn() {
-    const path = Deno.makeTempDirSync({ prefix: "portcullis-" });
-    const libc = loadLibc();
-    assert.ok(typeof libc === "object");
-    const waits = { number: 0, times: 0 };
-    const { roots } = createKernelRoots(withWaits(libc, waits), Deno.build.arch);
-    const root = roots.open(path);
-    try {
-      root.makeDirectory("made", 0o700);
-      Deno.mkdirSync(`${path}/made/inner`);
-      Deno.writeTextFileSync(`${path}/file`, "x");
-      for (const [name, number] of Object.entries(left)) {
-        const wait = (): void => void Object.assign(waits, { number, times: 2 });
-        for (const [what, { code, call }] of Object.entries(failing)) {
-          wait();
-          assert.throws(() => call(root), { name: "KernelError", code }, `${what}, after ${name}`);
-          assert.equal(waits.times, 0, what);
-        }
-        wait();
-        assert.equal(root.statusOf("absent"), null, name);
-        wait();
-        assert.equal(root.tryOpen("absent", "list"), "ENOENT", name);
-        wait();
-        assert.throws(() => roots.open(`${path}/absent`), { code: "ENOENT" }, name);
-        wait();
-        assert.equal(roots.statusOf(`${path}/absent`), null, name);
-        waits.times = 0;
+/** A test in a directory of its own, where as many of the next questions for a reason as `waits` says get another's. */
+function test(name: string, body: (place: { path: string; roots: KernelRoots; waits: Waits }) => void): void {
+  Deno.test({
+    ...skippedUnless(...whereKernelConfines, name),
+    fn() {
+      const path = Deno.makeTempDirSync({ prefix: "portcullis-" });
+      const libc = loadLibc();
+      assert.ok(typeof libc === "object");
+      const waits = { number: 0, times: 0 };
+      const { roots } = createKernelRoots(withWaits(libc, waits), Deno.build.arch);
+      try {
+        body({ path, roots, waits });
+      } finally {
+        Deno.removeSync(path, { recursive: true });
       }
-      assert.throws(
-        () => root.rename("made", root, "made/inner"),
-        { code: "EINVAL" },
-        "its own reason, that is one too",
-      );
-    } finally {
-      root.close();
-      Deno.removeSync(path, { recursive: true });
+    },
+  });
+}
+
+test("a call that fails says its own reason, whatever V8 waited for meanwhile", ({ path, roots, waits }) => {
+  const root = roots.open(path);
+  try {
+    root.makeDirectory("made", 0o700);
+    Deno.mkdirSync(`${path}/made/inner`);
+    Deno.writeTextFileSync(`${path}/file`, "x");
+    for (const [name, number] of Object.entries(left)) {
+      const wait = (): void => void Object.assign(waits, { number, times: 2 });
+      for (const [what, { code, call }] of Object.entries(failing)) {
+        wait();
+        assert.throws(() => call(root), { name: "KernelError", code }, `${what}, after ${name}`);
+        assert.equal(waits.times, 0, what);
+      }
+      wait();
+      assert.equal(root.statusOf("absent"), null, name);
+      wait();
+      assert.equal(root.tryOpen("absent", "list"), "ENOENT", name);
+      wait();
+      assert.throws(() => roots.open(`${path}/absent`), { code: "ENOENT" }, name);
+      wait();
+      assert.equal(roots.statusOf(`${path}/absent`), null, name);
+      waits.times = 0;
     }
-  },
+    assert.throws(() => root.rename("made", root, "made/inner"), { code: "EINVAL" }, "its own reason, that is one too");
+  } finally {
+    root.close();
+  }
 });
 
-Deno.test({
-  ...skippedUnless(...whereKernelConfines, "a lock that another holds is not waited for, and is got when it is free"),
-  fn() {
-    const path = Deno.makeTempDirSync({ prefix: "portcullis-" });
-    const libc = loadLibc();
-    assert.ok(typeof libc === "object");
-    const waits = { number: 0, times: 0 };
-    const { roots } = createKernelRoots(withWaits(libc, waits), Deno.build.arch);
-    const [ours, theirs] = [roots.open(path).open("lock", "create_lock"), roots.open(path).open("lock", "create_lock")];
-    try {
-      assert.ok(theirs.tryLock());
-      for (const number of Object.values(left)) {
-        Object.assign(waits, { number, times: 2 });
-        assert.equal(ours.tryLock(), false);
-      }
-      theirs.unlock();
-      assert.equal(ours.tryLock(), true);
-    } finally {
-      for (const each of [ours, theirs]) each.close();
-      Deno.removeSync(path, { recursive: true });
+test("a lock that another holds is not waited for, and is got when it is free", ({ path, roots, waits }) => {
+  const root = roots.open(path);
+  const [ours, theirs] = [root.open("lock", "create_lock"), root.open("lock", "create_lock")];
+  try {
+    assert.ok(theirs.tryLock());
+    for (const number of Object.values(left)) {
+      Object.assign(waits, { number, times: 2 });
+      assert.equal(ours.tryLock(), false);
     }
-  },
+    theirs.unlock();
+    assert.equal(ours.tryLock(), true);
+  } finally {
+    for (const each of [ours, theirs, root]) each.close();
+  }
 });
 
 function inside<T>(directory: Descriptor, purpose: "list" | "read", use: (opened: Descriptor) => T): T {
@@ -106,7 +110,7 @@ function inside<T>(directory: Descriptor, purpose: "list" | "read", use: (opened
 }
 
 /** The library, where as many of the next questions for a reason as `waits` says get another's. */
-function withWaits(libc: Libc, waits: { number: number; times: number }): Libc {
+function withWaits(libc: Libc, waits: Waits): Libc {
   return {
     ...libc,
     memcpy(target: AllowSharedBufferSource | null, source: Deno.PointerValue, length: bigint) {
