@@ -5,6 +5,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { nodeCrypto } from "../lib/program.ts";
 import { failure, type Result } from "../lib/result.ts";
 import { hashSecret, type SecretBox } from "../lib/secrets.ts";
@@ -46,19 +47,21 @@ const [freeStarts, startAfterMs] = [3, 900_000];
 const family = "public_certificate";
 const sealPurpose = "public-certificate";
 
-const certificateSchema = z.lazy(() =>
-  z.object({
-    directory: z.string(),
-    certificates: z.string(),
-    sealedKey: z.string(),
-    from: z.number(),
-    ends: z.number(),
-  })
-);
-const accountSchema = z.lazy(() => z.object({ sealedKey: z.string() }));
-const failureSchema = z.lazy(() =>
-  z.object({ problem: z.string(), remedy: z.string(), count: z.number(), at: z.number(), retryAt: z.number() })
-);
+const certificateSchema = lazyObject(() => ({
+  directory: z.string(),
+  certificates: z.string(),
+  sealedKey: z.string(),
+  from: z.number(),
+  ends: z.number(),
+}));
+const accountSchema = lazyObject(() => ({ sealedKey: z.string() }));
+const failureSchema = lazyObject(() => ({
+  problem: z.string(),
+  remedy: z.string(),
+  count: z.number(),
+  at: z.number(),
+  retryAt: z.number(),
+}));
 
 /** What {@link readCertificateState} gives. */
 export type CertificateState = Awaited<ReturnType<typeof readCertificateState>>;

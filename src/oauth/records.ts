@@ -3,6 +3,7 @@
  * user stand beside it; these are shared by several.
  */
 import * as z from "zod";
+import { lazyObject } from "../lib/lazy_object.ts";
 import { assertionGrantType } from "./company/settings.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
@@ -19,7 +20,7 @@ export type RecordOf<Family extends { readonly put: (id: string, value: never) =
 /** Typed access to the entries below one prefix. Reading throws when an entry does not fit its shape. */
 export function defineRecordFamily<Shape extends z.ZodRawShape>(name: string, shape: () => Shape) {
   type Value = z.output<z.ZodObject<Shape>>;
-  const schema = z.lazy(() => z.object(shape()));
+  const schema = lazyObject(shape);
   const parse = (entry: StoredEntry): Stored<Value> => ({ ...entry, value: parseStored(schema, entry.value, name) });
   return {
     key: (...id: RecordId): StorageKey => [name, ...id],

@@ -1,5 +1,6 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
+import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, entryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
@@ -31,28 +32,24 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
   return defineTool({
     ...toolFrames.move,
     description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
-    input: z.lazy(() =>
-      z.object({
-        path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
-        paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
-          "Or several, into the directory destination, all or none",
-        ),
-        destination: z.string().describe("New path, name included"),
-        copy: z.boolean().default(false).describe("Keep the original"),
-        overwrite: z.boolean().default(false).describe("Replace a file that is there"),
-        if_version: ifVersionInput().meta({ unlisted: true }),
-      })
-    ),
-    output: z.lazy(() =>
-      z.object({
-        path: z.string().optional(),
-        paths: z.array(z.string()).optional(),
-        destination: z.string(),
-        created: z.boolean().optional().describe("Whether a directory is new"),
-        files: z.int().optional().describe("Files that were copied"),
-        size_bytes: z.int().optional(),
-      })
-    ),
+    input: lazyObject(() => ({
+      path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
+      paths: z.array(z.string().meta({ written: "range" })).max(maxPaths).optional().describe(
+        "Or several, into the directory destination, all or none",
+      ),
+      destination: z.string().describe("New path, name included"),
+      copy: z.boolean().default(false).describe("Keep the original"),
+      overwrite: z.boolean().default(false).describe("Replace a file that is there"),
+      if_version: ifVersionInput().meta({ unlisted: true }),
+    })),
+    output: lazyObject(() => ({
+      path: z.string().optional(),
+      paths: z.array(z.string()).optional(),
+      destination: z.string(),
+      created: z.boolean().optional().describe("Whether a directory is new"),
+      files: z.int().optional().describe("Files that were copied"),
+      size_bytes: z.int().optional(),
+    })),
     preview: (input: Parameters<typeof previewMove>[1], context) => previewMove(source, input, context),
     async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
       const to = parseEntryPath(destination);
