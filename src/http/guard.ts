@@ -99,7 +99,7 @@ interface CachedToken {
 
 const noToken: AuthOutcome = { kind: "no_token" };
 const maxHeaderLength = 8_192;
-/** Longer headers with a token of the command line are verified each time: the same token could be kept many times over. */
+/** Headers that are longer than this, and than their token needs, are not kept: one token could fill the memory. */
 const maxKeyHeader = 300;
 const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
 

@@ -175,8 +175,9 @@ export function createSessionStreams(runtime: Runtime) {
       const [, resumeId, after] = eventId.exec(exchange.header("last-event-id") ?? "") ?? [];
       if (resumeId === undefined) return await openOwn(session, principal);
       const stopped = runtime.callWatch.refusal(principal);
-      const { invalidRequest } = rpcErrorCode;
-      if (stopped !== null) return { kind: "json", status: 403, body: errorText(null, invalidRequest, stopped) };
+      if (stopped !== null) {
+        return { kind: "json", status: 403, body: errorText(null, rpcErrorCode.invalidRequest, stopped) };
+      }
       const resumed = streams.resume(session, principal, resumeId, Number(after));
       switch (resumed.kind) {
         case "reader":

@@ -125,7 +125,8 @@ export function tableOfLink(text: string): string | undefined {
 /** What `/incident.do?sys_id=…` leads to, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
 export function recordOfLink(text: string) {
   const url = URL.parse(text);
-  const inner = (url?.searchParams.get("uri") ?? `${url?.pathname}${url?.search}`).replaceAll("%3F", "?")
+  if (url === null) return null;
+  const inner = (url.searchParams.get("uri") ?? url.pathname + url.search).replaceAll("%3F", "?")
     .replaceAll("%3D", "=").replaceAll("%26", "&");
   const [, article] = /(?:kb_view\.do|kb_article).*[?&](?:sys_kb_id|sys_id)=([0-9a-f]{32})/.exec(inner) ?? [];
   if (article !== undefined) return { table: "kb_knowledge", by: "sys_id", value: article } as const;
