@@ -1,7 +1,7 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
 import * as z from "zod";
 import { equalInConstantTime, hashSecret, randomSecret, type SecretBox } from "../lib/secrets.ts";
-import { defineRecordFamily, unchanged } from "./records.ts";
+import { defineRecordFamily, type RecordOf, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerOptions, Limits } from "./context.ts";
@@ -18,7 +18,11 @@ const browserSessions = defineRecordFamily("browser_session", () => ({
   credentialHash: z.string(),
   signedInAt: z.number(),
   /** They signed in at the company's provider; `sid` is their session there, where it names one. */
-  company: z.object({ sid: z.string().nullable() }).optional(),
+  company: z.object({
+    sid: z.string().nullable(),
+    /** When the provider asked them again because this server wanted it: single sign-on asks for nothing. 0: never. */
+    confirmedAt: z.number().default(0),
+  }).optional(),
 }));
 
 /** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
@@ -89,7 +93,8 @@ export interface Browser {
 
 export interface SignedIn {
   readonly account: Account;
-  readonly signedInAt: number;
+  /** When they last proved who they are; 0 where they came by single sign-on alone. */
+  readonly confirmedAt: number;
   /** They signed in at the company's provider. */
   readonly byCompany: boolean;
 }
@@ -136,9 +141,10 @@ export function createBrowsers(
       if (session === null) return null;
       const account = await users.find(session.value.userId);
       if (account === null || account.credentialHash !== session.value.credentialHash) return null;
-      const byCompany = session.value.company !== undefined;
+      const { company, signedInAt } = session.value;
+      const byCompany = company !== undefined;
       if (byCompany && account.company === null) return null; // unlinked since, or another provider is asked
-      return { account, signedInAt: session.value.signedInAt, byCompany };
+      return { account, confirmedAt: company?.confirmedAt ?? signedInAt, byCompany };
     },
     /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
     async signIn(
@@ -146,7 +152,7 @@ export function createBrowsers(
       account: Account,
       { browser = identify(request), company }: {
         readonly browser?: Browser;
-        readonly company?: { readonly sid: string | null };
+        readonly company?: RecordOf<typeof browserSessions>["company"];
       } = {},
     ): Promise<string> {
       const cookie = randomSecret();

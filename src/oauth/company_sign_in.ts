@@ -144,8 +144,9 @@ async function purposeOf(
     return pending === null ? null : { request: handle, fresh: pending.request.signInAfter > 0 };
   }
   const page = accountPageIn(asked.get("next")) ?? "grants";
-  const signedIn = asked.has("again") ? await options.browsers.signedIn(request) : null;
-  return signedIn?.account.company ? { page, fresh: true, mustBe: signedIn.account.id } : { page, fresh: false };
+  const fresh = asked.has("again");
+  const signedIn = fresh ? await options.browsers.signedIn(request) : null;
+  return signedIn?.account.company ? { page, fresh, mustBe: signedIn.account.id } : { page, fresh };
 }
 
 function pathOfPurpose(issuer: string, { request, page }: Purpose): string {
@@ -155,7 +156,7 @@ function pathOfPurpose(issuer: string, { request, page }: Purpose): string {
 }
 
 function createCallback(options: CompanyOptions): Endpoint {
-  const { browsers, issuer, log } = options;
+  const { browsers, issuer, log, clock } = options;
   return async (request, peer) => {
     if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
     const { search, searchParams } = new URL(request.url);
@@ -174,7 +175,8 @@ function createCallback(options: CompanyOptions): Endpoint {
     if (purpose.linkTo !== undefined) {
       log.write("audit", "company_link", { outcome: "linked", user: id, address: peer.address });
     }
-    const cookie = await browsers.signIn(request, account.value, { browser, company: { sid: person.value.sid } });
+    const company = { sid: person.value.sid, confirmedAt: purpose.fresh ? clock() : 0 };
+    const cookie = await browsers.signIn(request, account.value, { browser, company });
     logStep({ log, peer }, "company_sign_in", { outcome: "signed_in", user: id });
     return seeOther(next, [cookie]);
   };

@@ -80,7 +80,7 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
 /** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
 async function signedInFor(options: InteractionOptions, waiting: Pending, request: Request): Promise<SignedIn | null> {
   const signedIn = await options.browsers.signedIn(request);
-  return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
+  return signedIn !== null && signedIn.confirmedAt >= waiting.request.signInAfter ? signedIn : null;
 }
 
 /** The user that a posted consent page was shown to: a substitute for the session where each decision ends it. */
@@ -93,7 +93,7 @@ async function signedInByPage(
   if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
     return null;
   }
-  return { account, signedInAt: waiting.request.signInAfter, byCompany: account.company !== null };
+  return { account, confirmedAt: waiting.request.signInAfter, byCompany: account.company !== null };
 }
 
 interface Decision {

@@ -155,6 +155,7 @@ export async function showSignIn(
   if (signInElsewhere !== undefined) return await signInElsewhere(purpose, cookies ?? []);
   if (company === undefined && !await users.hasOwner()) return errorPage(issuer, "not_set_up");
   const { signIn } = pathsOf(issuer);
+  const isAct = purpose.kind === "account" && purpose.next.includes("?act="); // needs more than single sign-on
   const { title, words, action, hidden, asked } = purpose.kind === "request"
     ? {
       title: "Sign in",
@@ -165,10 +166,10 @@ export async function showSignIn(
       asked: { request: purpose.waiting.handle },
     }
     : {
-      ...signInWords[isOwnPage(purpose.next) ? purpose.next : purpose.next.includes("?act=") ? "act" : "console"],
+      ...signInWords[isOwnPage(purpose.next) ? purpose.next : isAct ? "act" : "console"],
       action: `${signIn}?${new URLSearchParams({ next: purpose.next })}`,
       hidden: ["csrf", csrfToken(secrets, purpose.browser)] as const,
-      asked: { next: purpose.next },
+      asked: { next: purpose.next, ...isAct && { again: "1" } },
     };
   const path = companyPath(issuer, { ...asked, ...asOther ? { choose: "1" } : {} });
   const isByCompany = company !== undefined && !("next" in asked && asked.next === "companyLink");

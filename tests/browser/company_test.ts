@@ -206,18 +206,6 @@ chromiumTest("company, certified provider: a lasting approval asks for a new sig
   const write = () =>
     ask(server, token, "tools/call", { name: "file_write", arguments: { filename: "a.txt", content: "a" } });
 
-  await page.goto(`${server.url}/console/rules`);
-  await page.getByRole("link", { name: /Sign in/ }).click();
-  await page.getByRole("button", { name: "Ask before anything is changed" }).click();
-  await page.getByText("The rule was added.").waitFor();
-  assert.match(await write(), /"isError":true/);
-  await new Promise((resolve) => setTimeout(resolve, signInCountsMs)); // the sign-in is older now
-
-  const approveForAnHour = async (): Promise<void> => {
-    await page.goto(`${server.url}/console/decisions`);
-    await page.getByLabel(/for an hour/).check();
-    await page.getByRole("button", { name: "Approve" }).click();
-  };
   /** What the way to the provider asks for. */
   const signInAgain = async (name: string): Promise<void> => {
     const sent = page.waitForRequest((request) => request.url().startsWith(`${provider.issuer}/auth?`));
@@ -228,6 +216,21 @@ chromiumTest("company, certified provider: a lasting approval asks for a new sig
     const more = page.getByRole("button", { name: "Continue" });
     await more.or(page.locator(".shell, h1")).first().waitFor();
     if (await more.isVisible()) await more.click();
+  };
+  const askBeforeChanges = () => page.getByRole("button", { name: "Ask before anything is changed" }).click();
+  await page.goto(`${server.url}/console/rules`);
+  await page.getByRole("link", { name: /Sign in/ }).click(); // single sign-on, which confirms nothing
+  await askBeforeChanges();
+  await signInAgain("ada");
+  await askBeforeChanges();
+  await page.getByText("The rule was added.").waitFor();
+  assert.match(await write(), /"isError":true/);
+  await new Promise((resolve) => setTimeout(resolve, signInCountsMs)); // the sign-in is older now
+
+  const approveForAnHour = async (): Promise<void> => {
+    await page.goto(`${server.url}/console/decisions`);
+    await page.getByLabel(/for an hour/).check();
+    await page.getByRole("button", { name: "Approve" }).click();
   };
   await approveForAnHour();
   await page.getByText("Nothing was changed yet").waitFor();

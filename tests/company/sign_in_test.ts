@@ -535,6 +535,75 @@ Deno.test("company: what is dangerous asks for a new sign-in there, of the same 
   assert.equal(await isDisabled(), true);
 });
 
+Deno.test("company: single sign-on confirms nothing, however new its session is", async () => {
+  await using place = await startPlace();
+  for (const sub of ["ada", "eve"]) place.provider.employ(sub, { groups: ["mcp-users", "mcp-admins"] });
+  place.provider.signIn("eve");
+  await place.follow(place.browser(), "/oauth/grants");
+  const [stored] = await Array.fromAsync(users.all(place.harness.storage));
+  const eve = stored?.value.id ?? "";
+  place.provider.signIn("ada");
+  place.harness.time.now += 600_000;
+  const client = await register(place.harness);
+  const browser = place.browser();
+  const isDone = async (): Promise<boolean> =>
+    (await act(browser, "/console/people", { act: "disable", user: eve })).status === 303;
+  const ways: Readonly<Record<string, () => Promise<unknown>>> = {
+    "a first visit": () => place.follow(browser, "/console/people"),
+    "another visit": () => place.follow(browser, "/oauth/company?next=console"),
+    "a visit for a client": () => place.follow(browser, authorizePath(client.client_id)),
+    "signing out and in": async () => {
+      const csrf = hiddenField(await (await browser.get("/oauth/grants")).text(), "csrf");
+      await (await browser.post("/oauth/sign-out", { csrf })).body?.cancel();
+      await place.follow(browser, "/console/people");
+    },
+    "the choice of an account": () => place.follow(browser, "/oauth/company?next=console&choose=1"),
+  };
+  for (const [name, visit] of Object.entries(ways)) {
+    await visit();
+    assert.equal(await isDone(), false, name);
+  }
+  await place.follow(browser, "/oauth/company?next=console&again=1");
+  assert.equal(await isDone(), true);
+});
+
+Deno.test("company: a request that wants a new sign-in is not content with single sign-on", async () => {
+  await using place = await startPlace();
+  place.provider.employ("ada", { groups: ["mcp-users"] });
+  place.provider.signIn("ada");
+  const browser = place.browser();
+  await place.follow(browser, "/oauth/grants");
+  const client = await register(place.harness);
+  const page = await (await browser.get(authorizePath(client.client_id, { prompt: "login" }))).text();
+  const handle = /request=([\w-]{43})/.exec(page)?.[1] ?? "";
+  place.harness.time.now += 1_000;
+  await place.follow(browser, "/oauth/company?next=grants");
+  const consent = (): Promise<string> => browser.get(`/oauth/consent?request=${handle}`).then((page) => page.text());
+  assert.match(await consent(), /Sign in with your company account/);
+  await place.follow(browser, `/oauth/company?request=${handle}`);
+  assert.match(await consent(), /wants access/);
+});
+
+Deno.test("company: a session from before confirmations were noted goes on, and has confirmed nothing", async () => {
+  await using place = await startPlace();
+  place.provider.employ("ada", { groups: ["mcp-users", "mcp-admins"] });
+  place.provider.signIn("ada");
+  const browser = place.browser();
+  await place.follow(browser, "/console/people");
+  await place.follow(browser, "/oauth/company?next=console&again=1");
+  const { storage } = place.harness;
+  const sessions = await storage.list(["browser_session"], { limit: 9 });
+  assert.equal(sessions.length, 1);
+  for (const { key, value } of sessions) {
+    const { company, ...others } = value as { company?: object };
+    assert.ok(company !== undefined && "confirmedAt" in company);
+    const { confirmedAt: _, ...earlier } = company;
+    await storage.commit({ puts: [{ key, value: { ...others, company: earlier } }] });
+  }
+  const asked = await act(browser, "/console/people", { act: "disable", user: "eve" });
+  assert.match(await asked.text(), /sign in to your company account again/);
+});
+
 Deno.test("company: an act that is carried through the sign-in is done after it", async () => {
   const { section, done } = stopSection();
   await using place = await startPlace({}, [section]);
