@@ -121,6 +121,11 @@ export class LoadFailure extends Error {
   override readonly name = "LoadFailure";
 }
 
+/** More is asked for at once than can be begun in time. */
+export class Overload extends Error {
+  override readonly name = "Overload";
+}
+
 /** A file system failed where no answer has a place for a refusal. */
 export class FileSystemFault extends Error {
   override readonly name = "FileSystemFault";
@@ -132,6 +137,7 @@ export class FileSystemFault extends Error {
 /** What happened, and what to do; `null` for an error of another kind. */
 export function machineFaultWords(error: unknown): string | null {
   if (error instanceof LoadFailure) return `a part of the server could not be loaded; ${soon}`;
+  if (error instanceof Overload) return `${error.message}; ${soon}`;
   return error instanceof FileSystemFault
     ? fileSystemFaultWords(error.code)
     : remediesByCode[systemCode(error) ?? ""] ?? null;

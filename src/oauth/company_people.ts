@@ -7,7 +7,7 @@
 import * as z from "zod";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { createPause, type Timers } from "../lib/time.ts";
-import { faultWords } from "../lib/system_fault.ts";
+import { faultWords, Overload } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
@@ -240,6 +240,7 @@ export function createRecheck(options: RecheckOptions): (userId: string) => Prom
       return await askLocked(userId);
     } catch (error) {
       log.write("error", "provider_recheck", { outcome: "failed", user: userId, error: faultWords(error) });
+      if (error instanceof Overload && await isBorne(userId)) return true;
       throw error;
     } finally {
       running.delete(userId);

@@ -3,7 +3,11 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { listUsers } from "../../src/oauth/manage_users.ts";
-import { endPerson, linkPerson } from "../../src/oauth/company_people.ts";
+import { createProvider } from "../../src/oauth/company/provider.ts";
+import { createRecheck, endPerson, linkPerson } from "../../src/oauth/company_people.ts";
+import { users } from "../../src/oauth/records.ts";
+import { Overload } from "../../src/lib/system_fault.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import {
   authorizePath,
   decide,
@@ -245,6 +249,31 @@ for (const [name, answer] of Object.entries(outages)) {
     );
   });
 }
+
+Deno.test("a check whose turn does not come is borne for a day, refuses no one after it, and is made at the next use", async () => {
+  await using place = await startWithAda();
+  const { harness, recheckMs } = place;
+  await connectAda(place);
+  const { company, clock } = harness.deps;
+  assert.ok(company !== undefined);
+  const timers = { ...systemTimers, elapsed: clock };
+  const provider = createProvider({ company, fetch, clock, timers });
+  const state = { isBusy: true };
+  const requestToken: typeof provider.requestToken = async (parameters) => {
+    if (state.isBusy) throw new Overload("too many requests are waiting");
+    return await provider.requestToken(parameters);
+  };
+  const recheck = createRecheck({ ...harness.deps, company, timers, provider: { ...provider, requestToken } });
+  const [ada] = await Array.fromAsync(users.all(harness.storage));
+  const check = () => recheck(ada?.value.id ?? "");
+  harness.time.now += recheckMs;
+  assert.equal(await check(), true);
+  harness.time.now += day;
+  await assert.rejects(check(), Overload);
+  assert.deepEqual(harness.lines.filter(({ event }) => event === "access_ended_by_provider"), []);
+  state.isBusy = false;
+  assert.equal(await check(), true);
+});
 
 const strangeAnswers = {
   "is of another issuer": () => ({ iss: "https://other.test" }),

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify } from "@panva/jose";
 import { createProvider } from "../../src/oauth/company/provider.ts";
+import { unavailability } from "../../src/lib/system_fault.ts";
 import { systemTimers } from "../../src/lib/time.ts";
 import { broken, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 
@@ -60,6 +61,95 @@ Deno.test("a provider that answers wrongly is told by its reason, and no redirec
   await pair.there[Symbol.asyncDispose]();
   const found = await pair.here.metadata();
   assert.equal(!found.ok && found.error.reason, "unreachable");
+});
+
+/** A provider that holds its token answers back until `release`; and a clock of timers that jumps. */
+function startHeld() {
+  const origin = "https://login.example.com";
+  const urls = ["authorization", "token", "userinfo"].map((name) => [`${name}_endpoint`, `${origin}/${name}`]);
+  const metadata = { issuer: origin, jwks_uri: `${origin}/keys`, ...Object.fromEntries(urls) };
+  const [held, armed] = [new Set<() => void>(), new Set<{ at: number; run: () => void }>()];
+  const state = { isHolding: true, most: 0, now: 0 };
+  const provider = createProvider({
+    company: { issuer: origin, clientId: "id", clientSecret: "secret" },
+    async fetch(url, { signal }) {
+      if (url.includes("/.well-known/")) return Response.json(metadata);
+      await new Promise<void>((resolve, reject) => {
+        if (!state.isHolding) return resolve();
+        held.add(resolve);
+        state.most = Math.max(state.most, held.size);
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+      return Response.json({ access_token: "a" });
+    },
+    clock: Date.now,
+    timers: {
+      ...systemTimers,
+      elapsed: () => state.now,
+      after(milliseconds, run) {
+        const timer = { at: state.now + milliseconds, run };
+        armed.add(timer);
+        return () => void armed.delete(timer);
+      },
+    },
+  });
+  return {
+    provider,
+    state,
+    async settle(): Promise<void> {
+      for (let pass = 0; pass < 50; pass++) await new Promise((resolve) => setImmediate(resolve));
+    },
+    /** Answers what is held, and everything from now on. */
+    release(): void {
+      state.isHolding = false;
+      for (const resolve of held) resolve();
+    },
+    pass(milliseconds: number): void {
+      state.now += milliseconds;
+      for (const timer of [...armed]) {
+        if (timer.at > state.now || !armed.delete(timer)) continue;
+        timer.run();
+      }
+    },
+  };
+}
+
+Deno.test("requests beyond those that run at once wait for their turn, and get the provider's answers", async () => {
+  const { provider, state, settle, release } = startHeld();
+  const asked = Array.from({ length: 90 }, () => provider.requestToken({ grant_type: "refresh_token" }));
+  const informed = Array.from({ length: 10 }, () => provider.userInfo("a"));
+  await settle();
+  assert.equal(state.most, 20);
+  release();
+  for (const answer of await Promise.all([...asked, ...informed])) assert.ok(answer.ok);
+  assert.equal(state.most, 20);
+});
+
+Deno.test("a request whose turn does not come is this server's to answer for, and no fault of the provider", async () => {
+  const { provider, settle, release, pass } = startHeld();
+  const ask = () => provider.requestToken({ grant_type: "refresh_token" });
+  const running = Array.from({ length: 20 }, ask);
+  await settle();
+  const waiting = Array.from({ length: 5 }, ask);
+  const outcomes = Promise.allSettled(waiting);
+  await settle();
+  pass(6_000);
+  for (const outcome of await outcomes) {
+    assert.equal(outcome.status, "rejected");
+    const { text, cause } = unavailability(outcome.reason) ?? {};
+    assert.match(text ?? "", /too many requests .* try again/);
+    assert.equal(cause, "machine_fault");
+  }
+  const late = ask();
+  await settle();
+  pass(4_000); // those that ran have had their time, and make room
+  for (const answer of await Promise.all(running)) {
+    assert.deepEqual(!answer.ok && answer.error, { reason: "timed_out" });
+  }
+  await settle();
+  pass(9_000);
+  release();
+  assert.ok((await late).ok, "whose turn came late has its whole time");
 });
 
 Deno.test("endpoints that a browser or this server must not go to make the metadata malformed", async () => {

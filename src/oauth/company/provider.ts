@@ -11,7 +11,9 @@ import { readBounded } from "../../lib/request_text.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { randomId } from "../../lib/secrets.ts";
 import { isSafeUrl } from "../../lib/settings.ts";
+import { Overload } from "../../lib/system_fault.ts";
 import { type Clock, createPause, type Timers, within } from "../../lib/time.ts";
+import { createParallelShare } from "../../lib/turns.ts";
 import type { CompanySettings } from "./settings.ts";
 
 const loadJose = loadOnce(() => import("@panva/jose"));
@@ -139,6 +141,9 @@ const maxAnswerBytes = 1_048_576;
 const maxTokenCharacters = 524_288;
 const maxKeys = 100;
 const requestMs = 10_000;
+const maxAtOnce = 20;
+/** Those beyond wait so long for their turn. */
+const turnMs = 5_000;
 const freshMs = 3_600_000;
 /** An outage is borne so long. */
 const staleMs = 86_400_000;
@@ -160,7 +165,8 @@ export function createProvider(
   const { issuer, clientId } = company;
   const { elapsed } = timers;
   const pause = createPause(timers);
-  const ask = async (
+  const inTurn = createParallelShare(maxAtOnce);
+  const request = async (
     url: string,
     { body, headers = {} }: { readonly body?: string; readonly headers?: Readonly<Record<string, string>> } = {},
   ): Provided<unknown> =>
@@ -178,6 +184,15 @@ export function createProvider(
         return failure({ reason: signal.aborted ? "timed_out" : "unreachable" });
       }
     });
+
+  /** The answer; throws {@link Overload} where its turn does not come, of which the provider knows nothing. */
+  const ask: typeof request = async (...asked) => {
+    try {
+      return await within(turnMs, pause, async (late) => await inTurn("", () => request(...asked), () => late));
+    } catch {
+      throw new Overload("too many requests to the company's identity provider are waiting");
+    }
+  };
 
   const metadata = keepFresh(elapsed, async (): Provided<ProviderMetadata> => {
     const answer = await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
