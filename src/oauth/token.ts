@@ -1,5 +1,5 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. `/oauth/revoke` ends tokens. */
-import { equalInConstantTime, hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
+import { digestOf, equalInConstantTime, hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { type AuthorizationServerOptions, type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import {
@@ -191,9 +191,6 @@ async function issueGrant(
   return isStored ? { grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken, scopes } : null;
 }
 
-/** Grants of one subject among which the client's own is looked for. */
-const maxOwnGrantsRead = 1_000;
-
 /**
  * Issues a token to a client that gets no refresh token: all its tokens for one subject belong to one grant, so that a
  * client that asks for one before each call is one connection. A grant that was revoked, or made under another
@@ -206,14 +203,12 @@ export async function issueOwnGrant(
   { checks = [], puts = [] }: Batch,
 ) {
   const { storage, clock, resource } = options;
-  const index = await subjectGrants.list(storage, { below: [given.subject], limit: maxOwnGrantsRead });
-  const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
-  const own = stored.find((entry) => {
-    const { clientId, credentialHash, refresh, redirectHost } = entry?.value ?? {};
-    const isSame = clientId === client.id && credentialHash === given.credentialHash;
-    return isSame && refresh === null && redirectHost === null; // it came by no code
-  }) ?? null;
-  const { id = randomId(), scopes: earlier = [], createdAt = clock() } = own?.value ?? {};
+  // the first half of its id says which it is, so that it is found among any number of the subject's; the rest is new
+  const half = digestOf(JSON.stringify([client.id, given.credentialHash])).slice(0, 16);
+  const after = subjectGrants.key(given.subject, half);
+  const [next] = await subjectGrants.list(storage, { below: [given.subject], after, limit: 1 });
+  const own = next?.value.grantId.startsWith(half) ? await grants.read(storage, next.value.grantId) : null;
+  const { id = half + randomId().slice(16), scopes: earlier = [], createdAt = clock() } = own?.value ?? {};
   const scopes = knownScopes([...earlier, ...given.scopes]);
   const grant = { ...given, id, scopes, resource, createdAt, renewedAt: clock(), redirectHost: null, refresh: null };
   const allChecks = [...checks, grants.check(own, id)];

@@ -45,6 +45,37 @@ Deno.test("a machine that fetches a token a call is one connection, and hides no
   for (const text of tokens) assert.ok(await isAccepted(harness, text));
 });
 
+Deno.test("a token costs as many reads, and joins its connection, however many others its subject has", async () => {
+  await using harness = await startHarness();
+  let reads = 0;
+  const { storage } = harness.deps;
+  const get = storage.get.bind(storage);
+  const list = storage.list.bind(storage);
+  storage.get = (key) => (reads++, get(key));
+  storage.list = async (prefix, range) => {
+    const listed = await list(prefix, range);
+    reads += listed.length;
+    return listed;
+  };
+  const token = await addMachine(harness);
+  const readsOf = async (): Promise<number> => {
+    reads = 0;
+    await token();
+    return reads;
+  };
+  await readsOf();
+  const before = await readsOf();
+  const { grants: [own] } = await (await forConsole(harness)).access(null);
+  const subject = own?.clientId ?? "";
+  for (let count = 0; count < 1_200; count++) {
+    const id = `${count % 2 ? "f" : "0"}${String(count).padStart(31, "0")}`; // before its own, and after it
+    await storage.commit({ puts: [{ key: ["subject_grant", subject, id], value: { grantId: id } }] });
+  }
+  assert.equal(await readsOf(), before);
+  const { grants } = await (await forConsole(harness)).access(null);
+  assert.equal(grants.length, 1);
+});
+
 Deno.test("tokens of one connection keep their own scopes, and the connection names them all", async () => {
   await using harness = await startHarness();
   const token = await addMachine(harness);
