@@ -55,7 +55,7 @@ async function approveForAnHour(before: readonly Rule[]) {
 Deno.test("an approval for an hour pushes no rule off a full list: it counts once, and the audit says so", async () => {
   const before = [...others(), guard];
   const { left, extent } = await approveForAnHour(before);
-  assert.deepEqual(left, before);
+  assert.deepEqual(left, before.map((rule) => ({ ...rule, by: "ada" })));
   assert.equal(extent, "once");
 });
 
@@ -69,7 +69,17 @@ Deno.test("more rules than the list may have change nothing", async () => {
   const rules = createRuleStore({ storage: createMemoryStorage(), clock, log: { write: () => {}, flush() {} } });
   assert.ok(await rules.change(() => [guard], ada));
   assert.equal(await rules.change((all) => [...others(), ...all, guard], ada), false);
-  assert.deepEqual(rules.current, [guard]);
+  assert.deepEqual(rules.current, [{ ...guard, by: "ada" }]);
+  rules.close();
+});
+
+Deno.test("each rule says who made it, and a change by another leaves that as it is", async () => {
+  const rules = createRuleStore({ storage: createMemoryStorage(), clock, log: { write: () => {}, flush() {} } });
+  const eve = { ...ada, userId: "eve" };
+  assert.ok(await rules.change(() => [guard], ada));
+  assert.ok(await rules.change((all) => [{ id: "pass", verdict: "allow" }, ...all], eve));
+  assert.ok(await rules.change((all) => all.toReversed(), eve));
+  assert.deepEqual(rules.current.map(({ id, by }) => [id, by]), [["guard", "ada"], ["pass", "eve"]]);
   rules.close();
 });
 
@@ -84,7 +94,7 @@ Deno.test("a rule counts where the answer of an earlier change comes late", asyn
   assert.ok(await ofAnother.change((before) => [...before, guard], ada));
   answer();
   assert.ok(await late);
-  assert.deepEqual(rules.current, [guard]);
+  assert.deepEqual(rules.current, [{ ...guard, by: "ada" }]);
   rules.close();
   ofAnother.close();
 });

@@ -278,7 +278,8 @@ Deno.test("what waits and what was approved outlives a restart", async () => {
   {
     const { server, owner } = await start();
     await setUpOwner(owner, server);
-    await owner.submit(await openSignedIn(owner, `${server.url}/console/rules`), {}, 'value="guard"');
+    const ruled = await owner.submit(await openSignedIn(owner, `${server.url}/console/rules`), {}, 'value="guard"');
+    assert.match(ruled.html, /By owner\./, "who made a rule is said beside it");
     assert.ok((await callTool(server, token, "file_write", input)).isError);
     await server.stop("SIGKILL");
   }

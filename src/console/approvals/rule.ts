@@ -59,6 +59,8 @@ const ruleSchema = lazyObject(() => ({
   until: z.number().optional(),
   /** A lasting approval: the ids of the rules that no longer ask about such calls. */
   passes: z.array(z.string()).optional(),
+  /** Who made it. It stays in force when they leave: administrators see on the Rules page which ones those are. */
+  by: z.string().optional(),
 }));
 
 /** A rule as it holds. */
@@ -164,7 +166,7 @@ export function ruleWords(rule: Rule): string {
 }
 
 /** The same for two rules that hold alike, however their places are spelled and their clients are called. */
-export function meaningOf({ id: _, clientName: __, place, approver = "person", ...others }: Rule): string {
+export function meaningOf({ id: _, clientName: __, by: ___, place, approver = "person", ...others }: Rule): string {
   return JSON.stringify([place && namesOf(place.normalize("NFC")), approver, Object.entries(others).toSorted()]);
 }
 
@@ -211,7 +213,7 @@ export function createRuleStore(
       let before: readonly Rule[] = [];
       const stored = await changeEntry(storage, key, (value) => {
         before = parse(value).filter(({ until }) => until === undefined || until > clock());
-        const rules = change(before);
+        const rules = change(before)?.map((rule) => before.includes(rule) ? rule : { ...rule, by: userId }) ?? null;
         // none is dropped to make room: it may be the one that asks
         return rules === null || rules.length > maxRules ? null : { rules };
       });

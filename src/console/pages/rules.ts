@@ -146,9 +146,10 @@ function ruleItem(rule: Rule, visit: Visit): Html {
   const until = rule.until !== undefined && html`
     <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
   `;
+  const by = rule.by !== undefined && html`<span class="quiet">By ${rule.by}.</span>`;
   const options = { values: { rule: rule.id }, kind: "plain", about: words } as const;
   const button = actButton(visit, "rules", "remove", "Remove", options);
-  return html`<li>${words}${until}<div class="row">${button}</div></li>`;
+  return html`<li>${words}${until}${by}<div class="row">${button}</div></li>`;
 }
 
 type Choices = readonly (readonly [value: string, words: string])[];
