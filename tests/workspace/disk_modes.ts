@@ -57,6 +57,25 @@ export function testInEachMode(
 }
 
 /** What the kernel's way is made of, while it is tested: a test puts another process's work between two steps there. */
-export function descriptorMethods(): Pick<Descriptor, "rename" | "removeDirectory" | "removeFile"> | null {
+export function descriptorMethods(): Pick<Descriptor, "rename" | "removeDirectory" | "removeFile" | "writeNow"> | null {
   return current === undefined ? null : methods;
+}
+
+/** Has something happen right before the next call of a method, and after it. */
+export function before<Name extends string, T extends { [each in Name]: (...args: never[]) => unknown }>(
+  object: T,
+  name: Name,
+  first: () => void,
+  last: () => void = () => {},
+): Disposable {
+  const original = object[name];
+  const restore = (): void => void Reflect.set(object, name, original);
+  Reflect.set(object, name, function (this: unknown, ...args: never[]): unknown {
+    restore();
+    first();
+    const result = original.apply(this, args);
+    last();
+    return result;
+  });
+  return { [Symbol.dispose]: restore };
 }

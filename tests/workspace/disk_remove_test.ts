@@ -6,7 +6,7 @@ import type { Workspace } from "../../src/files/workspace/port.ts";
 import { until } from "../fixtures/until.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
-import { descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
+import { before, descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 
 const changed = { ok: false, error: { reason: "denied", because: "changed_while_opening" } };
 
@@ -219,25 +219,6 @@ async function racing<T>(root: string, meanwhile: Meanwhile, step: () => Promise
   const methods = descriptorMethods();
   using _ = methods ? before(methods, "rename", first, last) : before(Deno, "renameSync", first, last);
   return await step();
-}
-
-/** Has something happen right before the next call of a method, and after it. */
-function before<Name extends string, T extends { [each in Name]: (...args: never[]) => unknown }>(
-  object: T,
-  name: Name,
-  first: () => void,
-  last: () => void = () => {},
-): Disposable {
-  const original = object[name];
-  const restore = (): void => void Reflect.set(object, name, original);
-  Reflect.set(object, name, function (this: unknown, ...args: never[]): unknown {
-    restore();
-    first();
-    const result = original.apply(this, args);
-    last();
-    return result;
-  });
-  return { [Symbol.dispose]: restore };
 }
 
 function stagedIn(root: string): string[] {

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/files/workspace/path.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
+import type { TrashLimits, Workspace } from "../../src/files/workspace/port.ts";
+import { digestOf } from "../../src/lib/secrets.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
-import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
+import { before, descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
+import { nodeFs } from "../../src/lib/program.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { callTool } from "./call_tool.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -186,10 +192,10 @@ interface Opened {
 
 async function inWorkspace(
   body: (opened: Opened) => Promise<void>,
-  limits: { readonly maxWriteBytes?: number } = {},
+  { trash, ...limits }: { readonly maxWriteBytes?: number; readonly trash?: TrashLimits } = {},
 ): Promise<void> {
   const scene = makeConfinedBase();
-  const workspace = openDiskWorkspace({ root: scene.root, limits });
+  const workspace = openDiskWorkspace({ root: scene.root, limits, ...trash === undefined ? {} : { trash } });
   try {
     await body({ workspace, root: scene.root, base: scene.base });
   } finally {
@@ -252,3 +258,47 @@ testInEachMode({
       assert.equal(Deno.lstatSync(`${root}/new`).uid, 0);
     }),
 });
+
+for (const [kept, maxBytes] of [["of which nothing is kept", 4], ["which is kept", 4096]] as const) {
+  testInEachMode(
+    `a change that another program makes as a file, ${kept}, is about to be replaced is not lost`,
+    () =>
+      inWorkspace(
+        async ({ workspace, root }) => {
+          const file = `${root}/f.txt`;
+          const ways = [() => Deno.writeTextFileSync(file, "first\ntheirs\n"), () => {
+            Deno.writeTextFileSync(`${root}/g`, "first\ntheirs\n");
+            Deno.renameSync(`${root}/g`, file);
+          }];
+          for (const change of ways) {
+            const calls = [
+              { tool: fileEditTool, input: { path: "f.txt", old_text: "first", new_text: "ours" } },
+              { tool: fileWriteTool, input: { filename: "f.txt", content: "ours\n", mode: "append" } },
+              { tool: fileWriteTool, input: { filename: "f.txt", content: "ours\n", if_version: versionOfFirst } },
+              { tool: fileMoveTool, input: { path: "h.txt", destination: "f.txt", overwrite: true } },
+            ];
+            const results: string[] = [];
+            for (const { tool, input } of calls) {
+              Deno.writeTextFileSync(file, "first\n");
+              Deno.writeTextFileSync(`${root}/h.txt`, "moved\n");
+              // the record of the change is written when all was compared
+              const methods = descriptorMethods();
+              using _ = methods ? before(methods, "writeNow", change) : before(nodeFs(), "writeSync", change);
+              const outcome = await callTool(tool(workspace), input);
+              results.push(`${outcome.ok ? "done" : outcome.code}: ${Deno.readTextFileSync(file)}`);
+            }
+            assert.deepEqual(results, [
+              "done: ours\ntheirs\n",
+              "done: first\ntheirs\nours\n",
+              "conflict: first\ntheirs\n",
+              "denied_changed_while_opening: first\ntheirs\n",
+            ]);
+            assert.deepEqual(unfinished(root).filter((name) => name !== "trash"), []);
+          }
+        },
+        { trash: { keepMs: 60_000, maxBytes } },
+      ),
+  );
+}
+
+const versionOfFirst = digestOf(encode("first\n"));

@@ -174,12 +174,11 @@ function restoreNow(
   const put = { ...putOf(place, info, { identity: identityOf(info) }), source: item };
   const waiting = { directory: trash, name };
   const number = change?.next() ?? 0;
-  if (there === null || change === null) {
+  if (expects === null || there === null || change === null) {
     if (!putNew(change, number, put, waiting, place)) return failure({ reason: "already_exists" });
-  } else {
-    putKeeping(staging, change, number, { ...put, kept: keptOf(there) }, waiting, place);
+  } else if (putKeeping(staging, change, number, { ...put, kept: keptOf(there) }, waiting, place, expects)) {
     change.keep(-info.size);
-  }
+  } else return failure({ reason: "conflict" });
   quota.add(growth);
   return success(null);
 }

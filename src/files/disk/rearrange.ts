@@ -8,16 +8,15 @@ import { denied, type Moved, type Outcome, type PairOutcome, refusedAt, type Wor
 import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import { type Disk, findInside, type Found, type Resolved, resolveInside } from "./resolve.ts";
 import { changedMeanwhile, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
-import type { DiskDirectory, DiskInfo } from "./directory.ts";
+import type { DiskDirectory } from "./directory.ts";
 import { matchContent } from "./read.ts";
 import type { Kept, Left } from "../workspace/change.ts";
-import { checkChangeable, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./write.ts";
+import { checkChangeable, isStill, keptOf, makeDirectories, makePlace, makeStep, moveKeeping } from "./write.ts";
+import type { Expects } from "./write.ts";
 import { isFull, withRoom } from "./disk_trash.ts";
 import { itemName, trashDirectoryName } from "./staging.ts";
 import { walkTree } from "./tree.ts";
 
-/** Says whether an entry is the one that is meant. */
-type Expects = (info: DiskInfo) => boolean;
 type Removed = Outcome<{ readonly entries: number }>;
 /** Looks for the entry again, in a step. */
 type Find = () => Outcome<Found>;
@@ -234,7 +233,6 @@ function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
   makeStep(change, number, { ...step, kept: isKept ? { kind, ...size } : null }, () => {
     found.directory.rename(found.name, own.directory(), own.name);
   });
-  if (isKept) change.keep(size.sizeBytes);
   const info = own.directory().statusOf(own.name);
   if (info !== null && identityOf(info) === identityOf(found.info)) return success(own);
   putBack(disk, own, found);
@@ -269,10 +267,8 @@ function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: 
   const { info } = target;
   if (target.segments.join("/") !== plannedSegments.join("/")) return changedDestination;
   const place = makePlace(target);
-  // right before the rename, which replaces whatever file another process has put there
-  const there = info === null ? null : place.parent.statusOf(place.name);
-  if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
   if (source.info.ino === info?.ino) {
+    if (!isStill(place, (there) => identityOf(there) === identityOf(info))) return changedDestination;
     source.directory.rename(source.name, place.parent, place.name, source.info);
     if (source.segments.join("/") === place.path || !isListed(source)) return success({});
     const taken = takeFile(disk, source); // rename(2): two names of one file both stay

@@ -300,16 +300,11 @@ function commitFile(
   const noted = passages === undefined ? {} : { passages: [...passages] };
   const put = { ...putOf(place, staged.file.info, { sha256: staged.sha256 }), ...noted };
   const waiting = { directory: disk.staging.directory(), name: staged.name };
-  // right before the rename, which replaces whatever another process has put there
-  const there = info === null ? null : parent.statusOf(name);
-  if (info !== null && version !== undefined && (there === null || versionOf(there) !== version)) {
-    return failure({ reason: "conflict" });
-  }
   if (info === null) takeGroup(staged.file, parent.status());
   const isPut = info === null
     ? putNew(disk.change, staged.step, put, waiting, place)
-    : replace(disk, staged.step, put, waiting, place, { found: info, isExtended });
-  if (!isPut) return failure({ reason: "already_exists" });
+    : replace(disk, staged.step, put, waiting, place, { found: info, isExtended, version });
+  if (!isPut) return failure({ reason: info === null ? "already_exists" : "conflict" });
   const after = parent.statusOf(name);
   if (after === null || !isSame(after, staged.file.info) || !parent.isStillInside(name)) return changedMeanwhile;
   disk.quota.add(growth);
@@ -349,7 +344,7 @@ export function makePlace({ directory, names, name, segments }: Resolved) {
   return { parent, name, path: segments.join("/"), made: names.length - 1 };
 }
 
-/** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
+/** Records a step, has it made and counts what it keeps; withdraws it where that gives `false`, or the system refuses. */
 export function makeStep(
   change: DiskChange | null,
   number: number,
@@ -359,7 +354,9 @@ export function makeStep(
   change?.note(number, step);
   let isMade = false;
   try {
-    return isMade = make() !== false;
+    isMade = make() !== false;
+    if (isMade && "kept" in step) change?.keep(step.kept?.sizeBytes ?? 0);
+    return isMade;
   } finally {
     if (!isMade) change?.withdraw(number);
   }
@@ -379,26 +376,35 @@ export function putNew(
   return makeStep(change, number, { ...put, created: true }, () => directory.renameNew(name, parent, newName));
 }
 
-/** Puts a staged file in the place of the one that was found there, and keeps that one. */
+/** Says whether an entry is the one that is meant. */
+export type Expects = (info: DiskInfo) => boolean;
+
+/** Asked right before a rename, which replaces whatever another process has put there. */
+export function isStill({ parent, name }: Place, expects: Expects): boolean {
+  const there = parent.statusOf(name);
+  return there !== null && expects(there);
+}
+
+/** Puts a staged file in the place of the one that was found there, and keeps that one; `false`: that was changed. */
 function replace(
   { change, staging }: Disk,
   number: number,
   put: PutStep,
   waiting: Waiting,
   place: Place,
-  { found, isExtended }: { readonly found: DiskInfo; readonly isExtended: boolean },
+  { found, isExtended, version }: Pick<Writing, "version"> & { readonly found: DiskInfo; readonly isExtended: boolean },
 ): boolean {
+  const expects: Expects = (info) => version === undefined || versionOf(info) === version;
   const isOwn = change?.leftAt.get(place.path) === versionOf(found);
   if (change === null || isOwn || isExtended || found.size > change.maxBytes) {
     const before = { ...isOwn ? { again: true } : {}, ...isExtended ? { sizeBefore: found.size } : {} };
-    const { directory, name } = waiting;
-    return makeStep(change, number, { ...put, ...before }, () => directory.rename(name, place.parent, place.name));
+    const rename = () => waiting.directory.rename(waiting.name, place.parent, place.name);
+    return makeStep(change, number, { ...put, ...before }, () => isStill(place, expects) && rename());
   }
-  putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place);
-  return true;
+  return putKeeping(staging, change, number, { ...put, kept: keptOf(found) }, waiting, place, expects);
 }
 
-/** Records a step and puts what waits in the place of a file, which becomes what the step keeps. */
+/** Records a step and puts what waits in the place of a file, which becomes what the step keeps; `false`: it is another. */
 export function putKeeping(
   staging: Staging,
   change: DiskChange,
@@ -406,10 +412,10 @@ export function putKeeping(
   put: PutStep,
   waiting: Waiting,
   place: Place,
-): void {
-  const item = itemName(change.id, number);
-  makeStep(change, number, put, () => renameOver(waiting, place, staging.trash(), item));
-  change.keep(put.kept?.sizeBytes ?? 0);
+  expects: Expects,
+): boolean {
+  const rename = () => renameOver(waiting, place, staging.trash(), itemName(change.id, number));
+  return makeStep(change, number, put, () => isStill(place, expects) && rename());
 }
 
 /** Renames an entry onto a file, which gets a second name in the trash, or, where it can have none, is moved there. */
@@ -439,13 +445,12 @@ export function moveKeeping(
   const { kind } = keptOf(info);
   const end = { left: { identity: identityOf(info) }, replaced: replaced !== null };
   const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, ...end };
-  const isDone = makeStep(change, number, step, () => {
+  return makeStep(change, number, step, () => {
     if (replaced === null) return directory.renameNew(name, place.parent, place.name, info);
+    if (!isStill(place, (there) => identityOf(there) === identityOf(replaced))) return false;
     if (change === null || kept === null) return directory.rename(name, place.parent, place.name, info);
     renameOver(source, place, staging.trash(), itemName(change.id, number), info);
   });
-  change?.keep(kept?.sizeBytes ?? 0);
-  return isDone;
 }
 
 /** What is kept of a file or link. */
