@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { previewWrite } from "../../src/files/tools/preview.ts";
 import { differenceOf } from "../../src/files/text/diff.ts";
 import { showText } from "../../src/files/workspace/path.ts";
+import { denied } from "../../src/files/workspace/port.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
@@ -323,6 +326,41 @@ Deno.test("file_move copies a directory with what is in it, and leaves links out
     assert.equal((await failureOf(move, { path: "d", destination: "copy", copy: true })).code, "is_directory");
     assert.equal((await failureOf(move, { path: "d", destination: "d/e/d", copy: true })).code, "into_itself");
     assert.equal((await failureOf(move, { path: "d", destination: "../d", copy: true })).code, "path_leaves_workspace");
+  }));
+
+Deno.test("what lies deeper than a search goes is copied too, and a search and a listing say where they did not look", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const deep = Array(66).fill("d").join("/");
+    Deno.mkdirSync(`${root}/${deep}`, { recursive: true });
+    Deno.writeTextFileSync(`${root}/${deep}/f.txt`, "needle");
+    const { text } = await answerOf(fileMoveTool(workspace), { path: "d", destination: "c", copy: true });
+    assert.equal(text, "Copied d/ to c/ (1 file, 6 bytes)");
+    assert.equal(Deno.readTextFileSync(`${root}/c${deep.slice(1)}/f.txt`), "needle");
+    const unread = [`c/${Array(63).fill("d").join("/")}`, Array(64).fill("d").join("/")];
+    const calls = [[fileSearchTool, { query: "needle" }], [fileListTool, { pattern: "*.txt" }]] as const;
+    for (const [tool, input] of calls) {
+      const { text, structured } = await answerOf(tool(workspace), input);
+      assert.match(text, /\(could not look into c\/d[d/]+, d[d/]+\)/);
+      assert.deepEqual(structured["unread_directories"], unread);
+    }
+    assert.match((await answerOf(fileListTool(workspace), { show: "summary" })).text, /could not look into/);
+    const asked = await answerOf(fileListTool(workspace), { path: ".", depth: 3 });
+    assert.doesNotMatch(asked.text, /could not look into/, "the caller asked for no more");
+  }));
+
+Deno.test("a copy of a directory that holds one that cannot be read is refused, and leaves nothing behind", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (const name of ["d/a", "d/b"]) Deno.mkdirSync(`${root}/${name}`, { recursive: true });
+    Deno.writeTextFileSync(`${root}/d/b/f`, "");
+    const closed: typeof workspace = {
+      ...workspace,
+      begin: () => closed,
+      list: (path, options) =>
+        path.text === "d/b" ? Promise.resolve(denied("permission")) : workspace.list(path, options),
+    };
+    const refused = await failureOf(fileMoveTool(closed), { path: "d", destination: "new/e", copy: true });
+    assert.match(refused.message, /^Failed to copy: could not look into d\/b\/; nothing was copied$/);
+    assert.throws(() => Deno.lstatSync(`${root}/new`), Deno.errors.NotFound);
   }));
 
 Deno.test("a copy of a directory that cannot be finished leaves nothing behind", () =>

@@ -7,7 +7,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { maxWalkDepth, walk } from "../workspace/walk.ts";
+import { walk } from "../workspace/walk.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
   allOrNone,
@@ -182,7 +182,7 @@ async function askFirst(
 async function isLarge(workspace: Workspace, paths: readonly WorkspacePath[]): Promise<boolean> {
   let entries = 0;
   for (const path of paths) {
-    for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
+    for await (const entry of walk(workspace, path, { depth: Infinity })) {
       if (!entry.ok) break; // it is no directory, or the deletion says why
       if (++entries > maxUnaskedEntries) return true;
     }

@@ -4,7 +4,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, entryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
-import { maxWalkDepth, walk } from "../workspace/walk.ts";
+import { walk } from "../workspace/walk.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
   allOrNone,
@@ -246,7 +246,7 @@ async function followLinks(
       await add(from, to);
       continue;
     }
-    for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
+    for await (const step of walk(workspace, from, { depth: Infinity })) {
       if (!step.ok || ++visited > maxLinkLooks) break;
       if (step.value.kind === "link") await add(step.value.path, childPath(to, step.value.segments));
     }
@@ -314,7 +314,8 @@ async function copyDirectory(
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;
     return refuse("copy", `${words}; ${state}`, "copy_incomplete");
   };
-  for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
+  const unread: string[] = [];
+  for await (const step of walk(workspace, from, { depth: Infinity, ignored: { unread } })) {
     if (!step.ok) return await soFar(failureWords(toFailure("copy", from, step.error)));
     const { kind, path: source, segments } = step.value;
     const target = childPath(to, segments);
@@ -332,6 +333,9 @@ async function copyDirectory(
       ? toFailure("create directory", target, made.error)
       : null;
     if (failed !== null) return await soFar(failureWords(failed));
+  }
+  if (unread.length > 0) {
+    return await soFar(`could not look into ${unread.slice(0, maxNamedLinks).map(showName).join(", ")}`);
   }
   if (leftOut > 0) note(from, `${count(leftOut, "link or special file", "links or special files")} left out`);
   const facts = `${count(files, "file")}, ${count(sizeBytes, "byte")}`;

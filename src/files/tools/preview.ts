@@ -7,7 +7,7 @@ import type { ToolContext } from "../../mcp/mod.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import { inFormOf, storedFormOf } from "../text/edit.ts";
-import { maxWalkDepth, walk } from "../workspace/walk.ts";
+import { walk } from "../workspace/walk.ts";
 import { count, toVersion } from "./input.ts";
 import { beginLook, inStoredForm, isLink, type Look } from "./near_names.ts";
 
@@ -118,7 +118,7 @@ export async function previewDelete(
     if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
     const lines: string[] = [];
     let entries = 0;
-    for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
+    for await (const entry of walk(workspace, path, { depth: Infinity })) {
       if (!entry.ok || ++entries >= maxCountedEntries) break;
       if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
     }

@@ -30,8 +30,8 @@ interface WalkOptions {
   readonly depth: number;
   readonly after?: WalkPosition;
   readonly details?: boolean;
-  /** What to pass over. */
-  readonly ignored?: Ignored | undefined;
+  /** What to pass over, and where to note what was not read. */
+  readonly ignored?: Partial<Ignored> | undefined;
   /** Where the caller wants to know of pauses. */
   readonly nextTurn?: NextTurn;
 }
@@ -67,7 +67,7 @@ export async function* walk(
   const stack = after === undefined
     ? [open(path, [])]
     : resume(after, depth, (segments, last) => open(childPath(path, segments), segments, last));
-  for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null);
+  for (const { segments } of stack.slice(0, -1)) await ignored?.enter?.(segments, null);
   let isFirst = true;
   for (let directory; (directory = stack.at(-1)) !== undefined;) {
     const entry = directory.entries[directory.given];
@@ -76,8 +76,11 @@ export async function* walk(
       directory.last = entry.name;
       const own = entryPath(directory.path, entry.name);
       const segments = [...directory.segments, entry.name];
-      const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
-      if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(own, segments));
+      const isSkipped = ignored?.skips?.(segments, entry.kind === "directory") ?? false;
+      if (!isSkipped && entry.kind === "directory") {
+        if (segments.length < depth) stack.push(open(own, segments));
+        else if (depth === maxWalkDepth) ignored?.unread?.push(`${own.text}/`);
+      }
       // listings of small directories come at once: without this a long walk would keep everyone else waiting
       // the patterns of a call may take a tenth of a second for one entry; the first comes at once, so that each call gets on
       const pause = isFirst ? undefined : nextTurn();
@@ -99,7 +102,7 @@ async function readOn(
   workspace: Workspace,
   directory: OpenDirectory,
   details: boolean,
-  ignored: Ignored | undefined,
+  ignored: WalkOptions["ignored"],
 ): Promise<Outcome<never> | null> {
   const { last, segments } = directory;
   const isFirst = directory.entries.length === 0;
@@ -108,11 +111,11 @@ async function readOn(
   directory.given = 0;
   directory.hasMore = listing.ok && listing.value.hasMore;
   const isWhole = last === undefined && !directory.hasMore;
-  if (isFirst) await ignored?.enter(segments, isWhole ? directory.entries : null);
+  if (isFirst) await ignored?.enter?.(segments, isWhole ? directory.entries : null);
   if (listing.ok) return null;
   const { reason } = listing.error;
   if (segments.length === 0 || reason === "io") return listing;
-  if (reason === "away" || reason === "denied") ignored?.unread.push(`${directory.path.text}/`);
+  if (["away", "denied", "bad_name"].includes(reason)) ignored?.unread?.push(`${directory.path.text}/`);
   return null;
 }
 
@@ -244,7 +247,7 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
     isOff ||= isIgnored(start.segments.slice(0, depth + 1), true);
   }
   return {
-    /** The directories that the walk could not read: they are away, or the server lacks permission. */
+    /** The directories that the walk did not read: they are away or too deep, or the server lacks permission. */
     unread: new Array<string>(),
     /**
      * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start.
