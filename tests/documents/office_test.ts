@@ -85,6 +85,37 @@ Deno.test("docx: links, pictures by their words, bold, struck and hidden text", 
   assert.deepEqual(text, "[site](https://a.example/)**bold**~~gone~~[image: A map]");
 });
 
+Deno.test("docx: symbols, hyphens, tabs, boxes to tick and readings are neither lost nor run together", async () => {
+  const run = (inner: string) => `<w:r>${inner}</w:r>`;
+  const sym = (font: string, char: string) => run(`<w:sym w:font="${font}" w:char="${char}"/>`);
+  const box = (inner: string) => run(`<w:fldChar><w:ffData><w:checkBox>${inner}</w:checkBox></w:ffData></w:fldChar>`);
+  const rows: readonly (readonly [string, string])[] = [
+    [`${sym("Symbol", "F061")}${sym("symbol", "F0B1")}${sym("Symbol", "00D6")}${run("<w:t>2</w:t>")}`, "α±√2"],
+    [`${sym("Wingdings", "F0FE")}${sym("Wingdings", "F0A8")}${sym("Wingdings", "F0E0")}`, "☑☐→"],
+    [`${sym("Segoe UI Symbol", "2610")}${sym("Arial", "00E9")}`, "☐é"],
+    [
+      `${sym("Webdings", "F04E")}${sym("Symbol", "F0FF")}${sym("Symbol", "F07F")}`,
+      "[symbol Webdings F04E][symbol Symbol F0FF][symbol Symbol F07F]",
+    ],
+    [
+      `${sym("Arial", "110000")}${sym("Arial", "D800")}${sym("Arial", "x")}${run("<w:sym/>")}`,
+      "[symbol Arial 110000][symbol Arial D800][symbol Arial x][symbol]",
+    ],
+    [run("<w:t>no</w:t><w:noBreakHyphen/><w:t>break so</w:t><w:softHyphen/><w:t>ft</w:t>"), "no-break soft"],
+    [
+      run("<w:t>a</w:t><w:tab/><w:t>b</w:t><w:ptab/><w:t>c</w:t><w:br/><w:t>d</w:t><w:cr/><w:t>e</w:t>"),
+      "a\tb\tc\nd\ne",
+    ],
+    [box('<w:default w:val="0"/>') + box('<w:default w:val="1"/>'), "☐☒"],
+    [box('<w:default w:val="0"/><w:checked/>') + box('<w:default/><w:checked w:val="0"/>'), "☒☐"],
+    [
+      run("<w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>K</w:t></w:r></w:rubyBase></w:ruby>"),
+      "[kan]K",
+    ],
+  ];
+  for (const [xml, text] of rows) assert.deepEqual(await textOf(makeWord(`<w:p>${xml}</w:p>`)), text);
+});
+
 Deno.test("office: macros and outside files are named, not run and not fetched", async () => {
   const { remarks } = await read(makeWord(p("x"), {
     "word/vbaProject.bin": "x",

@@ -104,12 +104,32 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
       },
       tc: (element) => ({ as: "cell", columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
       delText: (element) => say(textOf(element)),
-      ...{ tab: say("\t"), cr: say("\n"), noBreakHyphen: say("-") },
+      ...{ tab: say("\t"), ptab: say("\t"), cr: say("\n"), noBreakHyphen: say("-"), rt: inline("[", "]") },
+      sym: ({ attributes }) => say(symbolOf(attributes["font"], attributes["char"])),
+      checkBox: (box) => say(isOn(box, childOf(box, "checked") === undefined ? "default" : "checked") ? "☒" : "☐"),
       ...{ ins: change("inserted"), moveTo: change("inserted"), del: change("deleted"), moveFrom: change("deleted") },
       ...{ commentReference: takeNote, footnoteReference: takeNote, endnoteReference: takeNote },
       ...{ inline: pictureOrText, anchor: pictureOrText, imagedata: image() },
     },
   };
+}
+
+/** The characters of fonts by their places: all of Symbol that text has, and of Wingdings what forms and typing take. */
+const ownFonts: Readonly<Record<string, { readonly [place: number]: string }>> = {
+  symbol:
+    `${
+      "\0".repeat(32)
+    } !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼` +
+    `${"\0".repeat(33)}€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑`,
+  wingdings: { 0x4a: "☺", 0x6f: "☐", 0xa8: "☐", 0xe0: "→", 0xe8: "➔", 0xfb: "✘", 0xfc: "✔", 0xfd: "☒", 0xfe: "☑" },
+};
+
+/** §17.3.3.30: a character by its place in a font of its own, which may be moved to F000 and beyond, or by its code. */
+function symbolOf(font = "", char = ""): string {
+  const code = parseInt(char, 16);
+  const own = ownFonts[font.toLowerCase()];
+  const shown = own === undefined ? String.fromCharCode(code) : own[code & 0xff];
+  return /^\P{C}$/u.test(shown ?? "") ? `${shown}` : `[${`symbol ${font} ${char}`.trim()}]`;
 }
 
 function valueOf(element: Element | undefined, name: string): string | undefined {
