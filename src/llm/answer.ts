@@ -3,7 +3,7 @@ import { parseJson } from "../lib/json.ts";
 import { callerKey } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
-import type { ProgressUpdate, ToolContext } from "../mcp/mod.ts";
+import type { ToolContext } from "../mcp/mod.ts";
 import type { OllamaFailure } from "./failure.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { ModelCompletion, ModelRequest } from "./port.ts";
@@ -58,8 +58,9 @@ export async function followAnswer(
 ): Promise<ModelAnswer> {
   const { principal, signal, answerNow } = context;
   const start = clock();
-  const progress = startProgress((update) => context.progress(update), request.options.maxTokens, pace);
   let [text, thinking, pieces] = ["", "", 0];
+  const partsNow = () => separateThoughts(text, thinking !== "");
+  const progress = startProgress(context, () => partsNow().text, request.options.maxTokens, pace);
   let completion: ModelAnswer["completion"] = {};
   let failed: ToolFailure | null = null;
   try {
@@ -77,13 +78,13 @@ export async function followAnswer(
         text += visible;
         thinking += withoutControls(event.thinking);
         pieces += 1;
-        progress.token(visible);
+        progress.token(visible.length);
       }
     }
   } finally {
     progress.stop();
   }
-  const parts = separateThoughts(text);
+  const parts = partsNow();
   return {
     text: parts.text.toWellFormed(),
     thinking: `${thinking}${parts.thinking}`.toWellFormed(),
@@ -115,14 +116,17 @@ const marks: readonly (readonly [open: string, close: string])[] = [
   ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"], // gpt-oss, where no engine reads its channels
 ];
 
-/** The parts of an answer. Templates that begin the thoughts in the prompt leave their end alone. */
-export function separateThoughts(text: string): { readonly text: string; readonly thinking: string } {
+/**
+ * The parts of an answer. Templates that begin the thoughts in the prompt leave their end alone; where the engine has
+ * told the thoughts apart, `isApart`, such an end is a word of the answer.
+ */
+export function separateThoughts(text: string, isApart = false): { readonly text: string; readonly thinking: string } {
   const start = text.trimStart();
   for (const [open, close] of marks) {
     const isOpen = start.startsWith(open);
     const at = start.indexOf(close);
     if (at < 0 && isOpen) return { text: "", thinking: start.slice(open.length) }; // it was cut while it thought
-    if (at < 0 || (!isOpen && start.includes(open))) continue;
+    if (at < 0 || (!isOpen && (isApart || start.slice(0, at).includes(open)))) continue;
     const thinking = start.slice(isOpen ? open.length : 0, at).trim();
     return { text: start.slice(at + close.length).trimStart(), thinking };
   }
@@ -192,27 +196,28 @@ export interface ProgressPace {
 /** A pace that suits the known clients. */
 export const defaultProgressPace: ProgressPace = { flushMs: 100, flushCharacters: 1024, waitingMs: 10_000 };
 
-/** Starts reporting: the signs of life begin at once. */
-function startProgress(send: (update: ProgressUpdate) => void, total: number, pace: ProgressPace) {
-  let [tokens, sent, signs, pending] = [0, 0, 0, ""];
+/** Starts reporting: the signs of life begin at once. What turns out to be thoughts, the answer begins anew after it. */
+function startProgress(context: ToolContext, textNow: () => string, total: number, pace: ProgressPace) {
+  let [tokens, sent, signs, pending, told] = [0, 0, 0, 0, ""];
   const showLife = (): void => {
     if (tokens > 0) return;
     signs += 1;
-    send({ progress: signs / (signs + 1), total, message: "waiting for the model" });
+    context.progress({ progress: signs / (signs + 1), total, message: "waiting for the model" });
   };
   const flush = (): void => {
     if (tokens === sent) return;
-    const message = pending;
-    [sent, pending] = [tokens, ""];
-    send({ progress: tokens, total: Math.max(total, tokens), ...(message === "" ? {} : { message }) });
+    const text = textNow();
+    const message = text.startsWith(told) ? text.slice(told.length) : text;
+    [sent, pending, told] = [tokens, 0, text];
+    context.progress({ progress: tokens, total: Math.max(total, tokens), ...(message === "" ? {} : { message }) });
   };
   const timers = [setInterval(flush, pace.flushMs), setInterval(showLife, pace.waitingMs)];
   return {
-    /** One token: its visible text, empty for one of the model's thinking. The first is sent at once. */
-    token(text: string) {
+    /** One token, with the length of its visible text. The first is sent at once. */
+    token(characters: number) {
       tokens += 1;
-      pending += text;
-      if (tokens === 1 || pending.length >= pace.flushCharacters) flush();
+      pending += characters;
+      if (tokens === 1 || pending >= pace.flushCharacters) flush();
     },
     /** Sends what is left and ends the timers. */
     stop() {

@@ -42,7 +42,6 @@ export {
   type Meaning,
   membersOf,
   otherNames,
-  type ProgressUpdate,
   readingHints,
   saysNothing,
   type Tool,

@@ -159,6 +159,7 @@ Deno.test("thoughts in tags, with or without their beginning or end, are apart f
     ["<|channel|>analysis<|message|>a<|channel|>final<|message|>answer", "answer", "a"],
     ["a\n</think>\nanswer", "answer", "a"],
     ["<think>never ends", "", "never ends"],
+    ["a\n</think>\nthe tag <think> is", "the tag <think> is", "a"],
     ["<think></think>answer", "answer", ""],
     ["<thinner> is no mark", "<thinner> is no mark", ""],
     ["say <think> in the middle </think>", "say <think> in the middle </think>", ""],
@@ -176,6 +177,21 @@ Deno.test("thoughts that an engine leaves in the text are told apart, also where
     await using swap = engineTool("llama-swap", thinks(answer));
     const content = structured(await callTool(swap.tool, { prompt: "?" }));
     assert.deepEqual([content["text"], content["thinking"]], ["Yes.", "Hm."]);
+  }
+});
+
+Deno.test("thoughts in the text are no progress of the answer, and what comes before a lone end of them is told anew", async () => {
+  const rows: readonly (readonly [thinking: string, said: string, told: RegExp])[] = [
+    ["", "<think>Hm, well.</think>Yes, it is.", /^Yes, it is\.$/],
+    ["", "Hm, well.\n</think>\n\nYes, it is.", /^Hm,[^<]*Yes, it is\.$/],
+    ["Hm.", "The tag\n</think>\nends them.", /^The tag\n<\/think>\nends them\.$/],
+  ];
+  for (const [thinking, said, told] of rows) {
+    await using it = engineTool("llama.cpp", [{ name: "m", thinking, answer: () => said }]);
+    const context = testContext();
+    const content = structured(await callTool(it.tool, { prompt: "?" }, context));
+    assert.match(context.updates.map(({ message = "" }) => message).join(""), told, said);
+    assert.equal(content["text"], thinking === "" ? "Yes, it is." : said, "what an engine tells apart is apart");
   }
 });
 
