@@ -14,6 +14,8 @@ import type { Workspace } from "../../src/files/workspace/port.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { makeExcel, makePowerPoint, makeWord } from "./make_document.ts";
 import { makePdf } from "../fixtures/pdf.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { answerOf, failureOf, withWorkspace } from "../tools/with_workspace.ts";
 
 interface Place {
@@ -38,6 +40,42 @@ async function withDocuments(work: (place: Place) => Promise<void>): Promise<voi
     }
   });
 }
+
+Deno.test("lines of a page are read alike, whether they are asked for beside its name, behind it, or in a list", () =>
+  withDocuments(async ({ root, read }) => {
+    const registered = createToolRegistry([read]).get("file_read") ?? assert.fail();
+    const inputOf = (given: Record<string, unknown>): unknown => {
+      const parsed = parseToolInput(registered, given);
+      return parsed.ok ? parsed.value : assert.fail(parsed.error);
+    };
+    Deno.writeFileSync(`${root}/a.pdf`, makePdf([1, 2].map((page) => [`#Chapter ${page}`, ...lines(page)])));
+    Deno.writeFileSync(
+      `${root}/b.xlsx`,
+      makeExcel({ Q1: "", Q2: rows([1, 2, 3, 4].map((row) => [row, `row ${row}`])) }),
+    );
+    for (const name of ["a.pdf:p2", "b.xlsx:Q2", "b.xlsx:Q2!A2:A4", "b.xlsx:Q2!2:4"]) {
+      const ranges = [[{ limit: 3 }, "L1-3"], [{ start_line: 2 }, "2-"], [{ start_line: 2, end_line: 3 }, "2-3"], [
+        { tail: 2 },
+        "-2",
+      ]] as const;
+      for (const [range, written] of ranges) {
+        const { content } = (await answerOf(read, { filename: name, ...range })).structured;
+        assert.equal(typeof content, "string");
+        const others = [
+          [`${name}:${written}`],
+          [{ path: name, ...range }],
+          ["a.pdf", { path: name, ...range }],
+        ];
+        for (const files of others) {
+          const { structured } = await answerOf(read, inputOf({ files }));
+          const last = [structured, structured["files"] ?? []].flat().at(-1) as { content?: string };
+          assert.equal(last.content, content, JSON.stringify(files));
+        }
+      }
+    }
+    const { message } = await failureOf(read, { filename: "a.pdf:p2:L1-3", limit: 3 });
+    assert.match(message, /has a range of its own/);
+  }));
 
 Deno.test("file_read gives a PDF as text, by pages, lines and cursors, with what there is in its head", () =>
   withDocuments(async ({ root, read }) => {

@@ -294,10 +294,12 @@ async function readOne(reader: Reader, name: string, request: Input, maxBytes: n
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
   const named = parseNamedParts(name);
   const whole = { startLine, endLine, tail: request.tail };
+  const partsOf = ({ filename, lines }: NamedPart) => documentParts(filename).map((part) => ({ ...part, lines }));
   const asked: readonly (NamedPart & { readonly part?: string; readonly hasOwn?: boolean })[] = [
     { filename: name, lines: whole },
     ...named,
-    ...documentParts(name).map((part) => ({ ...part, lines: whole })),
+    ...(/:(?:L?\d+)?-\d*$/.test(name) ? named.flatMap(partsOf) : []), // a range of rows or cells is a part itself
+    ...partsOf({ filename: name, lines: whole }),
     ...named.flatMap((part) => parseNamedParts(part.filename).map((each) => ({ ...each, hasOwn: true }))),
   ];
   let found: FileRead | null = null;
