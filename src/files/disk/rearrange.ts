@@ -281,6 +281,7 @@ function placeMoved(disk: Disk, planned: PairOutcome<Planned>, plannedSegments: 
 /** Whether the directory has this very name, which another spelling may have replaced. */
 function isListed({ directory, name }: Found): boolean {
   using listing = directory.list(".");
+  // not `listing.entries().some`: Deno's bundler drops a `using` whose only use begins the next statement
   return Array.from(listing.entries()).some((entry) => entry.name === name);
 }
 
