@@ -7,6 +7,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { workspaceFilesResource } from "../../src/files/tools/workspace_files.ts";
 import { previewWrite } from "../../src/files/tools/preview.ts";
 import { differenceOf } from "../../src/files/text/diff.ts";
 import { showText } from "../../src/files/workspace/path.ts";
@@ -346,6 +347,22 @@ Deno.test("what lies deeper than a search goes is copied too, and a search and a
     assert.match((await answerOf(fileListTool(workspace), { show: "summary" })).text, /could not look into/);
     const asked = await answerOf(fileListTool(workspace), { path: ".", depth: 3 });
     assert.doesNotMatch(asked.text, /could not look into/, "the caller asked for no more");
+  }));
+
+Deno.test("the files that are offered as resources are all there, however deep they lie", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const deep = Array(70).fill("d").join("/");
+    Deno.mkdirSync(`${root}/${deep}`, { recursive: true });
+    for (const name of ["a", `${deep}/b`, `${deep}/c`, "d/e"]) Deno.writeTextFileSync(`${root}/${name}`, "");
+    const { listPage } = workspaceFilesResource(workspace);
+    const found: string[] = [];
+    for (let position: string | undefined, pages = 0; pages < 5; pages++) {
+      const page = await listPage?.(principalOf("owner"), position, 1);
+      found.push(...page?.resources.map(({ uri }) => uri.replace("workspace:///", "")) ?? []);
+      if (page?.next === undefined) break;
+      position = page.next;
+    }
+    assert.deepEqual(found, ["a", `${deep}/b`, `${deep}/c`, "d/e"]);
   }));
 
 Deno.test("a copy of a directory that holds one that cannot be read is refused, and leaves nothing behind", () =>

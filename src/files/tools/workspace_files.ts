@@ -22,7 +22,7 @@ import { decodeBytes, mediaTypeOf, sniffMedia, unknownMediaType } from "../works
 import { decodeText } from "../text/detect.ts";
 import { maxSuggestions, type ResourceFamily, type ResourceOutcome, type ResourcePage } from "../../mcp/mod.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
-import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
+import { walk, type WalkPosition } from "../workspace/walk.ts";
 
 const scope = "files:read";
 
@@ -161,7 +161,7 @@ async function listWorkspaceFiles(
   const resources: ResourcePage["resources"][number][] = [];
   let visited = 0;
   let characters = 0;
-  const options = { depth: maxWalkDepth, details: true, ...after === undefined ? {} : { after } };
+  const options = { depth: Infinity, details: true, ...after === undefined ? {} : { after } };
   for await (const step of walk(workspace, rootPath, options)) {
     if (!step.ok && step.error.reason === "io") throw new FileSystemFault(step.error.code);
     if (!step.ok) break; // the workspace is gone: it has nothing to offer
