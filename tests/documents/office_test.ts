@@ -73,6 +73,33 @@ Deno.test("docx: a cell with a pipe, a line break or a list stays one cell, merg
   );
 });
 
+Deno.test("docx: a row that begins further right keeps its columns, and what a list has chosen is given", async () => {
+  const cell = (text: string, properties = "") => `<w:tc><w:tcPr>${properties}</w:tcPr>${p(text)}</w:tc>`;
+  const row = (before: string, ...cells: string[]) =>
+    `<w:tr><w:trPr><w:gridBefore w:val="${before}"/></w:trPr>${cells.join("")}</w:tr>`;
+  const table = [
+    `<w:tr>${cell("a")}${cell("b")}${cell("c")}</w:tr>`,
+    row("1", cell("d"), cell("e")),
+    row("2", cell("f")),
+    row("", cell("g")),
+    row("-1", cell("h")),
+    row("x", cell("i")),
+    row("0.5", cell("j")),
+  ];
+  const rows = ["a | b | c", "--- | --- | ---", " | d | e", " |  | f", "g", "h", "i", "j"];
+  assert.equal(
+    await textOf(makeWord(`<w:tbl>${table.join("")}</w:tbl>`)),
+    rows.map((each) => `| ${each} |`).join("\n"),
+  );
+  const wide = await textOf(makeWord(`<w:tbl>${row("999999999", cell("z"))}</w:tbl>`));
+  assert.ok(wide.includes("| z |") && wide.length < 1_000);
+  const list = (chosen: string) =>
+    `<w:p><w:r><w:fldChar><w:ffData><w:ddList>${chosen}<w:listEntry w:val="red"/><w:listEntry w:val="blue"/>` +
+    "</w:ddList></w:ffData></w:fldChar></w:r></w:p>";
+  const lists = ["", '<w:result w:val="1"/>', '<w:result w:val="9"/>'].map(list).join("");
+  assert.equal(await textOf(makeWord(lists)), "red\n\nblue");
+});
+
 Deno.test("docx: links, pictures by their words, bold, struck and hidden text", async () => {
   const body = `<w:p><w:hyperlink r:id="rId1"><w:r><w:t>site</w:t></w:r></w:hyperlink>` +
     `<w:r><w:rPr><w:b/></w:rPr><w:t>bo</w:t></w:r><w:r><w:rPr><w:b w:val="1"/></w:rPr><w:t>ld</w:t></w:r>` +

@@ -6,7 +6,9 @@ import type { Element } from "./markup.ts";
 type Role = "skip" | "through" | "table" | "row" | "pre" | "block" | "cell" | FullRole;
 
 type FullRole =
-  | { readonly as: "skip" | "through" | "table" | "row" | "pre" }
+  | { readonly as: "skip" | "through" | "table" | "pre" }
+  /** `before`: columns that come before its first cell. */
+  | { readonly as: "row"; readonly before?: number }
   /** A paragraph; `mark` begins it ("## ", "- "), and what follows inside it is indented by `indent`. */
   | { readonly as: "block"; readonly mark?: string | undefined; readonly indent?: string }
   | { readonly as: "inline"; readonly before: string; readonly after: string }
@@ -116,7 +118,7 @@ function rowsOf(root: Element, dialect: Dialect, budget: DocumentBudget): string
   const visit = (element: Element | string): void => {
     if (typeof element === "string") return;
     const role = roleOf(element, dialect);
-    if (role.as === "row") rows.push([]);
+    if (role.as === "row") rows.push(Array.from({ length: Math.min(role.before ?? 0, maxSpan) }, () => ""));
     const cells = rows.at(-1);
     if (role.as !== "cell" || cells === undefined) {
       if (role.as !== "skip" && role.as !== "table") element.children.forEach(visit);

@@ -102,7 +102,9 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
         const link = relations(partName).get(attributes["r:id"] ?? "");
         return link === undefined ? "through" : inline("[", `](${link.target})`);
       },
+      tr: (row) => ({ as: "row", before: Number(valueOf(childOf(row, "trPr"), "gridBefore") ?? 0) }),
       tc: (element) => ({ as: "cell", columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
+      ddList: (one) => say(elementsOf(one, "listEntry")[Number(valueOf(one, "result") ?? 0)]?.attributes["val"] ?? ""),
       delText: (element) => say(textOf(element)),
       ...{ tab: say("\t"), ptab: say("\t"), cr: say("\n"), noBreakHyphen: say("-"), rt: inline("[", "]") },
       sym: ({ attributes }) => say(symbolOf(attributes["font"], attributes["char"])),
