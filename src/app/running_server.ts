@@ -2,14 +2,13 @@
 import { loadMetrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config } from "./config/config.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
-import type { PersistentListener } from "../lib/persistent_listener.ts";
+import { listenForClients, listenForMetrics, listenPublicly, type PersistentListener } from "./listeners.ts";
 import type { Log } from "../lib/log.ts";
 import { UnusableError } from "../lib/result.ts";
 import { systemCode } from "../lib/system_fault.ts";
 import { type App, type AppParts, buildApp } from "./app.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
-import { listenForClients, listenForMetrics, listenPublicly } from "./listeners.ts";
 import { atMost, systemTimers } from "../lib/time.ts";
 import { problemWords } from "../llm/mod_settings.ts";
 import { offeredModels } from "./offered_models.ts";

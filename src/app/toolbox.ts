@@ -21,9 +21,8 @@ import {
 import type { Principal } from "../lib/principal.ts";
 import type { Approval } from "./approval.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
-import { createFilePlaces } from "./file_places.ts";
+import { createFilePlaces, keepsChanges, openWorkspaces } from "./workspaces.ts";
 import { openTransfers } from "./http_side.ts";
-import { keepsChanges, openWorkspaces } from "./workspaces.ts";
 
 /** Wires the local model. */
 function openModel(config: Config, { telemetry: { fetch }, bounds }: Parts, clock: Clock): LocalModel {

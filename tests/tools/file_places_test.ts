@@ -1,7 +1,7 @@
 /** So many calls on files work at the same time: of a grant, and of a person with many grants. */
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { createFilePlaces } from "../../src/app/file_places.ts";
+import { createFilePlaces } from "../../src/app/workspaces.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { failure } from "../../src/lib/result.ts";
