@@ -13,7 +13,7 @@ import type { Parts } from "./installation.ts";
 import { createAgreedClock } from "../lib/time.ts";
 import { researchTools } from "../files/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { placeOfFiles } from "./workspaces.ts";
+import { placesOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics } from "../audit/mod.ts";
 import { createProfiles } from "../mcp/mod.ts";
@@ -75,7 +75,7 @@ export async function buildApp(config: Config, given: AppParts) {
     registration: registrationOf(config.authorizationServer),
     hasConsole: config.console.pages === "on",
     directories: config.workspace.directories.flatMap(({ name }) => name || []),
-    workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
+    workspaceOf: placesOfFiles(config.workspace),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },

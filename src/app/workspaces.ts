@@ -147,11 +147,11 @@ export function identityOf(path: string): string | null {
   }
 }
 
-/** Where a user's files are, for people. */
-export function placeOfFiles({ store, sharing, directories }: WorkspaceSettings, userId: string): string {
+/** Says where a user's files are, for people. */
+export function placesOfFiles({ store, sharing, directories }: WorkspaceSettings): (userId: string) => string {
   const isShared = sharing === "shared";
-  if (store === "storage") return isShared ? "in the database, shared" : "in the database, your own";
-  return directories.map((each) => rootOf(each, isShared ? null : userDirectoryName(userId))).join(", ");
+  if (store === "storage") return () => isShared ? "in the database, shared" : "in the database, your own";
+  return (userId) => directories.map((each) => rootOf(each, isShared ? null : userDirectoryName(userId))).join(", ");
 }
 
 /** Whether changes can be undone. */
