@@ -44,10 +44,38 @@ Deno.test("file_search counts what file_edit replaces, in lines of any length", 
       const there = await answerOf(fileReadTool(workspace), { filename: `longer:1:${column}-${column + 2}` });
       assert.equal(there.structured["content"], "var");
     }
-    // an expression may look at a whole long line for each match: then it says that there may be more
-    const some = await answerOf(search, { query: "var|end", regex: true, path: "longer", show: "count" });
+    // an expression may look at a whole long line for each match: shown lines say that there may be more
+    const some = await answerOf(search, { query: "var|end", regex: true, path: "longer" });
     assert.match(some.text, /2 lines, at least \d+ matches in 1 file/);
   }, { limits: { maxReadBytes: 64 * 1024 } }));
+
+Deno.test("file_search counts every match of an expression in a long line, and tells all its texts", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    const words = Array.from(
+      { length: 3_600 },
+      (_, index) => index % 9 < 5 ? "open" : index % 3 === 0 ? "schloß" : "shut",
+    );
+    for (const line of [words.join(" "), `${words.join(" ")} `, words.join("\u{1f512}")]) {
+      for (const end of ["", "\r\n"]) {
+        Deno.writeTextFileSync(`${root}/states`, line + end);
+        for (const query of ["open|shut", "\\w+", "shut|$", "(?i)SHUT", "^open|n$|t$", "o?"]) {
+          const { structured } = await answerOf(search, { query, regex: true, path: "states", show: "count" });
+          const flags = query.startsWith("(?i)") ? "giu" : "gu";
+          const all = [...line.matchAll(new RegExp(query.replace("(?i)", ""), flags))].map(([text]) => text);
+          assert.equal(structured["hits"], all.length, `${query} in ${line.slice(0, 20)}`);
+          const told = await answerOf(search, { query, regex: true, path: "states", show: "texts" });
+          const texts = told.structured["texts"] as readonly { readonly text: string; readonly count: number }[];
+          assert.deepEqual(
+            new Map(texts.map(({ text, count }) => [text, count])),
+            new Map([...new Set(all)].map((text) => [text, all.filter((each) => each === text).length])),
+          );
+        }
+        const whole = await answerOf(search, { query: "shut", whole_word: true, path: "states", show: "count" });
+        assert.equal(whole.structured["hits"], words.filter((each) => each === "shut").length);
+      }
+    }
+  }));
 
 Deno.test("file_search counts how often which text matched, the most frequent first", () =>
   withWorkspace(async ({ root, workspace }) => {

@@ -29,8 +29,6 @@ export interface LineMatch {
   readonly after: readonly string[];
   /** Of all matches in the line. */
   readonly found: MatchCount;
-  /** What matched, where that is asked for. */
-  readonly texts: readonly string[];
 }
 
 /** Matches of one line. */
@@ -45,8 +43,10 @@ export interface MatchCount {
 /** What a search asks of each file. */
 interface FileSearch {
   readonly pattern: LinePattern;
-  /** Whether matches are counted, and their texts given; else only the first of each line is looked for. */
-  readonly counts?: "none" | "all" | "texts";
+  /** Whether all matches are counted, or some of a line that is dear to search; or whether one of each line is enough. */
+  readonly counts?: "none" | "some" | "all";
+  /** Takes what matches, where all are counted. */
+  readonly onText?: ((text: string, line: number) => void) | undefined;
   /** How many lines to give before and after each match. */
   readonly contextLines: number;
   /** Only lines after this one. */
@@ -86,7 +86,7 @@ const screenedCharacters = 64 * 1024;
 const shownBytes = 4 * (maxShownCharacters + 1);
 /** Places of one line that are named beside the first. */
 const maxNamedPlaces = 5;
-/** To count the matches of one line, an expression may look at so many times what one step searches. */
+/** For the matches of one line, an expression may look at so many times what one step searches before others have their turn. */
 const maxCountedSteps = 4;
 
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
@@ -262,7 +262,7 @@ export async function searchLines(text: ByteText, search: LineSearch): Promise<n
       const end = endOfLine(characters, candidate);
       line += countLineEnds(characters, lineStart, start);
       lineStart = start;
-      const found = createLineFinder(text, search, start, end);
+      const found = createLineFinder(text, search, { line, start, end });
       let isStopped = false;
       while (!isStopped && !found.takePart()) {
         const pause = nextTurn();
@@ -307,13 +307,16 @@ async function mayHold(line: string, { pattern: { screen }, nextTurn }: FileSear
  * Finds the matches of a line that do not overlap, from the left. A line that is longer than a step comes in parts, which
  * overlap: a match of an expression that is longer than that may be missed.
  */
-function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSearch, start: number, end: number) {
+function createLineFinder(
+  text: ByteText,
+  { pattern, counts = "none", onText }: FileSearch,
+  { line, start, end }: { readonly line: number; readonly start: number; readonly end: number },
+) {
   const { characters } = text;
   const { stepCharacters } = pattern;
   const lineEnd = pattern.seesReturns ? end : withoutReturn(characters, end);
   const isLong = lineEnd - start > stepCharacters;
   const columns: number[] = [];
-  const texts: string[] = [];
   let first: string | null = null;
   let [from, count, charactersBefore, work, isLeast] = [start, 0, 0, 0, false];
   if (isLong && pattern.inParts === "nothing_found") from = lineEnd;
@@ -322,11 +325,11 @@ function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSear
     get work(): number {
       return work;
     },
-    shown(): Pick<LineMatch, "text" | "column" | "found" | "texts"> | null {
+    shown(): Pick<LineMatch, "text" | "column" | "found"> | null {
       const [column, ...further] = columns;
       if (first === null) return null;
       const found = { count, isLeast: isLeast || from < lineEnd, columns: further };
-      return { text: first, ...column === undefined ? {} : { column }, found, texts };
+      return { text: first, ...column === undefined ? {} : { column }, found };
     },
     /** `true` when the line was searched to its end, or far enough. */
     takePart(): boolean {
@@ -337,7 +340,9 @@ function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSear
       const part = text.decode(partStart, to);
       const own = partStart === from ? 0 : text.decode(partStart, from).length;
       let next = isLineEnd ? part.length : Math.max(own, part.length - (stepCharacters >> 2));
-      for (let at = own; at <= part.length;) {
+      const dear = work + maxCountedSteps * stepCharacters;
+      let isDear = false;
+      for (let at = own; at <= part.length && !isDear;) {
         const match = pattern.next(part, at);
         const isReal = match !== null &&
           (isLineEnd || (match.start < next && !(pattern.looksAhead && match.end === part.length)));
@@ -346,18 +351,20 @@ function createLineFinder(text: ByteText, { pattern, counts = "none" }: FileSear
         if (columns.length <= maxNamedPlaces && (isLong || part.length > maxShownCharacters)) {
           columns.push(charactersBefore + Array.from(part.slice(own, match.start)).length + 1);
         }
-        if (counts === "texts") texts.push(part.slice(match.start, match.end));
+        onText?.(part.slice(match.start, match.end), line);
         count++;
         work += pattern.isExpression ? part.length - at : match.end - at;
-        isLeast = pattern.isExpression && work > maxCountedSteps * stepCharacters;
+        isDear = pattern.isExpression && work > dear;
+        isLeast = isDear && counts === "some";
         if (counts === "none" || isLeast) {
           from = lineEnd;
           return true;
         }
-        at = Math.max(match.end, at + (match.end === match.start ? 1 : 0));
-        next = Math.max(next, match.end);
+        at = match.end;
+        if (at === match.start) at += (part.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+        next = isDear ? at : Math.max(next, match.end);
       }
-      if (isLineEnd) {
+      if (isLineEnd && !(isDear && next <= part.length)) {
         from = lineEnd;
         return true;
       }

@@ -55,7 +55,7 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
   };
   let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
   let [kept, textCharacters, jsonCharacters] = [0, 0, 0];
-  const countText = (text: string): void => {
+  const addText = (text: string): void => {
     const { texts } = state;
     const short = text.length <= maxTextCharacters ? text : `${text.slice(0, maxTextCharacters).toWellFormed()}…`;
     const known = texts.get(short) ?? { count: 0, dropped: state.dropped };
@@ -117,6 +117,7 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
       if (current.lines > 0) current = { filename, matches: [], lines: 0, count: 0 };
       else current.filename = filename;
     },
+    addText,
     /** Takes a match of that file; `true` when that is enough of it. */
     addMatch(match: LineMatch): boolean {
       state.lines++;
@@ -124,7 +125,6 @@ export function createCollector({ limit, context, show, last }: SearchRequest, p
       state.isLeast ||= match.found.isLeast;
       if (current.lines++ === 0) addFile(current);
       current.count += match.found.count;
-      match.texts.forEach(countText);
       if (hasLines) {
         current.matches.push(match);
         kept++;

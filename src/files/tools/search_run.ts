@@ -301,7 +301,8 @@ async function search(run: SearchRun) {
       const inPart = isDocument ? createPartNames(() => factsOf(file)) : null;
       const begun = searchFile(isDocument ? view : workspace, file, buffer, {
         pattern,
-        counts: show === "files" ? "none" : show === "texts" ? "texts" : "all",
+        counts: ({ files: "none", lines: "some", count: "all", texts: "all" } as const)[show],
+        onText: show === "texts" ? (text, line) => void (line > lines.last || collector.addText(text)) : undefined,
         contextLines: show === "lines" ? request.context : 0,
         afterLine: isChanged ? lines.first - 1 : partial?.line ?? lines.first - 1,
         onMatch: (match) => (isPast = match.line > lines.last) || collector.addMatch(inPart?.(match) ?? match),
