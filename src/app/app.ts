@@ -211,9 +211,8 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
   return { mode, token };
 }
 
-/** The pages below /console, and the events of open ones; Activity was `live` and `audit` before. */
-const pageNames = "activity live audit change decisions connections why servicenow files settings people rules events"
-  .split(" ");
+/** The pages below /console, and the events of open ones. */
+const pageNames = "activity change decisions connections why servicenow files settings people rules events".split(" ");
 
 /**
  * The routes of the console, none where it is off. The code of its pages is loaded at the first request to one; `close`

@@ -1,4 +1,5 @@
 /** `audit list|verify|head`: the stored audit, beside a running server or without one. */
+import { counted } from "../lib/counted.ts";
 import { escapeUnprintable } from "../lib/log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
@@ -93,7 +94,7 @@ async function verify(
     await print(problems.map((problem) => `${problem}\n`).join(""));
     return endWith(say, "error: the stored audit was changed\n");
   }
-  await print(`${lines} lines in ${chains} ${chains === 1 ? "chain" : "chains"}: none was removed, changed or moved\n`);
+  await print(`${counted(lines, "line")} in ${counted(chains, "chain")}: none was removed, changed or moved\n`);
   if (kept.length === 0) {
     say("hint: only a head that you kept (`portcullis audit head`) shows whether the end was cut off\n");
   }

@@ -1,4 +1,5 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
+import { counted } from "../lib/counted.ts";
 import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/turns.ts";
 import { type AgreedClock, atMost, type Clock } from "../lib/time.ts";
@@ -262,7 +263,7 @@ function unavailable(): Response {
 
 /** The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
 function refuseForNow(status: number, problem: string, retryAfterSeconds: number): Response {
-  const error_description = `${problem}; try again in ${retryAfterSeconds} seconds`;
+  const error_description = `${problem}; try again in ${counted(retryAfterSeconds, "second")}`;
   return Response.json({ error: "temporarily_unavailable", error_description }, {
     status,
     headers: { "retry-after": String(retryAfterSeconds), "cache-control": "no-store" },

@@ -55,7 +55,7 @@ Deno.test("figures of a quiet day are of 24 hours, of a busy one since when its 
   assert.deepEqual(await useOf(owner, "never"), ["not in the last 24 hours", "Calls, 24 h", "0"]);
   assert.deepEqual(await useOf(owner, "A client"), ["just now", "Calls, 24 h", "0"]); // when it was allowed
   const overviewOf = async (browser: typeof owner) => (await browser.get("/console")).text();
-  assert.match(await overviewOf(ada), /1 calls in the last 24 hours/);
+  assert.match(await overviewOf(ada), /1 call in the last 24 hours/);
 
   // what is read anew joins what was read before: a day becomes busy while its pages are open
   for (const [later, count] of [[5_000_000, 4_980], [5_005_000, 30]] as const) {

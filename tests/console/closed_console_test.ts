@@ -8,12 +8,11 @@ import { callTool, createToken } from "./desk.ts";
 
 const pages = [
   "",
-  "/live",
+  "/activity",
   "/connections",
   "/decisions",
   "/rules",
   "/people",
-  "/audit",
   "/change",
   "/settings",
   "/events",

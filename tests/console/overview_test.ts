@@ -66,3 +66,15 @@ Deno.test("Stop is on every page of an administrator, and says what was running"
   const asked = await later.submit(opened, {}, 'aria-label="Stop everything"');
   assert.match(asked.html, /Passphrase/);
 });
+
+Deno.test("each page of the console that the overview leads to is there, and no address fails", async () => {
+  await using desk = await startDesk();
+  const { html } = await overview(desk);
+  const pages = new Set(Array.from(html.matchAll(/href="(\/console[a-z/]*)/g), ([, path = ""]) => path));
+  assert.ok(pages.size >= 6, [...pages].join(" "));
+  for (const path of pages) assert.equal((await desk.owner.open(`${desk.server.url}${path}`)).status, 200, path);
+  for (const name of ["live", "audit", "change", "why", "servicenow", "nothing"]) {
+    const { status } = await desk.owner.open(`${desk.server.url}/console/${name}`);
+    assert.ok(status < 500, `${name}: ${status}`);
+  }
+});

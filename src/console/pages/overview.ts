@@ -168,14 +168,14 @@ function callsPart(day: DayOfCalls, readDay: ConsoleSources["callsOfDay"], nameO
   return async (visit) => {
     const { isAdministrator } = visit.visitor;
     const [calls, since] = [(await day.today()).filter(isSeenBy(visit)), await day.since()];
-    const counted = isAdministrator ? await inTurns(readDay()) : [];
+    const countedHours = isAdministrator ? await inTurns(readDay()) : [];
     const byClient = [...Map.groupBy(calls, ({ clientId }) => clientId)]
       .toSorted(([, one], [, other]) => other.length - one.length).slice(0, seriesShown - 1).map(([id]) => id);
     const last = visit.now - visit.now % hourMs;
     const hours = Array.from({ length: hoursShown }, (_, index): Hour => {
       const hour = last - (hoursShown - 1 - index) * hourMs;
       const own = calls.filter(({ time }) => time >= hour && time < hour + hourMs);
-      const outcomes = counted.find((each) => each.hour === hour)?.outcomes ?? {};
+      const outcomes = countedHours.find((each) => each.hour === hour)?.outcomes ?? {};
       const all = Math.max(own.length, sumOf(Object.values(outcomes)));
       const failed = Math.max(own.filter(({ isWell }) => !isWell).length, all - own.length - (outcomes["ok"] ?? all));
       const named = byClient.map((id) => own.filter(({ clientId }) => clientId === id).length);
@@ -190,7 +190,8 @@ function callsPart(day: DayOfCalls, readDay: ConsoleSources["callsOfDay"], nameO
     }));
     const refused = visit.href("activity", { outcome: "refused", since: "1d" });
     const when = !isAdministrator && since || lastDay;
-    return html`<h2>Calls ${when}</h2>${picture(hours, series, `${total} calls ${when}`)}${numbers(hours, series)}
+    const title = `${counted(total, "call")} ${when}`;
+    return html`<h2>Calls ${when}</h2>${picture(hours, series, title)}${numbers(hours, series)}
       ${isAdministrator && since && html`<p class="quiet">Clients are counted ${since}: earlier calls are Others.</p>`}
       <p><a href="${refused}">Refused calls</a></p>`;
   };
@@ -223,7 +224,8 @@ function picture(hours: readonly Hour[], series: readonly Series[], words: strin
       return tall > 0 && html`<rect class="c${colour}" x="${x}" y="${y}" width="${width}" height="${tall}" />`;
     });
     const clients = series.flatMap(({ name }, at) => each.counts[at] ? [`${name} ${each.counts[at]}`] : []);
-    const words = `${timeOfDay(each.hour)}: ${[`${each.all} calls, ${each.failed} failed`, ...clients].join("; ")}`;
+    const all = `${counted(each.all, "call")}, ${each.failed} failed`;
+    const words = `${timeOfDay(each.hour)}: ${[all, ...clients].join("; ")}`;
     const failure = each.failed > 0 &&
       html`<rect class="failed" x="${x}" y="${height + 2}" width="${width}" height="3" />`;
     const hover = html`<rect class="hover" x="${x}" y="0" width="${width + gap}" height="${height + 5}" />`;

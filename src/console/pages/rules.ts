@@ -1,4 +1,5 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
+import { counted } from "../../lib/counted.ts";
 import { decidingRule, everyChange, maxRules, maxRuleTextCharacters, meaningOf, ruleWords } from "../approvals/rule.ts";
 import type { JudgedCall, Rule, Verdict } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
@@ -90,7 +91,7 @@ export function rulesSection(
             return html`
               <p>${ruleWords(rule)}</p>
               <p>Beside the other rules, it would have ${caughtWords[rule.verdict]} <strong>${changed.length}</strong>
-                of ${calls.length} calls ${since ?? lastDay}.</p>
+                of ${counted(calls.length, "call")} ${since ?? lastDay}.</p>
               ${actButton(visit, "rules", "add", "Add this rule", { values: Object.fromEntries(fields) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;

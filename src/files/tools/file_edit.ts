@@ -44,7 +44,8 @@ async function editAnswer(
     const whole = await differenceOf(beforeText, afterText, work);
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
-    const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
+    const version = afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`;
+    const size = `${count(after.byteLength, "byte")}${version}`;
     const others = [otherNamesWords(otherNames), unclear].map((words) => words && `; ${words}`).join("");
     blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}${others}\n${showText(diff)}`);
     facts.push({

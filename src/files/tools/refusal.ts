@@ -184,7 +184,7 @@ const denialWords: Readonly<Record<DenialCause, string>> = {
   protected_name: "access denied - the server's settings protect this name from changes",
   top_level: "access denied - the directories at the top level are the operator's to change; work in one of them",
   permission: "access denied - the server lacks permission for it",
-  read_only: "access denied - it is read-only; ask the server's operator",
+  read_only: "access denied - it is read-only, or something in it is; ask the server's operator",
   changed_while_opening: "access denied - the path was changed during the access; try again",
   workspace_replaced: "access denied - the workspace directory was replaced; restart the server",
 };

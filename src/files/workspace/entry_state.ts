@@ -1,4 +1,5 @@
 /** What is at a path, for a decision that is about this and nothing else: of a directory all that is in it. */
+import { counted } from "../../lib/counted.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import type { WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
@@ -27,7 +28,7 @@ export async function stateOf(workspace: Workspace, path: WorkspacePath, isWhole
     return { words: `${words}${to}`, version: "" };
   }
   const { kind, sizeBytes } = there.value;
-  if (kind === "file") return versioned(`${sizeBytes} bytes`, to, await contentOf(workspace, path));
+  if (kind === "file") return versioned(counted(sizeBytes, "byte"), to, await contentOf(workspace, path));
   if (kind !== "directory" || !isWhole) {
     return { words: `a ${kind === "other" ? "special file" : kind}${to}`, version: "" };
   }
