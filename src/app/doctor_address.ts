@@ -1,6 +1,7 @@
 /** Whether clients reach the address that SERVER_URL names: its name, addresses, port, certificate, and the documents there. */
 import type { Check } from "../lib/result.ts";
 import { lookup } from "node:dns/promises";
+import { isObject, parseJson } from "../lib/json.ts";
 import { isPublicAddress, portOf, withoutBrackets } from "../lib/network.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
@@ -210,9 +211,9 @@ function ask(url: string, { headers, ...init }: RequestInit = {}): Promise<Respo
 async function fetchDocument(url: string): Promise<Readonly<Record<string, unknown>> | string> {
   try {
     const response = await ask(url);
-    const document: unknown = await response.json().catch(() => null);
+    const document = parseJson(await response.text());
     if (!response.ok) return `answers with status ${response.status}`;
-    return typeof document === "object" && document !== null ? { ...document } : "does not answer with JSON";
+    return isObject(document) ? document : "does not answer with JSON";
   } catch (error) {
     return `cannot be fetched: ${fetchFaultWords(error)}`;
   }

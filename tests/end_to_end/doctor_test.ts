@@ -166,7 +166,7 @@ Deno.test("doctor asks the ServiceNow instance: well, asleep, a wrong secret, ou
 Deno.test("doctor: headers that a proxy loses on the way to /mcp or back are named", async () => {
   await using place = await makeServerPlace();
   const [port, ownPort] = [freePort(), freePort()];
-  let [lostOnTheWay, lostOnTheWayBack] = ["", ""];
+  let [lostOnTheWay, lostOnTheWayBack, isGarbled] = ["", "", false];
   await using _proxy = Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);
     const headers = new Headers(request.headers);
@@ -174,6 +174,7 @@ Deno.test("doctor: headers that a proxy loses on the way to /mcp or back are nam
     const body = request.method === "GET" ? null : await request.bytes();
     const answer = await fetch(`http://127.0.0.1:${ownPort}${pathname}`, { method: request.method, headers, body });
     const answered = new Headers(answer.headers);
+    if (isGarbled) return new Response("not gzip", { headers: { "content-encoding": "gzip" } });
     answered.delete(lostOnTheWayBack || "x-nothing");
     return new Response(await answer.bytes(), { status: answer.status, headers: answered });
   });
@@ -188,4 +189,6 @@ Deno.test("doctor: headers that a proxy loses on the way to /mcp or back are nam
   );
   [lostOnTheWay, lostOnTheWayBack] = ["", "www-authenticate"];
   assert.match(await told(), /^warn +metadata: \S+\/mcp asks for a sign-in without saying where/m);
+  isGarbled = true;
+  assert.match(await told(), /^warn +metadata: \S+authorization-server cannot be fetched: /m);
 });
