@@ -93,6 +93,8 @@ export interface Browser {
 
 export interface SignedIn {
   readonly account: Account;
+  /** When their session began, by whatever way. */
+  readonly signedInAt: number;
   /** When they last proved who they are; 0 where they came by single sign-on alone. */
   readonly confirmedAt: number;
   /** They signed in at the company's provider. */
@@ -144,7 +146,7 @@ export function createBrowsers(
       const { company, signedInAt } = session.value;
       const byCompany = company !== undefined;
       if (byCompany && account.company === null) return null; // unlinked since, or another provider is asked
-      return { account, confirmedAt: company?.confirmedAt ?? signedInAt, byCompany };
+      return { account, signedInAt, confirmedAt: company?.confirmedAt ?? signedInAt, byCompany };
     },
     /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
     async signIn(

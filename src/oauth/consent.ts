@@ -93,7 +93,8 @@ async function signedInByPage(
   if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
     return null;
   }
-  return { account, confirmedAt: waiting.request.signInAfter, byCompany: account.company !== null };
+  const at = waiting.request.signInAfter;
+  return { account, signedInAt: at, confirmedAt: at, byCompany: account.company !== null };
 }
 
 interface Decision {

@@ -26,6 +26,8 @@ export interface Visitor {
   readonly isAdministrator: boolean;
   /** The most that they may allow, with what it implies; `null` for anything. */
   readonly mayGrant: ReadonlySet<string> | null;
+  /** When their session began. */
+  readonly signedInAt: number;
   /** When they last proved who they are, in milliseconds since the epoch; 0 where single sign-on alone let them in. */
   readonly confirmedAt: number;
   /** They signed in at the company's provider, and confirm there what asks for it. */
@@ -60,12 +62,13 @@ export function createVisits(options: SignInOptions) {
       const linked = request.method === "GET" ? accountPageIn(`${page}${new URL(request.url).search}`) : null;
       return failure(await askSignIn(request, linked ?? page));
     }
-    const { account, confirmedAt, byCompany } = signedIn;
+    const { account, signedInAt, confirmedAt, byCompany } = signedIn;
     return success({
       userId: account.id,
       name: account.displayName,
       isAdministrator: account.isAdministrator,
       mayGrant: account.mayGrant,
+      signedInAt,
       confirmedAt,
       byCompany,
       csrf: csrfToken(secrets, browser),

@@ -621,6 +621,13 @@ Deno.test("company: an act that is carried through the sign-in is done after it"
   const signIn = await (await browser.post("/console/activity", { csrf, act: "stop" })).text();
   const path = /href="(\/oauth\/company\?[^"]*)"/.exec(signIn)?.[1]?.replaceAll("&amp;", "&") ?? "";
   assert.match((await place.follow(browser, path)).text, /stopped 2/);
+  // a provider that never asks for a password again, such as Google, does not keep people from stopping calls
+  place.harness.time.now += 600_000;
+  const other = place.browser();
+  await place.follow(other, "/console/people");
+  const own = hiddenField(await (await other.get("/console/people")).text(), "csrf");
+  assert.equal((await other.post("/console/activity", { csrf: own, act: "stop" })).status, 303);
+  assert.equal(done.length, 3);
 });
 
 Deno.test("company: someone who linked has no passphrase any more, and no invitation gives one back", async () => {

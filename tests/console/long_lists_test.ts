@@ -103,6 +103,7 @@ async function checkWaiting(effect: string, onPage: number, count: number): Prom
     isAdministrator: true,
     mayGrant: null,
     byCompany: false,
+    signedInAt: clock(),
     confirmedAt: clock(),
     csrf: "",
     seesOthers: false,

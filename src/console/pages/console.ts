@@ -226,7 +226,8 @@ export function createConsole(options: ConsoleOptions) {
     { words, isCarried = false }: { readonly words: string; readonly isCarried: boolean | undefined },
     { request, peer, visitor, form }: Posted,
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
-    if (clock() - visitor.confirmedAt < (options.signInCountsMs ?? signInCountsMs)) return { cookies: [] };
+    const at = isCarried ? visitor.signedInAt : visitor.confirmedAt; // a stop gives no power: single sign-on is enough
+    if (clock() - at < (options.signInCountsMs ?? signInCountsMs)) return { cookies: [] };
     if (visitor.byCompany) {
       // what was posted is not done afterwards, but for what has to be quick: the person decides again
       const page = isCarried ? visits.carry(request, pageOf(section), form.get("act") ?? "") : pageOf(section);
