@@ -23,16 +23,13 @@ import {
 import {
   createDecisions,
   createRuleStore,
-  type FindStates,
-  type FindTrueNames,
   gateResources,
   gateTool,
   judgeByNames,
   mapPaths,
-  type PlaceReader,
-  type Rule,
   viewResource,
 } from "../console/mod.ts";
+import type { FindStates, FindTrueNames, PlaceReader, Rule } from "../console/mod.ts";
 import {
   kindsOf,
   plainId,

@@ -2,19 +2,16 @@
 import {
   bindMasterKey,
   boundMark,
-  type Foundation,
   loadExamineStorage,
   masterKeyMark,
   missingMasterKey,
   openDataDirectory,
   openStorage,
-  type OpenStorageOptions,
   peekMasterKey,
   readDataDirectory,
-  type Storage,
-  type StorageKey,
   wrongMasterKey,
 } from "../storage/mod.ts";
+import type { Foundation, OpenStorageOptions, Storage, StorageKey } from "../storage/mod.ts";
 import type { Telemetry } from "../audit/mod.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";

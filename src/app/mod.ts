@@ -9,13 +9,8 @@
  * Importing it opens no storage, workspace or connection.
  */
 export { changeAdded, type Config, loadConfig } from "./config/config.ts";
-export {
-  type ConfigFile,
-  type ConfigProblem,
-  defaultConfigFileName,
-  describeProblems,
-  readConfigFile,
-} from "./config/config_file.ts";
+export { defaultConfigFileName, describeProblems, readConfigFile } from "./config/config_file.ts";
+export type { ConfigFile, ConfigProblem } from "./config/config_file.ts";
 export { findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
 export { formatDirectory, hasNames, parseNamedDirectories, readAdded, writeAdded } from "./config/directories.ts";
 export { leadsInto, lookAtPath } from "./config/overlap.ts";

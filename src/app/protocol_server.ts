@@ -1,18 +1,15 @@
 /** Builds the protocol server, the same for HTTP and stdio. */
 import { callerKey, hasScopes, type Principal } from "../lib/principal.ts";
-import {
-  type AuditEntry,
-  createMcpServer,
-  createPromptRegistry,
-  createResourceRegistry,
-  createToolRegistry,
-  type McpServer,
-  type McpServerOptions,
-  type Prompt,
-  type ResourceFamily,
-  type ServerInfo,
-  type TakeAudit,
-  type Tool,
+import { createMcpServer, createPromptRegistry, createResourceRegistry, createToolRegistry } from "../mcp/mod.ts";
+import type {
+  AuditEntry,
+  McpServer,
+  McpServerOptions,
+  Prompt,
+  ResourceFamily,
+  ServerInfo,
+  TakeAudit,
+  Tool,
 } from "../mcp/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";

@@ -12,14 +12,8 @@
 export { createDecisions } from "./approvals/decisions.ts";
 export { type FindStates, gateTool } from "./approvals/gate.ts";
 export { gateResources } from "./approvals/gate_resources.ts";
-export {
-  createRuleStore,
-  type FindTrueNames,
-  judgeByNames,
-  mapPaths,
-  type PlaceReader,
-  type Rule,
-} from "./approvals/rule.ts";
+export { createRuleStore, judgeByNames, mapPaths } from "./approvals/rule.ts";
+export type { FindTrueNames, PlaceReader, Rule } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, readStoredSteps, type StepLog } from "./connections/step.ts";

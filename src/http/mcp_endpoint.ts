@@ -3,9 +3,6 @@
  * body it is decided on the same single parse that is dispatched.
  */
 import {
-  type BodyBounds,
-  type BodyOptions,
-  type BodyRefusal,
   bodyTimeoutMs,
   declaredLength,
   headerOf,
@@ -13,37 +10,31 @@ import {
   readRequestText,
   withRequestText,
 } from "../lib/request_text.ts";
+import type { BodyBounds, BodyOptions, BodyRefusal } from "../lib/request_text.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor, requestBytes } from "./rate_limit.ts";
 import {
   acceptsAnything,
   acceptsEventStream,
   acceptsJsonAlone,
   createAnswerEncoder,
-  type EventStreamOptions,
   eventStreamOptions,
   methodNotAllowed,
-  type OnStreamEnd,
   refuse,
   refuseBody,
   refuseLoad,
-  type ScopeChallenge,
 } from "./mcp_response.ts";
+import type { EventStreamOptions, OnStreamEnd, ScopeChallenge } from "./mcp_response.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import {
   clientIdentity,
-  type Exchange,
   kindOfMessage,
-  type McpAnswer,
-  type McpServer,
   modernVersion,
-  type Profile,
-  type PublicExchange,
   refusalCode,
-  type RpcCall,
   rpcErrorCode,
   serviceNowName,
   tooManyCalls,
 } from "../mcp/mod.ts";
+import type { Exchange, McpAnswer, McpServer, Profile, PublicExchange, RpcCall } from "../mcp/mod.ts";
 import { noteAnswer, runInTurn, smallAnswerCharacters, type Throttled, whenReady } from "../lib/turns.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";

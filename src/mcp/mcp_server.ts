@@ -9,10 +9,9 @@ import {
   metaOf,
   modernVersion,
   refusalCode,
-  type RpcCall,
   rpcErrorCode,
-  type RpcRequest,
 } from "./jsonrpc.ts";
+import type { RpcCall, RpcRequest } from "./jsonrpc.ts";
 import { type Exchange, type McpAnswer, type PublicCall, type PublicExchange, unmarked } from "./call.ts";
 import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } from "./runtime.ts";
 import { decodeHeaderValue } from "./registry.ts";

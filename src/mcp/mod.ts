@@ -17,36 +17,22 @@ export { createMcpServer, type McpServer } from "./mcp_server.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { viewMediaType } from "./question.ts";
 export { createToolRegistry } from "./registry.ts";
-export {
-  createPromptRegistry,
-  createResourceRegistry,
-  maxSuggestions,
-  type Prompt,
-  type PromptMessage,
-  type Resource,
-  type ResourceFamily,
-  type ResourceOutcome,
-  type ResourcePage,
-} from "./resource.ts";
+export { createPromptRegistry, createResourceRegistry, maxSuggestions } from "./resource.ts";
+export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
 export { methodNames, type ServerInfo } from "./revision.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export type { Frame } from "./streams.ts";
 export {
   changingHints,
   clamped,
-  type ContentBlock,
   contextWith,
   defineTool,
   emptyIsAbsent,
-  type Icon,
-  type Meaning,
   membersOf,
   otherNames,
   readingHints,
   saysNothing,
-  type Tool,
-  type ToolContext,
-  type ToolOutcome,
   viewUri,
 } from "./tool.ts";
+export type { ContentBlock, Icon, Meaning, ProgressUpdate, Tool, ToolContext, ToolOutcome } from "./tool.ts";
 export { tooManyCalls } from "./tool_call.ts";

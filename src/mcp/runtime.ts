@@ -13,13 +13,8 @@ import { createChangeHub, createScopeNotices } from "./notices.ts";
 import type { Profile } from "./profile.ts";
 import { createPendingQuestions } from "./question.ts";
 import type { ToolRegistry } from "./registry.ts";
-import {
-  createPromptRegistry,
-  createResourceRegistry,
-  createResourceWatch,
-  type PromptRegistry,
-  type ResourceRegistry,
-} from "./resource.ts";
+import { createPromptRegistry, createResourceRegistry, createResourceWatch } from "./resource.ts";
+import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
 import type { ServerInfo } from "./revision.ts";
 import { createSessions } from "./session.ts";
 import { createStreamTable } from "./streams.ts";

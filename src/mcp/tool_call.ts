@@ -14,12 +14,11 @@ import {
   answerMissingCapability,
   answerResult,
   answerUnavailable,
-  type Call,
   logCrash,
   mark,
-  type McpAnswer,
   objectOf,
 } from "./call.ts";
+import type { Call, McpAnswer } from "./call.ts";
 import type { ContentBlock, ToolContext, ToolOutcome } from "./tool.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject } from "../lib/json.ts";

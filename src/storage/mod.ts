@@ -21,11 +21,10 @@ export {
   boundMark,
   masterKeyMark,
   openStorage,
-  type OpenStorageOptions,
   rebindMasterKey,
-  type StorageBounds,
   wrongMasterKey,
 } from "./open_storage.ts";
+export type { OpenStorageOptions, StorageBounds } from "./open_storage.ts";
 export type { Batch, Foundation, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
 /** Looks for damage in a database without creating or changing anything: for `doctor`. */
 export const loadExamineStorage = (): Promise<typeof import("./examine_storage.ts")> => import("./examine_storage.ts");

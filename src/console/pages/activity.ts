@@ -7,21 +7,17 @@ import { showExactly } from "../../files/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
-  type Act,
   ago,
   choiceField,
-  type ConsoleSources,
   dataTable,
   duration,
   exactly,
   outcomeBadge,
   personColumn,
   plainName,
-  type SearchAudit,
-  type Section,
   textField,
-  type Visit,
 } from "./section.ts";
+import type { Act, ConsoleSources, SearchAudit, Section, Visit } from "./section.ts";
 import { actButton } from "./frame.ts";
 
 const linesOfPage = 100;

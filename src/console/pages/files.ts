@@ -2,7 +2,6 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import {
-  type Change,
   differenceOf,
   inStoredForm,
   loadDownload,
@@ -14,10 +13,9 @@ import {
   showText,
   toSize,
   withKept,
-  type Workspace,
   workspaceOf,
-  type WorkspaceRefusal,
 } from "../../files/mod.ts";
+import type { Change, Workspace, WorkspaceRefusal } from "../../files/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import { nextTurn } from "../../lib/turns.ts";
