@@ -29,10 +29,10 @@ function importsOf(file: string): Import[] {
     if (src.has(target)) found.push({ target, names: list ?? null });
   };
   for (
-    const [, names, specifier = ""] of text.matchAll(
-      /^(?:import|export)\s+(?:type\s+)?(?:\{([^}]*)\}|[^"';]*?)\s*(?:from\s+)?"(\.[^"]+)"/gm,
+    const [, names, space, specifier = ""] of text.matchAll(
+      /^(?:import|export)\s+(?:type\s+)?(?:\{([^}]*)\}|\* as (\w+)|[^"';]*?)\s*(?:from\s+)?"(\.[^"]+)"/gm,
     )
-  ) add(specifier, names);
+  ) add(specifier, space === undefined ? names : membersRead(text, space));
   const waited = new Set<string>();
   for (
     const [, names, specifier = ""] of text.matchAll(
@@ -46,6 +46,12 @@ function importsOf(file: string): Import[] {
     if (!waited.has(specifier)) add(specifier, undefined);
   }
   return found;
+}
+
+/** What is read of a namespace, such as `chains.maxChains`, with commas between. */
+function membersRead(text: string, space: string): string {
+  const reads = text.matchAll(new RegExp(`(?<!\\w|(?<!\\.)\\.)${space}\\.(\\w+)`, "g"));
+  return Array.from(reads, ([, name = ""]) => name).join(",");
 }
 
 /** Groups of files that reach each other by imports (Tarjan's strongly connected components). */

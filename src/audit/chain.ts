@@ -56,7 +56,6 @@ type Checkpoint = z.infer<typeof checkpoint>;
 
 /** There since the first line: without chains, all of them were removed. Named so that it is not removed with them. */
 export const recordedKey: StorageKey = ["recorded", "calls"];
-export const chainsKey: StorageKey = ["audit_chain"];
 export const chainKey = (name: string): StorageKey => ["audit_chain", name];
 export const batchesKey = (name: string): StorageKey => ["audit", name];
 
@@ -81,6 +80,12 @@ export const maxChains = 1_000;
 export function chainNumber(name: string): number | null {
   const number = /^[1-9]\d{0,3}$/.test(name) ? Number(name) : Infinity;
   return number <= maxChains ? number : null;
+}
+
+/** The chains by name; `chain` is `null` where the head cannot be read. */
+export async function listChains(storage: Storage) {
+  const entries = await storage.list(["audit_chain"], { limit: maxChains });
+  return entries.map(({ key, value, version }) => ({ key, version, name: key.at(-1) ?? "", chain: parseChain(value) }));
 }
 
 /** `null` for what no version of ours wrote. */
@@ -156,8 +161,7 @@ export async function resealAuditChains(
   storage: Storage,
   { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
 ): Promise<void> {
-  for (const { key } of await storage.list(chainsKey, { limit: maxChains })) {
-    const name = key.at(-1) ?? "";
+  for (const { key, name } of await listChains(storage)) {
     await changeEntry(storage, key, (value) => {
       const chain = parseChain(value);
       if (chain === null || !isGenuine(from, name, chain)) return null;
@@ -203,11 +207,9 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
   let own: OwnChain | null = null;
 
   const claim = async (): Promise<OwnChain | null> => {
-    const found = await storage.list(chainsKey, { limit: maxChains });
+    const found = await listChains(storage);
     const now = clock();
-    for (const { key, value, version } of found) {
-      const name = key.at(-1) ?? "";
-      const chain = parseChain(value);
+    for (const { name, chain, version } of found) {
       const isFree = chain !== null && (chain.holder === null || Math.abs(now - chain.at) > staleMs);
       if (!isFree) continue;
       if (!isGenuine(secrets, name, chain)) {
@@ -216,7 +218,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       }
       return await take(name, { ...chain, holder, at: now }, version);
     }
-    const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
+    const name = String(Math.max(0, ...found.map((each) => chainNumber(each.name) ?? 0)) + 1);
     if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
     const empty = { holder, at: now, seq: 0, hash: "", from: 0, lines: 0, bytes: 0, removed: null };
     return await take(name, sealHead(secrets, name, empty), null);
@@ -372,9 +374,7 @@ export async function trimAudit(
 /** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest: it is trimmed first. */
 async function readChains({ storage, secrets }: AuditParts, begins: Map<string, number>) {
   const chains = [];
-  for (const { key, value } of await storage.list(chainsKey, { limit: maxChains })) {
-    const chain = parseChain(value);
-    const name = key.at(-1) ?? "";
+  for (const { name, key, chain } of await listChains(storage)) {
     const seq = (chain?.removed?.seq ?? 0) + 1;
     if (chain === null || chain.seq < seq || !isGenuine(secrets, name, chain)) continue;
     const known = begins.get(`${name} ${seq}`);

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { type AuditLine, decodeArguments, decodeLine, encodeField, splitLines } from "./recorder.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/mod.ts";
-import { batchesOf, batchKey, chainsKey, maxChains, parseBatch, parseChain } from "./chain.ts";
+import { batchesOf, batchKey, type Chain, listChains, parseBatch } from "./chain.ts";
 
 /** Everything that is given has to fit. */
 export interface AuditFilter {
@@ -156,20 +156,18 @@ async function beginScans(
   until: number | undefined,
   cursor: z.infer<typeof cursorSchema> | null,
 ): Promise<readonly ChainScan[]> {
-  const chains = await storage.list(chainsKey, { limit: maxChains });
-  return await Promise.all(chains.map(async ({ key, value }) => {
-    const name = key.at(-1) ?? "";
+  const chains = await listChains(storage);
+  return await Promise.all(chains.map(async ({ name, chain }) => {
     // A chain that began after the first page has lines that are newer than what was shown.
     const next = cursor === null ? undefined : cursor[name] ?? null;
-    const newest = until === undefined || next === null ? Infinity : await newestUntil(storage, name, value, until);
+    const newest = until === undefined || next === null ? Infinity : await newestUntil(storage, name, chain, until);
     const batches = batchesOf(storage, name, Math.min(next?.[0] ?? Infinity, newest));
     return { name, batches, next, bound: Infinity, found: [] };
   }));
 }
 
 /** The number of the last batch that began by then, by halves. */
-async function newestUntil(storage: Storage, name: string, value: unknown, until: number): Promise<number> {
-  const chain = parseChain(value);
+async function newestUntil(storage: Storage, name: string, chain: Chain | null, until: number): Promise<number> {
   if (chain === null) return Infinity;
   let [low, high] = [chain.removed?.seq ?? 0, chain.seq];
   while (low < high) {

@@ -1,20 +1,7 @@
 /** Finds out whether any stored line was removed, changed or moved. */
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import {
-  batchesKey,
-  batchesOf,
-  chainKey,
-  chainNumber,
-  chainsKey,
-  hashBatch,
-  isGenuine,
-  lineCountOf,
-  maxChains,
-  parseChain,
-  recordedKey,
-  seqOfKey,
-} from "./chain.ts";
+import * as chains from "./chain.ts";
 
 /** Where a chain ended when the owner looked. */
 export interface KeptHead {
@@ -40,11 +27,8 @@ const lastOfAll = "\u{10ffff}";
 
 /** The heads of all chains, for the owner to keep elsewhere. */
 export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]> {
-  const entries = await storage.list(chainsKey, { limit: maxChains });
-  return entries.flatMap(({ key, value }) => {
-    const chain = parseChain(value);
-    return chain === null ? [] : [{ chain: key.at(-1) ?? "", seq: chain.seq, hash: chain.hash }];
-  });
+  const all = await chains.listChains(storage);
+  return all.flatMap(({ name, chain }) => chain === null ? [] : [{ chain: name, seq: chain.seq, hash: chain.hash }]);
 }
 
 /**
@@ -55,11 +39,11 @@ export async function verifyAudit(
   { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
   kept: readonly KeptHead[] = [],
 ) {
-  const names = (await storage.list(chainsKey, { limit: maxChains })).map(({ key }) => key.at(-1) ?? "");
+  const names = (await chains.listChains(storage)).map(({ name }) => name);
   const problems: string[] = [];
   const notes: string[] = [];
   let lines = 0;
-  const highest = Math.max(0, ...names.map((name) => chainNumber(name) ?? 0));
+  const highest = Math.max(0, ...names.map((name) => chains.chainNumber(name) ?? 0));
   const expected = [...kept.map(({ chain }) => chain), ...Array.from({ length: highest }, (_, at) => String(at + 1))];
   for (const chain of expected) if (!names.includes(chain)) problems.push(`chain ${chain} is gone`);
   for (const name of await namesOfBatches(storage)) {
@@ -76,7 +60,7 @@ export async function verifyAudit(
 async function namesOfBatches(storage: Storage): Promise<ReadonlySet<string>> {
   const names = new Set<string>();
   let after: StorageKey | undefined;
-  for (let at = 0; at <= maxChains; at++) {
+  for (let at = 0; at <= chains.maxChains; at++) {
     const [entry] = await storage.list(["audit"], { limit: 1, ...after === undefined ? {} : { after } });
     const name = entry?.key[1];
     if (name === undefined) break;
@@ -88,7 +72,7 @@ async function namesOfBatches(storage: Storage): Promise<ReadonlySet<string>> {
 
 /** Why no line is there, in words; `null` where none has been recorded yet. */
 export async function whyNoLine(storage: Storage): Promise<string | null> {
-  if (await storage.get(recordedKey) !== null) return "every line is gone: this server has recorded some";
+  if (await storage.get(chains.recordedKey) !== null) return "every line is gone: this server has recorded some";
   const keys = await storage.list(["signing_key"], { limit: 1 });
   return keys.length > 0 ? null : "no line is there, and no key of the server: it has not run yet, or all was removed";
 }
@@ -104,17 +88,17 @@ async function verifyChain(
 ): Promise<number> {
   const report = (problem: string): void => void problems.push(`chain ${name}: ${problem}`);
   // Read before the head, which a running server moves with each batch.
-  const [newest] = await storage.list(batchesKey(name), { limit: 1 });
-  const head = parseChain((await storage.get(chainKey(name)))?.value);
+  const [newest] = await storage.list(chains.batchesKey(name), { limit: 1 });
+  const head = chains.parseChain((await storage.get(chains.chainKey(name)))?.value);
   if (head === null) {
     report("its head cannot be read");
     return 0;
   }
-  const newestSeq = newest === undefined ? 0 : seqOfKey(newest.key);
+  const newestSeq = newest === undefined ? 0 : chains.seqOfKey(newest.key);
   // a key of no batch as well: it could stand before one that was added
   if (Number.isNaN(newestSeq)) report("an entry was added after the end");
   else if (newestSeq > head.seq) report(`batch ${newestSeq} was added after the end`);
-  if (!isGenuine(secrets, name, head)) report("its head or checkpoint was changed");
+  if (!chains.isGenuine(secrets, name, head)) report("its head or checkpoint was changed");
   for (const { seq } of heads) {
     if (seq > head.seq) report(`batches ${head.seq + 1} to ${seq} are gone from its end`);
     else if (seq < (head.removed?.seq ?? 0)) {
@@ -130,7 +114,7 @@ async function verifyChain(
       report(`batch ${seq} is not the one that the kept head names`);
     }
   };
-  for await (const { seq, batch } of batchesOf(storage, name, head.seq)) {
+  for await (const { seq, batch } of chains.batchesOf(storage, name, head.seq)) {
     if (batch === null || !(seq <= expected)) {
       report(`an entry near batch ${expected} cannot be read`);
       hash = null;
@@ -140,16 +124,16 @@ async function verifyChain(
       report(`${batchesWords(seq + 1, expected)} gone`);
       hash = null;
     }
-    const found = await hashBatch(name, seq, batch);
+    const found = await chains.hashBatch(name, seq, batch);
     if (hash !== null && found !== hash) report(`batch ${seq} was changed`);
     compare(seq, found);
-    lines += lineCountOf(batch);
+    lines += chains.lineCountOf(batch);
     expected = seq - 1;
     hash = batch.prev;
     if (problems.length >= maxProblems) return lines;
   }
   // Retention may have removed more meanwhile.
-  const { removed } = parseChain((await storage.get(chainKey(name)))?.value) ?? head;
+  const { removed } = chains.parseChain((await storage.get(chains.chainKey(name)))?.value) ?? head;
   const start = removed ?? { seq: 0, hash: "", damaged: false };
   if (removed !== null) compare(removed.seq, removed.hash);
   if (expected > start.seq) report(`${batchesWords(start.seq + 1, expected)} gone`);
