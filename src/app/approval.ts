@@ -3,23 +3,8 @@ import { decodeTriplets } from "../lib/network.ts";
 import type { NamedGrant, Principal } from "../lib/principal.ts";
 import { suggestible, unjudged } from "../lib/suggestible.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
-import {
-  directoryOfPattern,
-  documentParts,
-  type EntryState,
-  inStoredForm,
-  isPattern,
-  parseDirectoryPath,
-  parseFileUri,
-  parseNamedParts,
-  readName,
-  showName,
-  stateOf,
-  toPathText,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-} from "../files/mod.ts";
+import * as files from "../files/mod.ts";
+import type { EntryState, Workspace, WorkspaceSource } from "../files/mod.ts";
 import {
   createDecisions,
   createRuleStore,
@@ -54,9 +39,10 @@ export const placeReader: PlaceReader = { pathNames, tableNames, includedTables 
 
 /** The path, the files of which its end may ask for a part, and the directory with the files of a pattern. */
 function pathNames(text: string): readonly string[] {
-  const path = readName(text) ?? text;
-  const directories = isPattern(path) ? [directoryOfPattern(path)] : [];
-  return [path, ...[...parseNamedParts(path), ...documentParts(path)].map(({ filename }) => filename), ...directories];
+  const path = files.readName(text) ?? text;
+  const directories = files.isPattern(path) ? [files.directoryOfPattern(path)] : [];
+  const named = [...files.parseNamedParts(path), ...files.documentParts(path)].map(({ filename }) => filename);
+  return [path, ...named, ...directories];
 }
 
 function tableNames({ table, id, item, from }: Parameters<PlaceReader["tableNames"]>[0]): readonly string[] | null {
@@ -96,7 +82,7 @@ export function placeOfResource(uri: string): readonly string[] {
   }
   if (!isPathResource(uri)) return [];
   // a directory, as completion suggests it, ends in a slash
-  return [parseFileUri(uri.replace(/\/$/, ""))?.text ?? ""];
+  return [files.parseFileUri(uri.replace(/\/$/, ""))?.text ?? ""];
 }
 
 function isPathResource(uri: string): boolean {
@@ -109,12 +95,12 @@ function isPathResource(uri: string): boolean {
  */
 function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
   return async (principal, text) => {
-    const own = workspaceOf(workspace(), principal);
+    const own = files.workspaceOf(workspace(), principal);
     // the names of a call are read already, those of rules stand as they were written
-    const all = await Array.fromAsync(new Set([showName(text), text]), async (written) => {
-      const parsed = parseDirectoryPath(written);
+    const all = await Array.fromAsync(new Set([files.showName(text), text]), async (written) => {
+      const parsed = files.parseDirectoryPath(written);
       if (!parsed.ok || parsed.value.segments.length === 0) return []; // no tool takes the path, or it is the root
-      const path = await inStoredForm(own, parsed.value);
+      const path = await files.inStoredForm(own, parsed.value);
       // so that all names of the file are looked for
       await suggestible.run(unjudged, () => own.read(path, { offsetBytes: 0, lengthBytes: 0 }));
       const names = own.trueNames(path);
@@ -128,14 +114,14 @@ function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
 /** What is at each path of a call; of a target no more than itself. */
 function createStates(workspace: () => WorkspaceSource): FindStates {
   return async (principal, { paths, targets }) => {
-    const own = workspaceOf(workspace(), principal);
+    const own = files.workspaceOf(workspace(), principal);
     const states: EntryState[] = [];
     for (const text of paths) {
-      const parsed = parseDirectoryPath(showName(text));
+      const parsed = files.parseDirectoryPath(files.showName(text));
       if (!parsed.ok) continue; // no tool takes the path
-      const path = await inStoredForm(own, parsed.value);
-      const { words, version } = await stateOf(own, path, !targets.has(text));
-      states.push({ words: `${showName(path.text === "" ? "." : path.text)}: ${words}`, version });
+      const path = await files.inStoredForm(own, parsed.value);
+      const { words, version } = await files.stateOf(own, path, !targets.has(text));
+      states.push({ words: `${files.showName(path.text === "" ? "." : path.text)}: ${words}`, version });
     }
     return states;
   };
@@ -232,7 +218,7 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
     let directories: Workspace["directories"]; // looked for once a path needs it
     const below = (text: string): string | null => {
       if (!absolute.test(text)) return null;
-      directories ??= workspaceOf(source(), principal).directories ?? {};
+      directories ??= files.workspaceOf(source(), principal).directories ?? {};
       return belowOne(text, directories);
     };
     const path = (written: string): string => {
@@ -253,7 +239,7 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
 /** The path of an address: of a file on this machine (RFC 8089 §2), or of a file as the resources name it. */
 function ofUri(text: string): string {
   const [, path] = /^file:(?:\/\/(?:localhost)?)?(\/(?!\/)[^]*)$/i.exec(text) ?? [];
-  if (path === undefined) return toPathText(parseFileUri(text)?.text ?? "") || text;
+  if (path === undefined) return files.toPathText(files.parseFileUri(text)?.text ?? "") || text;
   return decodeTriplets(path)?.replace(/^\/(?=[A-Za-z]:)/, "") ?? text;
 }
 
@@ -262,9 +248,9 @@ const separator = /\\(?![ux]\{)/g;
 
 /** Backslashes as separators, where that gives a path. */
 function withSlashes(text: string): string {
-  if (!text.includes("\\") || readName(text) !== null) return text;
+  if (!text.includes("\\") || files.readName(text) !== null) return text;
   const path = text.replace(separator, "/");
-  return parseDirectoryPath(path).ok ? path : text;
+  return files.parseDirectoryPath(path).ok ? path : text;
 }
 
 function belowOne(text: string, directories: Readonly<Record<string, string>>): string | null {

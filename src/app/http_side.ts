@@ -8,24 +8,7 @@ import type { AttemptRecorder, Live } from "../console/mod.ts";
 import { type AuthorizationRoute, type AuthorizationServer, maxOAuthBodyBytes, type Verifier } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import {
-  createBodyIntake,
-  createChallenges,
-  createGuard,
-  createHealthEndpoints,
-  createHomeEndpoint,
-  createIconEndpoint,
-  createMcpEndpoint,
-  createResourceMetadataEndpoint,
-  createRouter,
-  createSpellings,
-  defaultMaxPublicBodyBytes,
-  iconPath,
-  intakeBytesFor,
-  knownNames,
-  limitAttempts,
-  limitBodies,
-} from "../http/mod.ts";
+import * as http from "../http/mod.ts";
 import type { createProfiles, McpServer } from "../mcp/mod.ts";
 import type { LimitName, Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
@@ -78,40 +61,41 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   const { limits, bounds, clock, log, metrics } = parts;
   const resource = `${serverUrl}/mcp`;
   const spellings = serverUrlSpellings(serverUrl);
-  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
+  const { spellingOf } = http.createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const scopes = scopesOf(config.servicenow);
-  const challenges = createChallenges({ spellingOf, scopes });
-  const guard = createGuard({ verifier: authorizationServer.verifier, challenges, clock });
-  const { bodyTimeoutMs, maxPublicBodyBytes = defaultMaxPublicBodyBytes } = bounds.http ?? {};
+  const challenges = http.createChallenges({ spellingOf, scopes });
+  const guard = http.createGuard({ verifier: authorizationServer.verifier, challenges, clock });
+  const { bodyTimeoutMs, maxPublicBodyBytes = http.defaultMaxPublicBodyBytes } = bounds.http ?? {};
   const refusedBy = (limit: LimitName) => (): void => metrics?.countRateLimited(limit);
   const maxBodyBytes = maxMessageBytes(config.workspace);
-  const intake = createBodyIntake(intakeBytesFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes)));
+  const intakeFor = (largestBytes: number) => http.createBodyIntake(http.intakeBytesFor(largestBytes));
+  const intake = intakeFor(Math.max(maxBodyBytes, defaultWorkspaceLimits.maxReadBytes));
   // Apart, since no rate limit holds strangers back at the handshake: a dozen addresses can fill its share.
-  const handshakeIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes));
-  const oauthIntake = createBodyIntake(intakeBytesFor(maxOAuthBodyBytes));
-  const { credentialKey } = authorizationServer;
+  const handshakeIntake = intakeFor(maxPublicBodyBytes);
+  const oauthIntake = intakeFor(maxOAuthBodyBytes);
+  const attempts = { credentialKey: authorizationServer.credentialKey, onRefused: refusedBy("oauth") };
   const limitRoute = ({ limit, ...route }: AuthorizationRoute): Route => {
     if (limit === "none") return route;
     const endpoint = limit === "registrations"
-      ? limitAttempts(limits.registrations, route.endpoint, { cost: 1, onRefused: refusedBy("registration") })
+      ? http.limitAttempts(limits.registrations, route.endpoint, { cost: 1, onRefused: refusedBy("registration") })
       : route.endpoint;
-    const limited = limitAttempts(limits.oauthAttempts, endpoint, { credentialKey, onRefused: refusedBy("oauth") });
-    return { ...route, endpoint: limitBodies(oauthIntake, maxOAuthBodyBytes, limited) };
+    const limited = http.limitAttempts(limits.oauthAttempts, endpoint, attempts);
+    return { ...route, endpoint: http.limitBodies(oauthIntake, maxOAuthBodyBytes, limited) };
   };
   const limitHealth = (endpoint: Endpoint): Endpoint =>
-    limitAttempts(limits.healthChecks, endpoint, { cost: 1, onRefused: refusedBy("health") });
+    http.limitAttempts(limits.healthChecks, endpoint, { cost: 1, onRefused: refusedBy("health") });
   let draining = false;
-  const { health, live, ready } = createHealthEndpoints({ ...parts, version, isDraining: () => draining });
+  const { health, live, ready } = http.createHealthEndpoints({ ...parts, version, isDraining: () => draining });
   const base = basePathOf(serverUrl);
-  const home = createHomeEndpoint({
+  const home = http.createHomeEndpoint({
     resourceOf: (request: Request) => spellingOf(request).resource,
     base,
     isSetUp: authorizationServer.isSetUp,
     hasConsole: parts.consoleRoutes.length > 0,
     hasServicenow: config.servicenow.access !== undefined,
   });
-  const fetch = createRouter({
-    mcp: createMcpEndpoint({
+  const fetch = http.createRouter({
+    mcp: http.createMcpEndpoint({
       mcp,
       authenticate: guard.authenticate,
       challenge: challenges,
@@ -138,7 +122,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
         // RFC 9728 §3.1
         paths: ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"],
         kind: "shared",
-        endpoint: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
+        endpoint: http.createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
       },
       ...authorizationServer.routes.map(limitRoute),
       ...parts.consoleRoutes.map((route) => limitRoute({ ...route, limit: "attempts" })),
@@ -148,11 +132,11 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       ...(transfers === null
         ? []
         : [{ paths: [`${transferPath}*`], kind: "plain", endpoint: transfers.endpoint } as const]),
-      { paths: [iconPath], kind: "shared", endpoint: createIconEndpoint() },
+      { paths: [http.iconPath], kind: "shared", endpoint: http.createIconEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: home },
     ],
     base,
-    names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
+    names: http.knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
     log,
     arrivals: parts.attempts,
   });

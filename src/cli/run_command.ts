@@ -1,20 +1,6 @@
 /** Runs a command. Each command imports its code when it runs. */
-import {
-  type Config,
-  type ConfigFile,
-  type ConfigProblem,
-  defaultConfigFileName,
-  describeProblems,
-  findSetting,
-  isDeploy,
-  loadConfig,
-  lookAtPath,
-  readAdded,
-  readConfigFile,
-  settings,
-  variableNames,
-  warnOfMistypedNames,
-} from "../app/mod.ts";
+import * as app from "../app/mod.ts";
+import type { Config, ConfigFile, ConfigProblem } from "../app/mod.ts";
 import { closestWord, didYouMean } from "../lib/closest_word.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
 import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
@@ -29,29 +15,33 @@ import { loadCommand } from "./load_commands.ts";
 /** Reads when it is first asked, and then says which variables are mistyped. */
 function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean) {
   let config: Result<Config, readonly ConfigProblem[]> | undefined;
-  const sources = { flags, env: environment, readFile: Deno.readTextFileSync, lookAt: lookAtPath, readAdded, listens };
+  const disk = { readFile: Deno.readTextFileSync, lookAt: app.lookAtPath, readAdded: app.readAdded };
+  const sources = { flags, env: environment, ...disk, listens };
   let file: ConfigFile | null = null;
   const load = (): Result<Config, readonly ConfigProblem[]> => {
     const read = findConfigFile(flags["config"]);
     if (!read.ok) return read;
     file = read.value;
-    const warning = warnOfMistypedNames(environmentNames());
+    const warning = app.warnOfMistypedNames(environmentNames());
     if (warning !== null) void say(warning);
-    return loadConfig({ ...sources, file });
+    return app.loadConfig({ ...sources, file });
   };
-  const find = (setting: Setting<unknown>) => findSetting(setting, { ...sources, file }, []);
+  const find = (setting: Setting<unknown>) => app.findSetting(setting, { ...sources, file }, []);
   return { load: () => config ??= load(), find };
 }
 
 function findConfigFile(path: string | undefined): Result<ConfigFile | null, readonly ConfigProblem[]> {
-  if (isDeploy(environment)) {
+  if (app.isDeploy(environment)) {
     const hint = "is not read on Deno Deploy: set its settings as variables of the app";
     return path === undefined ? success(null) : failure([{ field: "--config", hint }]);
   }
-  if (path !== undefined) return readConfigFile(path, { known: variableNames, mayBeAbsent: false });
+  if (path !== undefined) return app.readConfigFile(path, { known: app.variableNames, mayBeAbsent: false });
   const home = homeDirectory();
   if (home === null) return success(null);
-  return readConfigFile(pathBelow(home, defaultConfigFileName), { known: variableNames, mayBeAbsent: true });
+  return app.readConfigFile(pathBelow(home, app.defaultConfigFileName), {
+    known: app.variableNames,
+    mayBeAbsent: true,
+  });
 }
 
 /** One variable at a time: the program may be allowed to read only some of them. */
@@ -105,7 +95,7 @@ export async function runCommand(
   };
   if (problems.length > 0) {
     const config = load();
-    return { status: endWith(say, describeProblems(config.ok ? problems : config.error, command.name), 2) };
+    return { status: endWith(say, app.describeProblems(config.ok ? problems : config.error, command.name), 2) };
   }
   if (command.takesNoWords && words.length > 0) {
     const given = words.map((word) => JSON.stringify(word)).join(", ");
@@ -147,7 +137,7 @@ function settingsHelpText(): string {
   return [
     "Settings as flags, for every command",
     flagText("--config FILE", "settings as KEY=value lines (default ~/.portcullis.env, if it is there)"),
-    ...settings.flatMap(settingFlagText),
+    ...app.settings.flatMap(settingFlagText),
     "",
     `\`${programName()} config --all\` explains every setting.`,
     "",
@@ -186,7 +176,7 @@ function flagText(flag: string, help: string): string {
 
 // Splits arguments into words and flags, and reports every mistake at once.
 
-const settingFlags: readonly string[] = settings
+const settingFlags: readonly string[] = app.settings
   .flatMap((setting) => "flag" in setting && setting.flag !== undefined ? [setting.flag] : []);
 
 /** Flags that every command takes, because all read the settings. */

@@ -2,24 +2,8 @@
  * The gate in front of the tools: a call that a rule holds waits for a person, who decides on a page of this server.
  * No answer of a client approves anything.
  */
-import {
-  auditFields,
-  hasPlace,
-  type HeldCall,
-  heldCallId,
-  heldCallKey,
-  heldMs,
-  listHeldCalls,
-  mayDecide,
-  notComparable,
-  passPlaceOf,
-  putHeldCall,
-  readHeldCall,
-  type StoredHeldCall,
-  storeNewCall,
-  takeHeldCall,
-  tooLarge,
-} from "./decisions.ts";
+import * as decisions from "./decisions.ts";
+import type { HeldCall, StoredHeldCall } from "./decisions.ts";
 import { askingRules, decidingRule, judgeByNames, placesOf, placesThatDecide, withTrueNames } from "./rule.ts";
 import type { FindTrueNames, JudgedCall, PlaceReader, Rule, RuleStore } from "./rule.ts";
 import { leastReadingMs, type Timers } from "../../lib/time.ts";
@@ -128,9 +112,10 @@ interface Held {
 async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolOutcome> {
   const { input, context, call } = held;
   const { log, storage, pageUrl } = options;
-  const id = heldCallId(call, input);
+  const id = decisions.heldCallId(call, input);
   // before anything is looked at: even when the answer comes must say nothing of what is there
-  const mayWait = await readHeldCall(storage, id) !== null || hasPlace(call, await listHeldCalls(storage));
+  const mayWait = await decisions.readHeldCall(storage, id) !== null ||
+    decisions.hasPlace(call, await decisions.listHeldCalls(storage));
   if (!mayWait) return notHeld.too_many;
   const asking = describe(tool, held, options).then((described) => ask({ ...held, ...described }, options));
   asking.catch(() => {}); // where the caller goes before it is known
@@ -139,21 +124,21 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   if (decided === null) return waits(pageUrl, id);
   if (decided.call.state === "denied") {
     const said = decided.call.word ? ` They say: ${decided.call.word}` : "";
-    const why = decided.call.effectDigest === notComparable ? ` ${tooLarge}` : "";
+    const why = decided.call.effectDigest === decisions.notComparable ? ` ${decisions.tooLarge}` : "";
     return refuse("denied_by_person", `A person refused this call. Nothing was done.${why}${said}`);
   }
   if (context.signal.aborted) return waits(pageUrl, id);
   // another call may have used the approval
-  if (!await takeHeldCall(storage, decided)) return waits(pageUrl, id);
+  if (!await decisions.takeHeldCall(storage, decided)) return waits(pageUrl, id);
   const giveBack = async (): Promise<ToolOutcome> => { // nothing was done: the approval is still good
-    await putHeldCall(storage, decided.call, null); // but where the same call was asked again meanwhile
+    await decisions.putHeldCall(storage, decided.call, null); // but where the same call was asked again meanwhile
     return waits(pageUrl, id);
   };
   if (context.signal.aborted) return await giveBack();
   const now = await describe(tool, held, options);
   const { effectDigest, decidedBy: userId = "" } = decided.call;
   const isAdministrator = await options.isAdministrator(userId);
-  const isStanding = isAdministrator !== null && mayDecide(decided.call, { userId, isAdministrator });
+  const isStanding = isAdministrator !== null && decisions.mayDecide(decided.call, { userId, isAdministrator });
   // the last look, which may take long: what follows is the call itself
   if (!await options.isLive(context.principal)) return accessEnded;
   if (context.signal.aborted) return await giveBack();
@@ -164,7 +149,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl, id);
   }
-  log.write("audit", "held_call", { ...auditFields(decided.call), outcome: "runs", by: decided.call.decidedBy });
+  log.write("audit", "held_call", { ...decisions.auditFields(decided.call), outcome: "runs", by: userId });
   return await tool.run(input, withoutQuestions(context));
 }
 
@@ -187,7 +172,7 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const effect = links + trial + text + now;
   const asking = askingRules(options.rules.current, judged, options.clock());
   if (call.changes && (madeFrom === null || states.some(({ version }) => version === null))) {
-    return { effect: `${tooLarge}\n${effect}`, effectDigest: notComparable, judged, asking };
+    return { effect: `${decisions.tooLarge}\n${effect}`, effectDigest: decisions.notComparable, judged, asking };
   }
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
@@ -256,14 +241,14 @@ async function waitForDecision(
   const { storage, timers, log, pageUrl } = options;
   const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | NotHeld | null>();
   let isAsked = false;
-  const watch = watchEntries(storage, [heldCallKey(id)], async () => {
+  const watch = watchEntries(storage, [decisions.heldCallKey(id)], async () => {
     if (!isAsked) return; // what is stored is an earlier call's
-    const now = await readHeldCall(storage, id);
+    const now = await decisions.readHeldCall(storage, id);
     if (now === null || now.call.state !== "waiting") resolve(now);
   }, { log, timers });
   const giveUp = (): void => resolve(null);
   await context.handOut();
-  const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
+  const waitMs = context.supports("tasks") ? decisions.heldMs : options.patienceMs ?? patienceMs;
   let stopWaiting = timers.after(waitMs, () => {
     stopWaiting = timers.after(storingMs, giveUp);
     asking.then(giveUp, giveUp);
@@ -335,17 +320,17 @@ export async function ask(asked: AskedCall, options: AskOptions): Promise<Stored
   const { storage, log } = options;
   const call = toHeldCall(asked, options);
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const found = await readHeldCall(storage, call.id);
+    const found = await decisions.readHeldCall(storage, call.id);
     if (found?.call.state === "denied") return found;
     if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
     const { version } = found ?? {};
     const isStored = version === undefined
-      ? await storeNewCall(storage, call)
-      : await putHeldCall(storage, call, version);
+      ? await decisions.storeNewCall(storage, call)
+      : await decisions.putHeldCall(storage, call, version);
     if (isStored === null) return "too_many";
     if (!isStored) continue;
-    log.write("audit", "held_call", { ...auditFields(call), outcome: found === null ? "waits" : "changed" });
-    const stored = await readHeldCall(storage, call.id);
+    log.write("audit", "held_call", { ...decisions.auditFields(call), outcome: found === null ? "waits" : "changed" });
+    const stored = await decisions.readHeldCall(storage, call.id);
     if (stored !== null) return stored;
   }
   return "busy";
@@ -362,9 +347,9 @@ function toHeldCall(
 ): HeldCall {
   const { person, clientId, grantId, tool } = judged;
   const now = clock();
-  const place = passPlaceOf([rule, ...asking]);
+  const place = decisions.passPlaceOf([rule, ...asking]);
   return {
-    id: heldCallId(judged, input),
+    id: decisions.heldCallId(judged, input),
     person,
     clientId,
     clientName: cutMiddle(showExactly(nameOfClient(clientId)), maxPlaceCharacters),
@@ -379,7 +364,7 @@ function toHeldCall(
     otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
     ...(place === undefined ? {} : { passPlace: place }),
     createdAt: now,
-    expiresAt: now + heldMs,
+    expiresAt: now + decisions.heldMs,
     state: "waiting",
   };
 }

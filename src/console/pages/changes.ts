@@ -4,27 +4,8 @@ import type { Visitor } from "../../oauth/mod.ts";
 import { counted } from "../../lib/counted.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import {
-  type Change,
-  decodeText,
-  differenceOf,
-  joinOwn,
-  type Kept,
-  type NumberedStep,
-  pathOf,
-  planUndo,
-  type PutStep,
-  readToCompare,
-  revertPassages,
-  showExactly,
-  showName,
-  toUndoFailure,
-  type Trash,
-  undoChange,
-  withKept,
-  type Workspace,
-  workspaceOf,
-} from "../../files/mod.ts";
+import * as files from "../../files/mod.ts";
+import type { Change, Kept, NumberedStep, PutStep, Trash, Workspace } from "../../files/mod.ts";
 import { actButton } from "./frame.ts";
 import { type ActVisit, ago, type ConsoleSources, differenceBlock, type Section, type Visit } from "./section.ts";
 
@@ -48,7 +29,7 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
   const find = async (id: string, person: string) => {
     // each name that is asked for would be opened, and get a directory
     if (!await isUser(person)) return null;
-    const workspace = workspaceOf(source, personOf(person));
+    const workspace = files.workspaceOf(source, personOf(person));
     const { trash } = workspace;
     const change = await trash?.find(id) ?? null;
     if (trash === null || change?.by?.subject !== person) return null;
@@ -70,10 +51,10 @@ export function createChanges({ workspace: source, documents, log, isUser }: Con
         made = own;
       });
       if (workspace.trash === null) return failure("This server does not keep changes.");
-      const undone = await undoChange({ ...workspace, trash: workspace.trash }, change);
+      const undone = await files.undoChange({ ...workspace, trash: workspace.trash }, change);
       if (!undone.ok) return failure(undoWords(change, undone.error));
       await trash.noteUndone(change.id, made ?? "");
-      const what = undone.value.map(showName).join(", ");
+      const what = undone.value.map(files.showName).join(", ");
       const whose = change.by?.subject === by.userId ? "" : ` of ${change.by?.subject}`; // each may have a workspace
       const { userId: user, address } = by;
       log.write("audit", "change_undone", { user, address, outcome: "ok", what: what + whose });
@@ -108,13 +89,13 @@ export function changeSection({ find, undo }: Changes, ruledOut: RuledOut): Sect
         return html`<p>${missing ?? "This change is not kept any more, or does not exist."}</p>${back}`;
       }
       const { change, workspace } = found;
-      const steps = joinOwn(change.steps);
+      const steps = files.joinOwn(change.steps);
       const blocks: string[] = [];
       for (const numbered of steps.slice(0, maxShownSteps)) {
         const { op, path } = numbered.step;
         const hidden = op === "put" ? await ruledOut(visitor, "file_read", path) : null;
         const text = hidden === null && await stepText(found, numbered);
-        blocks.push(text || `changed ${showName(path)}: ${hidden}`);
+        blocks.push(text || `changed ${files.showName(path)}: ${hidden}`);
       }
       const rest = steps.length - blocks.length;
       if (rest > 0) blocks.push(`... and ${rest} more ${rest === 1 ? "step" : "steps"}`);
@@ -144,19 +125,19 @@ export function undoParts(visit: Visit, ruledOut: RuledOut, left = maxJudgedByte
     const { id, by, steps, undoneBy } = change;
     if (undoneBy !== null) return html`<span class="badge">undone</span>`;
     const looked = steps.slice(0, maxJudgedBytes / bytesOfStep);
-    const infos = await Promise.all(looked.map(({ step }) => workspace.stat(pathOf(step.path))));
+    const infos = await Promise.all(looked.map(({ step }) => workspace.stat(files.pathOf(step.path))));
     const cost = infos.reduce((sum, info) => sum + (info.ok ? info.value.sizeBytes : 0), steps.length * bytesOfStep);
     if (cost > left) return html`<a href="${visit.href("change", { id, person: by?.subject ?? "" })}">Undo…</a>`;
     left -= cost;
     const forbidden = await whyNotUndone(visit.visitor, change, ruledOut);
-    const planned = forbidden === null ? await planUndo(workspace, change) : null;
+    const planned = forbidden === null ? await files.planUndo(workspace, change) : null;
     const why = planned?.ok === false ? undoWords(change, planned.error) : forbidden;
     return why === null ? button : html`<span class="quiet">${why}</span>`;
   };
 }
 
-function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {
-  const outcome = toUndoFailure(change, error, null);
+function undoWords(change: Change, error: Parameters<typeof files.toUndoFailure>[1]): string {
+  const outcome = files.toUndoFailure(change, error, null);
   const why = outcome.ok ? "" : outcome.message.replaceAll(/^Failed to undo \w+: |; nothing was changed$/g, "");
   return `This change cannot be undone: ${why}.`;
 }
@@ -184,22 +165,24 @@ export function personOf(subject: string): Principal {
 
 async function stepText(found: Found, numbered: NumberedStep): Promise<string> {
   const { step } = numbered;
-  const name = showName(step.path);
+  const name = files.showName(step.path);
   if (step.op === "make") return `made the directory ${name}`;
   if (step.op === "remove") return `deleted ${name}${step.kept === null ? "" : ` (${keptWords(step.kept)})`}`;
-  if (step.op === "move") return `moved ${showName(step.from)} to ${name}`;
+  if (step.op === "move") return `moved ${files.showName(step.from)} to ${name}`;
   const verb = step.created ? "created" : step.passages === undefined ? "replaced" : "changed";
   if (step.kind !== "file") return `put ${name}`;
   const sides = await sidesOf(found, { ...numbered, step });
-  if (sides !== null) return `${verb} ${name}:\n${showExactly(await differenceOf(sides.before, sides.after))}`;
+  if (sides !== null) {
+    return `${verb} ${name}:\n${files.showExactly(await files.differenceOf(sides.before, sides.after))}`;
+  }
   const { passages = [] } = step;
   if (passages.length === 0) return `${verb} ${name} (what it wrote is no longer there, or is no text)`;
   // The file was changed since: where the places were is no longer known.
   const places = await Promise.all(passages.map(async ({ before, after }, index) => {
-    const lines = await differenceOf(before, after);
+    const lines = await files.differenceOf(before, after);
     return lines.replaceAll(/^@@ .* @@$/gm, `@@ place ${index + 1} of ${passages.length} @@`);
   }));
-  return `${verb} ${name}:\n${showExactly(places.join("\n"))}`;
+  return `${verb} ${name}:\n${files.showExactly(places.join("\n"))}`;
 }
 
 function keptWords({ entries, sizeBytes }: Kept): string {
@@ -212,7 +195,7 @@ async function sidesOf(
   { number, step }: NumberedStep & { readonly step: PutStep },
 ): Promise<{ readonly before: string; readonly after: string } | null> {
   const { trash } = workspace;
-  const path = pathOf(step.path);
+  const path = files.pathOf(step.path);
   const isLeft = await trash.isAsLeft(path, step.left);
   const bytes = isLeft.ok && isLeft.value ? await bytesIn(workspace, path, access) : null;
   const after = bytes === null ? null : await textOf(bytes);
@@ -220,24 +203,24 @@ async function sidesOf(
   const item = { change: id, number };
   const old = sizeBefore !== undefined
     ? bytes?.subarray(0, sizeBefore)
-    : kept && await bytesIn(withKept(workspace, trash, item, kept.sizeBytes), path, access);
+    : kept && await bytesIn(files.withKept(workspace, trash, item, kept.sizeBytes), path, access);
   const before = created ? "" : old ? await textOf(old) : null;
   if (after !== null) {
-    const reverted = before ?? (passages.length === 0 ? null : revertPassages(after, passages));
+    const reverted = before ?? (passages.length === 0 ? null : files.revertPassages(after, passages));
     return reverted === null ? null : { before: reverted, after };
   }
   if (before === null || passages.length === 0) return null;
   const turned = passages.map((each) => ({ before: each.after, after: each.before }));
-  const edited = revertPassages(before, turned);
+  const edited = files.revertPassages(before, turned);
   return edited === null ? null : { before, after: edited };
 }
 
 /** A file's bytes, of a document those of its text. */
-export async function bytesIn(...file: Parameters<typeof readToCompare>): Promise<Uint8Array | null> {
-  const read = await readToCompare(...file);
+export async function bytesIn(...file: Parameters<typeof files.readToCompare>): Promise<Uint8Array | null> {
+  const read = await files.readToCompare(...file);
   return read.ok ? read.value.bytes : null;
 }
 
 export async function textOf(bytes: Uint8Array): Promise<string | null> {
-  return bytes.byteLength > maxTextBytes ? null : (await decodeText(bytes))?.text ?? null;
+  return bytes.byteLength > maxTextBytes ? null : (await files.decodeText(bytes))?.text ?? null;
 }
