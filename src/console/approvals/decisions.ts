@@ -1,6 +1,7 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
+import type { Log, LogFields } from "../../lib/log.ts";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
 import type { NamedGrant } from "../../lib/principal.ts";
 import { digestOf, randomId } from "../../lib/secrets.ts";
@@ -159,9 +160,9 @@ export function hasPlace({ person, clientId }: Pick<JudgedCall, "person" | "clie
   return held.length < maxHeldCalls && own.length < maxOfPerson && waiting < maxOfClient;
 }
 
-/** What the audit says of a held call. */
-export function auditFields({ id, tool, person, clientId }: HeldCall) {
-  return { held: id, tool, user: person, client: clientId };
+/** The audit's line of a held call. */
+export function auditHeldCall(log: Log, { id, tool, person, clientId }: HeldCall, fields: LogFields): void {
+  log.write("audit", "held_call", { held: id, tool, user: person, client: clientId, ...fields });
 }
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
@@ -222,10 +223,9 @@ export function createDecisions(
         if (!await putHeldCall(storage, call, found.version)) continue;
         const isToLast = approves && extent !== "once";
         const lasts = isToLast && await rules.change((all) => withPass(all, call, extent, now), decider);
-        log.write("audit", "held_call", {
+        auditHeldCall(log, call, {
           outcome: approves ? "approved" : "denied",
           extent: lasts ? extent : approves ? "once" : undefined,
-          ...auditFields(call),
           by: decider.userId,
           address: decider.address,
         });

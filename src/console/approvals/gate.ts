@@ -149,7 +149,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl, id);
   }
-  log.write("audit", "held_call", { ...decisions.auditFields(decided.call), outcome: "runs", by: userId });
+  decisions.auditHeldCall(log, decided.call, { outcome: "runs", by: userId });
   return await tool.run(input, withoutQuestions(context));
 }
 
@@ -329,7 +329,7 @@ export async function ask(asked: AskedCall, options: AskOptions): Promise<Stored
       : await decisions.putHeldCall(storage, call, version);
     if (isStored === null) return "too_many";
     if (!isStored) continue;
-    log.write("audit", "held_call", { ...decisions.auditFields(call), outcome: found === null ? "waits" : "changed" });
+    decisions.auditHeldCall(log, call, { outcome: found === null ? "waits" : "changed" });
     const stored = await decisions.readHeldCall(storage, call.id);
     if (stored !== null) return stored;
   }
