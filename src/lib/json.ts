@@ -40,6 +40,13 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The same value with the keys of its objects in order: a client may write them in another one when it retries. */
+export function withSortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, withSortedKeys(value[key])]));
+}
+
 /** The members that have a value. */
 export function present<T extends object>(members: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined && value !== null);

@@ -10,7 +10,7 @@ import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { LiveTask } from "./live_task.ts";
 import type { MessageStream } from "./streams.ts";
 import { createDigest } from "../lib/secrets.ts";
-import { isObject } from "../lib/json.ts";
+import { isObject, withSortedKeys } from "../lib/json.ts";
 
 // The way for what a call sends before its response is there: messages, of which the first turns the answer into a
 // stream, or only the beginning of the stream, without which the loss of the connection would not be noticed.
@@ -302,15 +302,8 @@ async function openRequestState(call: Call, state: unknown): Promise<Readonly<Re
 function contextOf(call: Call): string {
   const { request: { method }, principal: { subject, clientId } } = call;
   const { name, uri, arguments: input } = paramsOf(call);
-  const digest = createDigest().update(JSON.stringify([method, name ?? uri, sorted(input ?? {})]));
+  const digest = createDigest().update(JSON.stringify([method, name ?? uri, withSortedKeys(input ?? {})]));
   return JSON.stringify([subject, clientId, digest.digest("base64url")]);
-}
-
-/** The same value with the keys of its objects in order: a client may write them in another one when it retries. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
 }
 
 /** Looks for answers in `inputResponses` and, from earlier rounds, in `requestState`. */

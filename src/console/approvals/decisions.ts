@@ -1,5 +1,6 @@
 /** People's decisions about waiting calls. */
 import * as z from "zod";
+import { withSortedKeys } from "../../lib/json.ts";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
 import { inTurns, joinNext, nextTurn } from "../../lib/turns.ts";
@@ -63,15 +64,7 @@ export function heldCallId(
   { person, clientId, grantId, tool }: Pick<HeldCall, "person" | "clientId" | "grantId" | "tool">,
   input: unknown,
 ): string {
-  return digestOf(JSON.stringify([person, clientId, grantId, tool, canonical(input)]));
-}
-
-/** The same value with the members of its objects in order. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (typeof value !== "object" || value === null) return value;
-  const sorted = Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => a < b ? -1 : 1);
-  return Object.fromEntries(sorted.map(([name, member]) => [name, canonical(member)]));
+  return digestOf(JSON.stringify([person, clientId, grantId, tool, withSortedKeys(input)]));
 }
 
 export function heldCallKey(id: string): StorageKey {
