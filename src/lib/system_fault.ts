@@ -86,20 +86,17 @@ export function faultyPath(error: unknown): string | null {
   return /(?:to|:.*) ["']([^"']+)["']/.exec(error.message)?.[1] ?? null;
 }
 
+const pathRemedies: Readonly<Record<string, string>> = {
+  EACCES: "let the user that runs this use it (chown or chmod), or ",
+  EPERM: "let the user that runs this use it (chown or chmod), or ",
+  EROFS: "mount it for writing, or ",
+  ENOSPC: "free some space, or ",
+  EDQUOT: "free some space, or ",
+};
+
 /** What to do about a path that cannot be used; `another` says how to choose another. */
 export function pathRemedy(error: unknown, another: string): string {
-  switch (systemCode(error)) {
-    case "EACCES":
-    case "EPERM":
-      return `let the user that runs this use it (chown or chmod), or ${another}`;
-    case "EROFS":
-      return `mount it for writing, or ${another}`;
-    case "ENOSPC":
-    case "EDQUOT":
-      return `free some space, or ${another}`;
-    default:
-      return another;
-  }
+  return `${pathRemedies[systemCode(error) ?? ""] ?? ""}${another}`;
 }
 
 const soon = "try again in a moment";
