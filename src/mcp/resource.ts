@@ -2,6 +2,7 @@
 import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
 import { crashText } from "../lib/system_fault.ts";
 import { hashSecret } from "../lib/secrets.ts";
+import { atMost, createPause } from "../lib/time.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { Services } from "./limits.ts";
 import type { CacheHint } from "./revision.ts";
@@ -166,6 +167,7 @@ export function createResourceWatch(
   resources: ResourceRegistry,
   { timers, log, limits: { pageSize } }: Pick<Services, "timers" | "log" | "limits">,
 ) {
+  const pause = createPause(timers);
   const watched = new Map<string, Watched>();
   let stopTimer: (() => void) | null = null;
   let isLooking = false;
@@ -248,13 +250,7 @@ export function createResourceWatch(
     return {
       stop: () => listening.forEach(({ stop }) => stop()),
       /** Resolves when what changes from here on is told, and after two seconds where looks take longer. */
-      async begun(): Promise<void> {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const stopTimer = timers.after(firstLookMs, resolve);
-        void Promise.all(listening.map(({ first }) => first)).then(() => resolve());
-        await promise;
-        stopTimer();
-      },
+      begun: () => atMost(firstLookMs, Promise.all(listening.map(({ first }) => first)), null, pause),
     };
   };
 }
