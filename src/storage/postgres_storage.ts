@@ -3,7 +3,7 @@
  * statement, and so one transaction and one round trip; nothing is cached between requests.
  */
 import type { Sql, TransactionSql } from "postgres";
-import { closeAll, UnusableError } from "../lib/result.ts";
+import { closeAll, type Problem, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/turns.ts";
@@ -262,10 +262,7 @@ function toUnusable(error: unknown, location: PostgresLocation): UnusableError {
 }
 
 /** Puts an error of the server, or of the way to it, into words. */
-export function describePostgresFailure(
-  error: unknown,
-  { host, port, database }: PostgresLocation,
-): { readonly problem: string; readonly remedy: string } {
+export function describePostgresFailure(error: unknown, { host, port, database }: PostgresLocation): Problem {
   const code = postgresErrorCode(error);
   const why = faultWords(error);
   const detail = systemFaultWords(error) !== null || code === "" || why.includes(code) ? why : `${why} (${code})`;
