@@ -1,5 +1,6 @@
 /** `audit list|verify|head`: the stored audit, beside a running server or without one. */
 import { counted } from "../lib/counted.ts";
+import { present } from "../lib/json.ts";
 import { escapeUnprintable } from "../lib/log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
@@ -144,6 +145,5 @@ function toRow({ time, event, person, client, tool, outcome, code, durationMs, t
 }
 
 function jsonLine({ time, ...line }: FoundLine): string {
-  const present = Object.fromEntries(Object.entries(line).filter(([, value]) => value !== null));
-  return `${escapeUnprintable(JSON.stringify({ time: new Date(time).toISOString(), ...present }))}\n`;
+  return `${escapeUnprintable(JSON.stringify({ time: new Date(time).toISOString(), ...present(line) }))}\n`;
 }

@@ -2,6 +2,7 @@
 import { type Config, describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
+import { present } from "../lib/json.ts";
 import { escapeUnprintable } from "../lib/log.ts";
 import { withCommandLines } from "../lib/program_name.ts";
 import type { Check } from "../lib/result.ts";
@@ -56,15 +57,13 @@ async function readReports({ storage: place }: Config): Promise<readonly Attempt
 
 function fieldsOf({ startedAt, lastAt, steps, diagnosis, ...rest }: AttemptReport): object {
   const iso = (time: number): string => new Date(time).toISOString();
-  const known = (step: object): object =>
-    Object.fromEntries(Object.entries(step).filter(([, value]) => value !== null));
   return {
     kind: "attempt",
     ...rest,
     startedAt: iso(startedAt),
     lastAt: iso(lastAt),
     ...diagnosis,
-    steps: steps.map(({ time, last, ...step }) => ({ time: iso(time), last: iso(last), ...known(step) })),
+    steps: steps.map(({ time, last, ...step }) => ({ time: iso(time), last: iso(last), ...present(step) })),
   };
 }
 
