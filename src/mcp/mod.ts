@@ -34,5 +34,5 @@ export {
   saysNothing,
   viewUri,
 } from "./tool.ts";
-export type { ContentBlock, Icon, Meaning, ProgressUpdate, Tool, ToolContext, ToolOutcome } from "./tool.ts";
+export type { ContentBlock, Icon, Meaning, Tool, ToolContext, ToolOutcome } from "./tool.ts";
 export { tooManyCalls } from "./tool_call.ts";
