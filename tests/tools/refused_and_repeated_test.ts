@@ -61,6 +61,7 @@ Deno.test("the remedy that a refusal names works at the first repeat, for every 
       Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
       Deno.writeFileSync(`${root}/latin.txt`, Uint8Array.of(0x63, 0x61, 0x66, 0xe9, 10));
       Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
+      Deno.writeFileSync(`${root}/paper`, Uint8Array.of(...new TextEncoder().encode("%PDF-1.7"), 10, 0xff, 0, 1, 2));
       for (const odd of ["back\\slash", "notes/in\\it", "a b.txt"]) Deno.writeTextFileSync(`${root}/${odd}`, "i\n");
       for (const name of args["path"] === "many" ? ["one", "two"] : []) {
         Deno.mkdirSync(`${root}/many/${name}`, { recursive: true });

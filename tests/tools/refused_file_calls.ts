@@ -391,4 +391,53 @@ export const refusedFileCalls: readonly (readonly [string, Arguments, RegExp, Re
     }),
   ],
   ["file_move", { destination: "notes/a.txt" }, /; choose another name/, set({ destination: "notes/new" })],
+  // ways that stand in the refusal's first words
+  ...[() => ({ ...edit }), () => ({ edits: [edit] })].flatMap((repeat): typeof refusedFileCalls => [
+    ["file_edit", { edits: [{ old_text: "one", new_text: "1" }] }, /give path, or a path in each of edits/, repeat],
+    ["file_edit", { path: "notes/a.txt" }, /give path, old_text and new_text, or edits/, repeat],
+    [
+      "file_edit",
+      { path: "notes/a.txt", patch: "@@ -1 +1 @@" },
+      /give each place as old_text and new_text, several of them in edits/,
+      repeat,
+    ],
+  ]),
+  ...[["file_read", {}], ["file_write", { content: "a" }], ["file_edit", { ...edit }]].map((
+    [tool, args],
+  ): typeof refusedFileCalls[number] => [
+    "file_edit",
+    { path: "notes/a.txt", command: "undo_all" },
+    /file_read views, file_write creates, file_edit replaces and inserts: old_text and new_text say what/,
+    call(tool as string, { ...args as Arguments, path: "notes/a.txt" }),
+  ]),
+  ["file_edit", { ...edit, old_text: "nine" }, /it must match exactly, with blanks/, set({ old_text: "one\n" })],
+  ["file_search", { query: "one", "-o": true }, /show: texts counts what matched/, () => ({
+    ...{ query: "one", show: "texts" },
+  })],
+  ["file_search", { query: "a.txt", search_type: "files" }, /give pattern without query to find files/, () => ({
+    pattern: "a.txt",
+  })],
+  ["file_search", { cursor: "x" }, /a cursor goes with the arguments of the call that gave it/, () => ({
+    query: "one",
+  })],
+  ["file_search", { query: "x".repeat(1_001) }, /query is too long: (\d+) characters of plain text/, ([, most]) => ({
+    query: "x".repeat(Number(most)),
+  })],
+  [
+    "file_search",
+    { query: "x".repeat(251), ignore_case: true },
+    /query is too long: .*, (\d+) with regex or ignore_case/,
+    ([, most], args) => ({ ...args, query: "x".repeat(Number(most)) }),
+  ],
+  ["file_read", { filename: "paper" }, /a PDF, which is read as text where its name ends in \.pdf/, () => [
+    "file_move",
+    { path: "paper", destination: "paper.pdf" },
+  ]],
+  ["file_write", { filename: "notes\\u{5c}new.txt", content: "a" }, /may not hold a backslash; \/ separates/, () => ({
+    ...{ filename: "notes/new.txt", content: "a" },
+  })],
+  ["file_write", { filename: "/new/", content: "a" }, relative, toPath("filename")],
+  ["file_write", { filename: "new.txt/", content: "a" }, /a file name does not end in a slash/, () => ({
+    ...{ filename: "new.txt", content: "a" },
+  })],
 ];

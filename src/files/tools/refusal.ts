@@ -43,7 +43,7 @@ const maxRemedyCharacters = 200;
 function relativeRemedy(given: string): string {
   if (/^\/+$/.test(given)) return "; the workspace itself is .";
   if (given.length > maxRemedyCharacters) return "";
-  const text = withoutDots(given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, ""));
+  const text = withoutDots(given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replaceAll(/^\/+|\/+$/g, ""));
   if (text === null || text === given || text === "" || !parseDirectoryPath(text).ok) return "";
   return /(?:^|\/)\.\.(?:\/|$)/.test(given)
     ? `; write it without ..: ${showName(text)}`
