@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createDecisions, type HeldCall, putHeldCall } from "../../src/console/approvals/decisions.ts";
 import { createRuleStore, maxRules, type Rule } from "../../src/console/approvals/rule.ts";
 import type { LogFields } from "../../src/lib/log.ts";
+import { timeTurnsBy } from "../../src/lib/turns.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 
@@ -97,4 +98,36 @@ Deno.test("a rule counts where the answer of an earlier change comes late", asyn
   assert.deepEqual(rules.current, [{ ...guard, by: "ada" }]);
   rules.close();
   ofAnother.close();
+});
+
+Deno.test("hundreds of calls that wait, each of another client, are looked at in turns", async () => {
+  const storage = createMemoryStorage();
+  const rules = createRuleStore({ storage, clock, log: { write() {}, flush() {} } });
+  const count = 300;
+  for (let index = 0; index < count; index++) {
+    await putHeldCall(storage, { ...waiting, id: `call${index}`, grantId: `grant${index}` }, null);
+  }
+  let elapsed = 0;
+  timeTurnsBy(() => elapsed);
+  using _turns = { [Symbol.dispose]: () => timeTurnsBy(() => performance.now()) };
+  let [looked, most] = [0, 0];
+  const isLive = ({ grantId }: { readonly grantId: string }): Promise<boolean> => {
+    elapsed++;
+    looked++;
+    return Promise.resolve(grantId !== "grant7");
+  };
+  const decisions = createDecisions({ storage, clock, log: { write() {}, flush() {} }, rules, isLive });
+  let isOver = false;
+  const passing = (async () => {
+    for (let before = 0; !isOver; before = looked) {
+      await new Promise((resolve) => void setImmediate(resolve));
+      most = Math.max(most, looked - before);
+    }
+  })();
+  const shown = await decisions.waiting(ada);
+  isOver = true;
+  await passing;
+  rules.close();
+  assert.deepEqual([shown.length, looked], [count - 1, count]);
+  assert.ok(most <= 50, `${most} of them before anyone else had a turn`);
 });

@@ -193,8 +193,11 @@ export function createDecisions(
     async waiting(decider: Pick<Doer, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
       const own = all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
-      const grants = new Map<string, Promise<boolean>>();
-      const live = await Promise.all(own.map((call) => grants.getOrInsertComputed(call.grantId, () => isLive(call))));
+      const live: boolean[] = [];
+      while (live.length < own.length) {
+        await nextTurn(); // hundreds, for each page that is open
+        live.push(...await Promise.all(own.slice(live.length, live.length + listedAtOnce).map(isLive)));
+      }
       return own.filter((_, at) => live[at]);
     },
     async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Doer): Promise<Decided> {
@@ -261,7 +264,10 @@ function withPass(
     verdict: "allow",
     ...(extent === "hour" ? { grantId: call.grantId, until: now + hourMs } : {}),
   };
-  const same = all.filter((rule) => isSamePass(rule, pass));
+  const same = all.filter((rule) =>
+    rule.passes !== undefined &&
+    (["person", "clientId", "grantId", "tool", "place"] as const).every((name) => rule[name] === pass[name])
+  );
   const passes = [...new Set([...same.flatMap((rule) => rule.passes ?? []), ...asking.map(({ id }) => id)])];
   return all.flatMap((rule, at) => {
     const kept = same.includes(rule) ? [] : [rule];
@@ -272,9 +278,4 @@ function withPass(
 /** The narrowest of the places of the rules that asked. */
 export function passPlaceOf(asking: readonly Rule[]): string | undefined {
   return asking.flatMap((rule) => rule.place ?? []).sort((a, b) => b.length - a.length)[0];
-}
-
-function isSamePass(rule: Rule, pass: Rule): boolean {
-  return rule.passes !== undefined &&
-    (["person", "clientId", "grantId", "tool", "place"] as const).every((name) => rule[name] === pass[name]);
 }
