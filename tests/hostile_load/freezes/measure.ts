@@ -19,7 +19,10 @@ export interface FreezeOptions {
 /** What is asked for, once or many times at once. */
 export interface AskedRow {
   readonly name: string;
-  /** One of them; `time` says which. It is over when it is answered, or throws when it is given up. */
+  /**
+   * One of them; `time` says which. It is over when it is answered, or throws when it is given up. An `Error` that is of
+   * no kind says that something else came than was asked for.
+   */
   readonly ask: (time: number, leaving: AbortSignal) => Promise<unknown>;
   /** Given up after so long, if that is sooner than the others. */
   readonly leaveAfterMs?: number | undefined;
@@ -41,6 +44,7 @@ export interface FreezeRow {
   readonly control: number;
   /** What the server took above what it had before the calls, in mebibytes; `null` where the system does not tell. */
   readonly peak: number | null;
+  /** Of the innocent caller, and of what was asked for. */
   readonly wrong: readonly string[];
 }
 
@@ -80,9 +84,12 @@ export async function measureRows(
       clearPeak(pid); // what the row before left to do is no part of this one
       const leaving = new AbortController();
       const timer = setTimeout(() => leaving.abort(), Math.min(milliseconds, leaveAfterMs ?? Infinity));
-      await Promise.allSettled(Array.from({ length: times }, (_, time) => ask(time, leaving.signal)));
+      const settled = await Promise.allSettled(Array.from({ length: times }, (_, time) => ask(time, leaving.signal)));
       clearTimeout(timer);
-      const { worst: waited, control, wrong } = await caller.report();
+      const { worst: waited, control, wrong: notServed } = await caller.report();
+      const failures = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : [])
+        .filter(({ constructor, name }) => constructor === Error || name === "TimeoutError");
+      const wrong = [...notServed, ...new Set(failures.map(String))];
       const after = processorSeconds(pid);
       const stretch = 1 + Math.max(0, after.waited - before.waited) / Math.max(0.001, after.ran - before.ran);
       const worst = waited / stretch;

@@ -23,6 +23,8 @@ const effectLines = 800;
 const attemptsOfStranger = 10;
 /** So long a page stays open. */
 const openMs = 1_000;
+/** So long the answer to a page is waited for. */
+const mostPatienceMs = 300_000;
 /** So long an answer is not read. */
 const unreadMs = 2_000;
 const unread = { filename: "quotes.txt", max_bytes: 1_048_576 };
@@ -97,8 +99,11 @@ const pages: Readonly<Record<string, string>> = {
   Settings: "/settings",
 };
 
-/** Tries them all. */
-export async function runPageFreezes(options: FreezeOptions): Promise<Measured> {
+/** Tries them all, or the pages alone, with all that they show. */
+export async function runPageFreezes(
+  options: FreezeOptions,
+  { pagesAlone = false }: { readonly pagesAlone?: boolean } = {},
+): Promise<Measured> {
   await using ollama = await startOllamaProcess();
   await using place = await makeServerPlace();
   const { workspaceDir, dataDir } = place;
@@ -121,23 +126,27 @@ export async function runPageFreezes(options: FreezeOptions): Promise<Measured> 
     const made = await runCommand(["token", "create", "--scope", scope, "--user", "ben", "--data-dir", dataDir]);
     token = made.stdout.trim();
     const signedIn: SignedIn[] = [];
-    while (signedIn.length < manyTokens) signedIn.push(await signIn(server.url, owner, scope));
+    while (signedIn.length < (pagesAlone ? 1 : manyTokens)) signedIn.push(await signIn(server.url, owner, scope));
     const tokens = signedIn.map(({ accessToken }) => accessToken);
     const callers = { url: server.url, tokens };
     const watched = { ...order, token, url: server.url, pid: server.pid };
-    const ofOneGrant = { url: server.url, tokens: await refreshed(server.url, signedIn[0]) };
-    const first = [
-      ...await rowsOfChatGpt(callers),
-      ...rowsOfTokens("sixty tokens of a grant", ofOneGrant),
-      ...rowsOfTokens("sixty grants of a person", callers).filter(({ name }) =>
-        /whole words|reads|kind each/.test(name)
-      ),
-    ];
-    found.push(await measureRows(first, watched, options));
+    if (!pagesAlone) {
+      const ofOneGrant = { url: server.url, tokens: await refreshed(server.url, signedIn[0]) };
+      const first = [
+        ...await rowsOfChatGpt(callers),
+        ...rowsOfTokens("sixty tokens of a grant", ofOneGrant),
+        ...rowsOfTokens("sixty grants of a person", callers).filter(({ name }) =>
+          /whole words|reads|kind each/.test(name)
+        ),
+      ];
+      found.push(await measureRows(first, watched, options));
+    }
     changePath = await changeOf(callers, owner);
-    const rules = await openSignedIn(owner, `${server.url}/console/rules`);
-    await owner.submit(rules, { tool: "changes", verdict: "ask", clicked: "" }, 'value="add"');
-    found.push(await measureRows(rowsOfHeldCalls({ ...callers, cookies, dataDir }), watched, options));
+    if (!pagesAlone) {
+      const rules = await openSignedIn(owner, `${server.url}/console/rules`);
+      await owner.submit(rules, { tool: "changes", verdict: "ask", clicked: "" }, 'value="add"');
+      found.push(await measureRows(rowsOfHeldCalls({ ...callers, cookies, dataDir }), watched, options));
+    }
     await server.stop();
   }
   await fillConsole(dataDir, { effectLines });
@@ -279,18 +288,26 @@ function rowsOfHeldCalls(
   }));
 }
 
-/** Opens a page and its stream, and reads that until the person leaves. */
+/**
+ * Opens a page and its stream, and reads that until the person leaves. On a busy machine, too, the page is answered and
+ * the stream has shown its parts before: otherwise nothing dear was asked for.
+ */
 async function follow({ url, cookies }: Browser, path: string, leaving: AbortSignal): Promise<void> {
   const headers = { cookie: Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; ") };
-  const page = await fetch(`${url}/console${path}`, { headers, signal: leaving });
+  const signal = AbortSignal.timeout(mostPatienceMs);
+  const page = await fetch(`${url}/console${path}`, { headers, signal, redirect: "manual" });
   const html = await page.text();
   if (page.status !== 200) throw new Error(`${path}: ${page.status} ${html.slice(0, 200)}`);
   const [section = "", query = ""] = path.slice(1).split("?");
   const asked = new URLSearchParams(query);
   asked.set("section", section);
-  const stream = await fetch(`${url}/console/events?${asked}`, { headers, signal: leaving });
-  if (stream.status !== 200) await stream.body?.cancel();
-  else for await (const _ of stream.body ?? []); // until it leaves
+  const left = new AbortController();
+  const whileThere = AbortSignal.any([signal, left.signal]);
+  const stream = await fetch(`${url}/console/events?${asked}`, { headers, signal: whileThere });
+  if (stream.status !== 200) return await stream.body?.cancel(); // there are enough, or the page has none
+  for await (const text of stream.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    if (text.includes("data:")) void untilLeft(leaving).then(() => left.abort());
+  }
 }
 
 /** Lets a client change every line of a file; gives the page of that change. */
