@@ -9,6 +9,7 @@ import { newestFirst, toQueryValue } from "./conditions.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { closestWord } from "../lib/closest_word.ts";
+import { lengthNames } from "./dates.ts";
 import { askJson } from "./transport.ts";
 
 /** Columns of the base system, beside those that a list of the table shows or looks for words in. */
@@ -81,6 +82,7 @@ const types: readonly (readonly [type: string, names: RegExp])[] = [
   ["boolean", /^(active|known_error|cab_required|on_hold|made_sla|vip|has_breached)$/],
   ["html", /^(text|workaround|cause_notes|fix_notes)$/],
   ["integer", /_count$|^(quantity|order|percentage)$/],
+  ["glide_duration", lengthNames],
   ["glide_date_time", /(_at|_on|_date|_time|^due_date|^published|^valid_to|^work_(start|end))$/],
 ];
 

@@ -272,6 +272,8 @@ function plainValue(operator: string | undefined, text: string | undefined): str
   if (script === undefined) return text;
   if (script === "gs.getUserID()") return "me";
   if (/^(gs\.getUser\(\)\.)?getMyGroups\(\)$/.test(script)) return "my groups";
+  const [, length] = /^gs\.getDurationDate\(['"]([\d :]+)['"]\)$/.exec(script) ?? [];
+  if (length !== undefined) return length;
   const isFirst = operator === ">=" || operator === "<";
   const isLast = operator === "<=" || operator === ">";
   const [, edge, which, unit] = /^gs\.(beginning|end)Of(This|Last|Next)?(Today|Yesterday|Week|Month|Year)\(\)$/

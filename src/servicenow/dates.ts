@@ -1,4 +1,5 @@
-/** Dates as people say them, in their own time zone, as spans of UTC. */
+/** Dates and lengths of time as people say them, and as the instance stores them in UTC. */
+import { counted } from "../lib/counted.ts";
 import { attempt, invalidInput } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
@@ -32,9 +33,14 @@ function stamp(moment: Temporal.ZonedDateTime): string {
   return moment.toInstant().toString().slice(0, 19).replace("T", " ");
 }
 
+/** The milliseconds of a stored moment; `NaN` of any other text. */
+export function momentOf(stored: string): number {
+  return Date.parse(`${stored.replace(" ", "T")}Z`);
+}
+
 /** What a clock in the zone shows at a stored moment. */
 export function wallClock(stored: string, zone: string): string {
-  const at = Date.parse(`${stored.replace(" ", "T")}Z`);
+  const at = momentOf(stored);
   if (Number.isNaN(at)) return stored;
   const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime();
   return local.toString({ smallestUnit: "second" }).replace("T", " ");
@@ -212,4 +218,35 @@ function shownZone(record: RecordFields): string {
   const ahead = isSameDay || Math.abs(other) > maxMinutesAhead ? usual : other;
   const size = Temporal.PlainTime.from("00:00").add({ minutes: Math.abs(ahead) });
   return `${ahead < 0 ? "-" : "+"}${size.toString({ smallestUnit: "minute" })}`;
+}
+
+// Lengths of time (product documentation "Duration field"), each stored as the moment so long after 1970 began.
+
+/** Types of columns that hold one, and names of such columns. */
+export const lengthTypes = /^(glide_duration|timer)$/;
+export const lengthNames = /(^|[._])(duration|time_left|time_worked)$/;
+const unitSeconds: Readonly<Record<string, number>> = { w: 604_800, d: 86_400, h: 3_600, m: 60, s: 1 };
+const lengthPart =
+  /(\d{1,5}(?:\.\d{1,3})?) ?(w|weeks?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?![a-z]),?(?: and)? ?/g;
+
+/** `1 day 3 hours`, `90m`, `1 03:00:00` or a stored length, as it is stored; `null` for any other text. */
+export function parseLength(text: string): string | null {
+  const word = text.trim().toLowerCase();
+  if (/^19[67]\d-\d\d-\d\d \d\d:\d\d:\d\d$/.test(word)) return word;
+  const spelled = word.replace(/^(?:\d{1,2}:){2}\d{1,2}$/, "0 $&").replace(/^(\d+) (\d+):(\d+):(\d+)$/, "$1d$2h$3m$4s");
+  const parts = [...spelled.matchAll(lengthPart)];
+  if (parts.length === 0 || spelled.replace(lengthPart, "") !== "") return null;
+  const seconds = parts.reduce((sum, [, count, [unit = ""] = ""]) => sum + Number(count) * (unitSeconds[unit] ?? 0), 0);
+  return stamp(Temporal.Instant.fromEpochMilliseconds(Math.round(seconds) * 1_000).toZonedDateTimeISO("UTC"));
+}
+
+/** `1 day 3 hours`, of a stored length; any other text as it is. */
+export function lengthWords(stored: string): string {
+  const seconds = momentOf(stored) / 1_000;
+  if (Number.isNaN(seconds)) return stored;
+  const length = Temporal.Duration.from({ seconds }).abs().round({ largestUnit: "days" });
+  const words = (["days", "hours", "minutes", "seconds"] as const).flatMap((unit) =>
+    length[unit] === 0 ? [] : counted(length[unit], unit.slice(0, -1))
+  );
+  return `${seconds < 0 ? "-" : ""}${words.join(" ") || "0 seconds"}`;
 }

@@ -11,6 +11,7 @@ import { isKept, knownTable, namedLines, namesIn, namingFields, tablesOfKind } f
 import { allOf, anyOf, toQueryValue } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
+import { lengthNames, lengthWords } from "./dates.ts";
 import { askJson } from "./transport.ts";
 
 /** A record as its reader may see it. */
@@ -153,7 +154,8 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
       fields: rows.map((row) => {
         const [field, ...values] = texts.map((text) => storedValue(row, text));
         const [old, now] = values.map((value) =>
-          named.get(`${field} ${value}`) ?? named.get(value) ?? (value || "(empty)")
+          named.get(`${field} ${value}`) ?? named.get(value) ??
+            ((lengthNames.test(field ?? "") ? lengthWords(value) : value) || "(empty)")
         );
         return { name: field ?? "", value: `${old} → ${now}` };
       }),

@@ -17,7 +17,7 @@ import {
 import { columnNamed, columnsOf, findColumn, type FoundColumn, isNumeric } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
 import { anyOf, type Condition, encodedOperator, type Operator, parseConditions, toQueryValues } from "./conditions.ts";
-import { datesOf, queryMoment } from "./dates.ts";
+import { datesOf, lengthTypes, lengthWords, parseLength, queryMoment } from "./dates.ts";
 
 /** A field that a condition is about. `isFilled`: each row that fits has something in it. */
 export interface CheckedField {
@@ -105,6 +105,7 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
   if (column.reference !== null) return await referenceTerm(parts, found, comparison);
   if (column.type === "boolean") return booleanTerm(path, operator, value);
   if (dateTypes.test(column.type)) return await dateTerm(parts, found, comparison);
+  if (lengthTypes.test(column.type)) return lengthTerm(path, comparison);
   const isText = /contains$|with$/.test(operator);
   if (column.choice !== "none" && !(isText && column.choice === "untold")) {
     const known = await choicesOfColumn(parts, found.owner, column);
@@ -222,6 +223,15 @@ async function dateTerm(
   };
   const [term = "", said = ""] = terms[operator] ?? [];
   return { term, words: `${path} ${said}${isDay ? "" : " UTC"}${zone}` };
+}
+
+function lengthTerm(path: string, { operator, value }: Comparison): Term {
+  const parts = value.split("|");
+  const lengths = parts.flatMap((each) => parseLength(each) ?? []);
+  if (lengths.length < parts.length || !(/^!?=$/.test(operator) || (/^[<>]/.test(operator) && parts.length === 1))) {
+    throw invalidInput(`${path} is a length of time: use =, !=, >, >=, < or <= and one such as 1 day 3 hours`);
+  }
+  return termsOf(path, operator, lengths, lengths.map(lengthWords));
 }
 
 function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {

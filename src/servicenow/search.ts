@@ -8,7 +8,7 @@ import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } fr
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { resolveReference } from "./find_record.ts";
 import { nextTurn } from "../lib/turns.ts";
-import { datesOf, wallClock } from "./dates.ts";
+import { datesOf, lengthNames, lengthWords, momentOf, wallClock } from "./dates.ts";
 
 /** Records of one search. */
 export const maxSearchResults = 50;
@@ -197,11 +197,12 @@ export function toShownRecord(
   };
 }
 
-/** What people see of a field; a moment is in UTC and says so. */
+/** What people see of a field; a moment is in UTC and says so, a length of time is in words. */
 export function shownValue(record: RecordFields, name: string): string {
-  const stored = storedValue(record, name);
-  if (dateValue.test(stored)) return `${stored} UTC`;
-  return wordsOf(displayValue(record, name));
+  const [stored, shown] = [storedValue(record, name), displayValue(record, name)];
+  if (!dateValue.test(stored)) return wordsOf(shown);
+  const isLength = stored.startsWith("19") && /^-?\d+ ?\p{L}/u.test(shown) && !/\d[:.]\d\d/.test(shown);
+  return isLength || lengthNames.test(name) ? lengthWords(stored) : `${stored} UTC`;
 }
 
 /** What people call the record: its number, or its name; of a relation's two descriptors the first ("Depends on"). */
@@ -403,20 +404,17 @@ async function groupField(parts: DeskParts, table: string, groupBy: string) {
 }
 
 function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly string[]): MeanTime | null {
-  const spans = rows.map((row) => momentIn(row, until) - momentIn(row, from)).filter((span) => !Number.isNaN(span));
+  const spans = rows.map((row) => momentOf(storedValue(row, until)) - momentOf(storedValue(row, from)))
+    .filter((span) => !Number.isNaN(span));
   if (spans.length === 0) return null;
   return { hours: spans.reduce((sum, span) => sum + span, 0) / spans.length / 3_600_000, records: spans.length };
-}
-
-function momentIn(row: RecordFields, name: string): number {
-  return Date.parse(`${storedValue(row, name).replace(" ", "T")}Z`);
 }
 
 /** Days follow the person's calendar; a week is named by its Monday. */
 function groupName(row: RecordFields, group: GroupField | null, zone: string): string {
   if (group === null || group.unit === null) return (group === null ? "" : shownValue(row, group.path)) || "(empty)";
   const stored = storedValue(row, group.path);
-  if (Number.isNaN(momentIn(row, group.path))) return "(empty)";
+  if (Number.isNaN(momentOf(stored))) return "(empty)";
   const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);
   if (group.unit !== "week") return day.slice(0, group.unit === "month" ? 7 : 10);
   const date = Temporal.PlainDate.from(day);

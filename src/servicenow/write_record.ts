@@ -20,7 +20,7 @@ import { attempt, excerpt, invalidInput, Refusal, type ServicenowFailure } from 
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import { knownTable, namedLines, namesIn } from "./tables.ts";
 import { isObject, parseJson } from "../lib/json.ts";
-import { dateValue } from "./dates.ts";
+import { dateValue, lengthTypes, lengthWords, parseLength } from "./dates.ts";
 
 // The outcome of a change: what the instance accepted, dropped, and changed besides.
 
@@ -556,6 +556,11 @@ async function resolveValue(
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     return await dateValue(parts, { name, value, isDay: type === "glide_date" });
+  }
+  if (lengthTypes.test(type)) {
+    const stored = parseLength(value);
+    if (stored === null) throw invalidInput(`${name}: write a length of time such as 1 day 3 hours`);
+    return { stored, shown: lengthWords(stored) };
   }
   if (isNumeric(type) && !isNumber(value)) throw invalidInput(`${name} must be a number`);
   return { stored: value, shown: value, isText: !isNumeric(type) };
