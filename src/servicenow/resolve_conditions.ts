@@ -42,11 +42,16 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
   const { conditions, order } = parseConditions(where);
   const [terms, understood]: [string[], string[]] = [[], []];
   const checked: CheckedField[] = [];
+  let quoted: string | undefined;
   for (const [index, condition] of conditions.entries()) {
     const found = await findColumn(parts, table, condition.field);
     await refuseFurther(parts, table, condition);
     const { path, column, owner } = found;
     const { term, words: meant } = await conditionTerm(parts, found, condition);
+    const isText = /^(string|html)$/.test(column.type) && column.choice !== "list" && column.name !== "number";
+    if (isText && condition.listed !== "never" && condition.value.includes("|")) {
+      quoted ??= `${path} ${condition.operator} "${condition.value}"`;
+    }
     const isKnown = owner.columns.some(({ name }) => name === column.name);
     const words = isKnown ? meant : `${meant} (whether there is such a field is not known here)`;
     const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
@@ -65,7 +70,7 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
   const nameField = knownTable(table)?.nameFields[0];
   /** A name that a condition asks for. */
   const named = conditions.find(({ field, operator }) => operator === "=" && field.trim() === nameField)?.value;
-  return { terms, understood, checked, order, named };
+  return { terms, understood, checked, order, named, quoted };
 }
 
 /** Refuses a value that goes on with a condition on a field of the table: it would be looked for as text. */
@@ -113,8 +118,13 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
       return await choiceTerm(parts, found, { comparison, known });
     }
   }
-  if (isNumeric(column.type) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
-    throw invalidInput(`${path} must be a number`);
+  if (isNumeric(column.type)) {
+    if (comparison.listed !== "words" && /^\d{1,3}(,\d{3})+$/.test(value)) {
+      const [one, several] = [value.replaceAll(",", ""), value.replaceAll(",", "|")];
+      throw invalidInput(`${path}: ${excerpt(value)} can be one number or several: write ${one} or ${several}`);
+    }
+    if (!value.split(separators).every(isNumber)) throw invalidInput(`${path} must be a number`);
+    return textTerm(path, { ...comparison, listed: "words" });
   }
   if (column.name !== "number" || !/^!?=$/.test(operator)) return textTerm(path, comparison);
   const numbers = value.split(/[\s,|]+/).filter((each) => each !== "").flatMap((each) =>
@@ -123,9 +133,14 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
   return textTerm(path, { ...comparison, value: numbers.join("|") });
 }
 
+const separators = /\s*(?:\||,|\bor\b)\s*/i;
+
 /** Each of several alternatives, or the whole value where it is one. */
-async function alternatives<T>(value: string, resolve: (part: string) => Promise<readonly T[]>): Promise<readonly T[]> {
-  const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
+async function alternatives<T>(
+  { value, listed }: Comparison,
+  resolve: (part: string) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const parts = listed === "never" ? [] : value.split(separators).filter((part) => part !== "");
   if (parts.length < 2) return await resolve(value);
   const whole = await attempt(resolve(value));
   return whole.ok ? whole.value : (await Array.fromAsync(parts, resolve)).flat();
@@ -142,11 +157,13 @@ async function choiceTerm(
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, offeredChoices(choices)).length > 0;
   if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
   if (/contains$|with$/.test(operator)) return textTerm(path, comparison);
-  const values = await alternatives(value, async (part) => {
+  const values = await alternatives(comparison, async (part) => {
     const matching = valuesOfChoice(part, choices);
     if (matching.length > 0) return matching;
     if (isWhole) throw invalidInput(`${path} cannot be "${excerpt(part)}"; its values: ${listChoices(choices)}`);
-    if (/[|,]|\bor\b/i.test(part)) throw invalidInput(`${path}: give one value, or several separated by |`);
+    if (comparison.listed !== "never" && separators.test(part)) {
+      throw invalidInput(`${path}: give one value, or several separated by |`);
+    }
     const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices });
     if (seen === null) throw invalidInput(notAmongKnown(path, part, choices));
     return seen.length > 0 ? seen.map((each) => each.value) : [part];
@@ -162,15 +179,16 @@ async function choiceTerm(
 
 async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison): Promise<Term> {
   const { path, column } = found;
-  const { operator, value } = comparison;
+  const { operator } = comparison;
   const table = column.reference ?? "";
-  if (operator !== "=" && operator !== "!=") {
-    if (!parts.access.mayRead(table) || /^[<>]/.test(operator)) {
+  const isList = column.type === "glide_list";
+  if (!/^!?=$/.test(operator) && !(isList && /contains$/.test(operator))) {
+    if (isList || !parts.access.mayRead(table) || /^[<>]/.test(operator)) {
       throw invalidInput(`${path} is compared by name: use = or !=`);
     }
     return textTerm(`${path}.${namingFields(table)[0] ?? "name"}`, comparison);
   }
-  const resolved = await alternatives<Reference>(value, async (part) => {
+  const resolved = await alternatives<Reference>(comparison, async (part) => {
     if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
       const groups = await myGroups(parts);
       if (groups.length === 0) throw invalidInput(`${path}: ServiceNow shows no group of this user`);
@@ -182,13 +200,9 @@ async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: C
     const inPlaceOf = isOwnApproval ? await delegatorsOf(parts) : [];
     return [one, ...inPlaceOf.map((each) => ({ ...each, name: `${each.name} (the user is a delegate)` }))];
   });
-  const names = resolved.map(({ name }) => name);
-  if (column.type === "glide_list") {
-    const sign = operator === "=" ? "LIKE" : "NOT LIKE";
-    const terms = resolved.map(({ sysId }) => `${path}${sign}${sysId}`);
-    return { term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` };
-  }
-  return termsOf(path, operator, resolved.map(({ sysId }) => sysId), names);
+  const isIn = /^(=|contains)$/.test(operator);
+  const [ids, names] = [resolved.map(({ sysId }) => sysId), resolved.map(({ name }) => name)];
+  return termsOf(path, !isList ? operator : isIn ? "contains" : "not contains", ids, names);
 }
 
 async function dateTerm(
@@ -263,7 +277,7 @@ function isOneTerm(term: string): boolean {
 }
 
 function textTerm(path: string, { operator, value, listed }: Comparison): Term {
-  const separator = listed === "never" ? null : listed === "words" ? /\s*(?:\||,|\bor\b)\s*/i : /\s*\|\s*/;
+  const separator = listed === "never" ? null : listed === "words" ? separators : /\s*\|\s*/;
   const parts = separator === null ? [value] : value.split(separator).filter((part) => part !== "");
   const values = toQueryValues(parts, path);
   if (parts.length === 0) throw invalidInput(`${path} must not be empty`);

@@ -39,6 +39,8 @@ interface Selection {
   readonly order: readonly string[];
   /** A name that a condition asks for. */
   readonly named: string | undefined;
+  /** A condition whose value was taken for several, with the whole of it in quotes. */
+  readonly quoted: string | undefined;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
@@ -101,7 +103,7 @@ async function select(parts: DeskParts, { table: named, words: given, where = ""
  */
 async function readSelection(
   parts: DeskParts,
-  { table, query, understood, checked, narrower }: Selection,
+  { table, query, understood, checked, quoted, narrower }: Selection,
   { fields, order, ...reading }: Parameters<typeof readOn>[3] & {
     readonly fields: readonly string[];
     readonly order: readonly string[];
@@ -120,7 +122,8 @@ async function readSelection(
     const having = isFilled ? rows : rows.filter((row) => !isEmpty(row));
     return having.length > 0 && !having.some((row) => isFilled ? displayValue(row, path) !== "" : path in row);
   });
-  if (hidden === undefined) return { ...read.value, understood };
+  const hint = quoted === undefined || rows.length > 0 ? [] : [`and if | is part of the value: ${oneLine(quoted)}`];
+  if (hidden === undefined) return { ...read.value, understood: [...understood, ...hint] };
   throw invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );

@@ -1,0 +1,93 @@
+/** Several values of one condition: each form is read as it is meant, its negation means none of them, and a value with a sign of lists in it can be named. */
+import assert from "node:assert/strict";
+import { sysId } from "../../fixtures/servicenow/world.ts";
+import { type Desk, openDesk } from "../desk/desk_place.ts";
+
+const count = (desk: Desk, where: string) => desk.text("servicenow_count", { table: "incident", where });
+
+function change(desk: Desk, number: number, values: Readonly<Record<string, string>>): void {
+  Object.assign(desk.instance.tables.get("incident")?.get(sysId("1c", number)) ?? assert.fail(), values);
+}
+
+Deno.test("numbers are listed by commas, bars and words, and what may be one number is asked about", async () => {
+  await using desk = await openDesk();
+  const given = ["0", "1", "2", "1000"];
+  for (const [at, reassignment_count] of given.entries()) change(desk, at + 1, { reassignment_count });
+  for (let number = given.length + 1; number <= 15; number++) change(desk, number, { reassignment_count: "7" });
+  for (
+    const [where, found] of [
+      ["reassignment_count = 0,1", 2],
+      ["reassignment_count = 0, 1", 2],
+      ["reassignment_count=0|1", 2],
+      ["reassignment_count = 0 or 1", 2],
+      ["reassignment_count in (0,1,2)", 3],
+      ["reassignment_count in 0,100", 1],
+      ["reassignment_count != 0,1", 13],
+      ["reassignment_count not in (0,7)", 3],
+      ["reassignment_count = 1000", 1],
+    ] as const
+  ) assert.match(await count(desk, where), new RegExp(`^incident: ${found} `), where);
+  for (const where of ["reassignment_count = 1,000", "reassignment_count != 1,000", 'reassignment_count="1,000"']) {
+    assert.match(await count(desk, where), /^refused .*reassignment_count: .*1000/, where);
+  }
+  assert.match(await count(desk, "reassignment_count > 0,1"), /^refused .*takes one value/);
+  assert.match(await count(desk, "reassignment_count = few, 1"), /^refused .*must be a number/);
+});
+
+Deno.test("who is not in a list of people is in it with none of the names", async () => {
+  await using desk = await openDesk();
+  const lists = [[sysId("a1")], [sysId("b2")], [sysId("a1"), sysId("b2")], [sysId("e5")]];
+  for (const [at, people] of lists.entries()) change(desk, at + 1, { watch_list: people.join(",") });
+  for (
+    const [where, found] of [
+      ["watch_list = ada|ben", 3],
+      ["watch_list != ada|ben", 12],
+      ["watch_list != ada\nwatch_list is not empty", 2],
+      ["watch_list not in (ada, ben)", 12],
+      ["watch_list contains ada", 2],
+      ["watch_list does not contain ada", 13],
+      ["watch_list contains ada or eve", 3],
+    ] as const
+  ) assert.match(await count(desk, where), new RegExp(`^incident: ${found} `), `${where}: ${await count(desk, where)}`);
+  assert.match(
+    await count(desk, "watch_list starts with Ada"),
+    /^refused .*watch_list is compared by name: use = or !=/,
+  );
+});
+
+Deno.test("a value with a bar in it is found in quotes, and where nothing is found without them that is said", async () => {
+  await using desk = await openDesk();
+  const title = "Gate A|B is stuck";
+  change(desk, 1, { short_description: title });
+  const user = desk.instance.tables.get("sys_user")?.get(sysId("e5")) ?? assert.fail();
+  user["name"] = "Eve | External";
+  change(desk, 2, { assigned_to: sysId("e5") });
+  const group = desk.instance.tables.get("sys_user_group")?.get(sysId("98")) ?? assert.fail();
+  group["name"] = "Network|Hardware";
+  for (
+    const [where, found] of [
+      [`short_description = "${title}"`, 1],
+      ['short_description contains "A|B"', 1],
+      ["assigned_to = Eve | External", 1],
+      ['assigned_to = "Eve | External"', 1],
+      ['assignment_group = "Network|Hardware"', 0],
+      ["short_description contains stuck|noise", 1],
+    ] as const
+  ) {
+    const text = await count(desk, where);
+    assert.match(text, new RegExp(`^incident: ${found} `), `${where}: ${text}`);
+    assert.doesNotMatch(text, /in quotes/, where);
+  }
+  for (const tool of ["servicenow_search", "servicenow_count"]) {
+    const text = await desk.text(tool, { table: "incident", where: "short_description = Gate A|B is stuck" });
+    assert.match(text, /^incident: (none|0) .*short_description = "Gate A\|B is stuck"/, text);
+    const within = await desk.text(tool, { table: "incident", where: "short_description contains jam|noise" });
+    assert.match(within, /short_description contains "jam\|noise"/, within);
+    const numbers = await desk.text(tool, { table: "incident", where: "number = INC0019998|INC0019999" });
+    assert.doesNotMatch(numbers, /part of the value/);
+  }
+  const none = await count(desk, 'assigned_to = "Ada Lovelace|Ben Bitdiddle"');
+  assert.match(none, /^refused .*no person "Ada Lovelace\|Ben Bitdiddle"/, "in quotes it is one name");
+  assert.match(await count(desk, 'state = "New|In Progress"'), /^refused .*state cannot be "New\|In Progress"/);
+  assert.match(await count(desk, "state = New|In Progress"), /^incident: 3 /);
+});
