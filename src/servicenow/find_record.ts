@@ -1,7 +1,7 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
 import { isKept, knownTable, namingFields, numbersOf, plainId, recordOfLink, tableOfNumber } from "./tables.ts";
-import { type DeskParts, readOn } from "./table_api.ts";
-import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
+import { type DeskParts, noRows, readOn } from "./table_api.ts";
+import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./field_values.ts";
 import { datesOf } from "./dates.ts";
@@ -118,9 +118,10 @@ function referenceIn(row: RecordFields, field: string): readonly Reference[] {
 /** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
 export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference[]> {
   const now = (await datesOf(parts, "now"))?.from ?? "";
-  const query = `delegate=${parts.person.account.sysId}^approvals=true`;
+  const query = `delegate=${parts.person.account.sysId}^approvals=true^ORDERBYDESCends`;
   const fields = ["user", "delegate", "starts", "ends"];
-  const rows = await parts.tableApi.rowsIfShown("sys_user_delegate", { query, fields, limit: maxDelegators });
+  const request = { query, fields, limit: maxDelegators };
+  const { rows } = await ifShown(parts.tableApi.rows("sys_user_delegate", request), noRows);
   // An instance ignores conditions that it does not understand.
   return rows.filter((row) =>
     storedValue(row, "delegate") === parts.person.account.sysId &&

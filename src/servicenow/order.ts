@@ -10,6 +10,7 @@ import { delegatorsOf, findRecord, type RecordName, resolveReference } from "./f
 import { askJson } from "./transport.ts";
 import { type ChangeReport, type GivenValue, maxTextCharacters, parseValueLines, planChange } from "./write_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
+import { allOf } from "./conditions.ts";
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
@@ -318,25 +319,25 @@ async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalR
     : await findRecord(parts, { id, table: named }, { fields: [] });
   const { table: owner, sysId: of } = about;
   const target = owner === table ? `sys_id=${of}` : `sysapproval=${of}^ORdocument_id=${of}`;
-  const waiting = async (query: string): Promise<readonly RecordFields[]> => {
-    const { rows } = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
+  const waiting = async (approvers?: readonly string[]): Promise<readonly RecordFields[]> => {
+    const asked = approvers === undefined ? "" : `approverIN${approvers.join(",")}`;
+    const query = allOf(target, asked, "state=requested");
+    const { rows } = await parts.tableApi.rows(table, { query, limit: maxApprovals });
     // An instance may pass over a condition.
     return rows.filter((row) =>
-      storedValue(row, "state") === "requested" &&
+      storedValue(row, "state") === "requested" && approvers?.includes(storedValue(row, "approver")) !== false &&
       ["sys_id", "sysapproval", "document_id"].some((field) => storedValue(row, field) === of)
     );
   };
-  const { sysId } = parts.person.account;
-  const asked = await waiting(`approver=${sysId}^state=requested`);
-  const own = asked.filter((row) => storedValue(row, "approver") === sysId);
+  const own = await waiting([parts.person.account.sysId]);
   if (own.length > 0) return onlyOne(own, false);
-  const others = await attempt(waiting("state=requested"));
-  const all = others.ok ? others.value : [];
-  const delegators = all.length === 0 ? [] : await delegatorsOf(parts);
-  const delegated = all.filter((row) => delegators.some(({ sysId }) => sysId === storedValue(row, "approver")));
+  const delegators = (await delegatorsOf(parts)).map(({ sysId }) => sysId);
+  const delegated = delegators.length === 0 ? [] : await waiting(delegators);
   if (delegated.length > 0) return onlyOne(delegated, true);
-  const names = new Set(all.map((row) => shownValue(row, "approver")));
-  const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
+  const others = await attempt(waiting());
+  const names = others.ok ? others.value.map((row) => shownValue(row, "approver")) : [];
+  const more = names.length < maxApprovals ? [] : ["and more"];
+  const waits = names.length === 0 ? "" : `; it waits for ${[...new Set(names), ...more].join(", ")}`;
   throw invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
 }
 

@@ -9,7 +9,7 @@ import { defaultTables, lookupTables } from "../../../src/servicenow/tables.ts";
 
 const secrets = /never-to-be-(shown|read)|Stolen credentials|Salary bands/;
 const secretFields = /password|failed_attempts|locked_out|token|roles/;
-/** Read by the server itself, for the names of columns and choices, the journal, and where a record producer writes. */
+/** Read by the server itself, for names of columns and choices, the journal, delegations, and where a record producer writes. */
 const readForItself = new Set([
   ...[
     "sys_db_object",
@@ -17,6 +17,7 @@ const readForItself = new Set([
     "sys_documentation",
     "sys_choice",
     "sys_journal_field",
+    "sys_user_delegate",
     "sc_cat_item_producer",
   ],
 ]);
