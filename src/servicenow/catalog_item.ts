@@ -266,7 +266,7 @@ export async function readAnswers(parts: DeskParts, { table, sysId, record }: Fo
     value: shownAnswer(each, names),
   }));
   /** `isCut`: whether there are more. */
-  return { answers, isCut: found.nextOffset !== null };
+  return { answers, isCut: found.isCut };
 }
 
 type StoredAnswer = ReturnType<typeof storedAnswer>;

@@ -19,7 +19,7 @@ export interface RecordView {
   record: ShownRecord;
   /** Grows with each change of the record. */
   version: string;
-  journal: readonly JournalEntry[] | null;
+  journal: Awaited<ReturnType<typeof readJournal>> | null;
   files: readonly Attachment[] | null;
   /** What a person answered when they ordered an item. `hidden`: ServiceNow keeps that from the person. */
   answers: Awaited<ReturnType<typeof readAnswers>> | "hidden";
@@ -33,21 +33,20 @@ const maxEntries = 50;
 
 const journalFields: readonly string[] = ["comments", "work_notes"];
 
-/** One comment or work note of a record. */
-export type JournalEntry = Awaited<ReturnType<typeof readJournal>>[number];
-
 /** The newest entries first; empty where there are none, or the instance keeps its table of entries from the person. */
 async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord) {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
-  const { rows } = await ifShown(tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }), noRows);
-  return rows.map((entry) => ({
+  const request = { query, fields, limit: maxEntries };
+  const { rows, isCut } = await ifShown(tableApi.rows("sys_journal_field", request), noRows);
+  const entries = rows.map((entry) => ({
     isForCaller: storedValue(entry, "element") === "comments",
     /** The user name. */
     author: oneLine(storedValue(entry, "sys_created_by")),
     at: `${storedValue(entry, "sys_created_on")} UTC`,
     text: wordsOf(storedValue(entry, "value")),
   }));
+  return { entries, isCut };
 }
 
 // Files on a record.
@@ -140,7 +139,7 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
     const [of = "", at = "", by = "", ...texts] = namesIn(names);
     const query = `${of}=${sysId}^ORDERBYDESC${at}`;
     const request = { query, fields: namesIn(names), limit: maxChanges };
-    const { rows } = await ifShown(parts.tableApi.rows(history, request), noRows);
+    const { rows, isCut } = await ifShown(parts.tableApi.rows(history, request), noRows);
     const changes = rows.filter((row) => {
       const field = storedValue(row, texts[0] ?? "");
       // an instance ignores unknown conditions
@@ -161,7 +160,7 @@ async function readHistory(parts: DeskParts, { table, sysId, record }: FoundReco
       }),
     }));
     const note = "newest first; of the fields that the instance audits and the user may read";
-    return { kind: "history", records, isCut: changes.length >= maxChanges, note };
+    return { kind: "history", records, isCut, note };
   }
   const note = `NOT known: ServiceNow shows this user no history of its fields. It was changed ${
     storedValue(record, "sys_mod_count") || "an unknown number of"
@@ -373,7 +372,12 @@ async function addPart(parts: DeskParts, view: RecordView, kind: string, found: 
   if (kind === "journal") {
     view.journal = await readJournal(parts, found);
     // Where entries are hidden, these two have what the instance shows of them, as one text.
-    const texts = toShownRecord(parts, found.table, found.record, view.journal.length === 0 ? journalFields : []);
+    const texts = toShownRecord(
+      parts,
+      found.table,
+      found.record,
+      view.journal.entries.length === 0 ? journalFields : [],
+    );
     const others = view.record.fields.filter(({ name }) => !journalFields.includes(name));
     view.record = { ...view.record, fields: [...others, ...texts.fields.filter(({ value }) => value !== "")] };
   } else if (kind === "attachments") view.files = await listFiles(parts, found);

@@ -5,7 +5,7 @@ import { type CatalogItem, describeQuestion, readItem } from "./catalog_item.ts"
 import { describeTable } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { searchWithOrders } from "./order.ts";
-import { getRecord, type JournalEntry, maxListedFiles, type RecordView, type RelatedRecords } from "./get_record.ts";
+import { getRecord, maxListedFiles, type RecordView, type RelatedRecords } from "./get_record.ts";
 import { countRecords, maxSearchResults, type MeanTime, type RecordPage, type ShownRecord } from "./search.ts";
 import { cutText as cut, oneLine } from "./field_values.ts";
 import {
@@ -82,10 +82,10 @@ function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters)
   });
 }
 
-function journalLines(entries: readonly JournalEntry[]): readonly string[] {
+function journalLines({ entries, isCut }: NonNullable<RecordView["journal"]>): readonly string[] {
   if (entries.length === 0) return ["journal: no single entry that the user may see"];
   return [
-    "journal, newest first:",
+    `journal, newest first${isCut ? " (older entries are left out: read fields=comments,work_notes)" : ""}:`,
     ...entries.map(({ isForCaller, author, at, text }) => {
       const kind = isForCaller ? "comment, seen by the caller" : "work note";
       return `- ${at} ${author} (${kind}): ${indented(cut(text, maxValueCharacters))}`;
@@ -301,7 +301,9 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-function countLines({ table, understood, count, isWhole, instanceCount, groups, hasMean, mean }: RecordCount) {
+function countLines(
+  { table, understood, count, isWhole, instanceCount, groups = [], isDated, hasMean, mean }: RecordCount,
+) {
   const meanWords = (each: MeanTime | null): string => {
     if (!hasMean) return "";
     return each === null
@@ -312,13 +314,13 @@ function countLines({ table, understood, count, isWhole, instanceCount, groups, 
   const more = instanceCount === null
     ? "How many more is not known"
     : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
-  const left = (groups?.length ?? 0) - maxGroups;
+  const left = groups.length - maxGroups;
   return [
     `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
-    ...(groups ?? []).slice(0, maxGroups).map(({ name, size, mean: own }) =>
+    ...(isDated ? groups.slice(-maxGroups) : groups.slice(0, maxGroups)).map(({ name, size, mean: own }) =>
       `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
     ),
-    ...(left > 0 ? [`and ${counted(left, "smaller group")}`] : []),
+    ...(left > 0 ? [`and ${counted(left, isDated ? "earlier group" : "smaller group")}`] : []),
     ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
   ];
 }

@@ -2,7 +2,7 @@
 import { knownTable, listOf, namingFields, numbersOf } from "./tables.ts";
 import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
-import { displayValue, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
+import { displayValue, isSysId, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
@@ -367,13 +367,17 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
   const unshown = rows.length === 0 ? undefined : fields.find((path) => !rows.some((row) => path in row));
   if (unshown !== undefined) throw invalidInput(`ServiceNow shows this user no ${unshown} in ${table}: leave it out`);
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
-  const groups = new Map<string, RecordFields[]>();
+  const groups = new Map<string, { readonly name: string; readonly sysId: string; readonly own: RecordFields[] }>();
   for (const row of group === null ? [] : rows) {
     const name = groupName(row, group, now?.zone ?? "UTC");
-    groups.getOrInsert(name, []).push(row);
+    const stored = storedValue(row, group?.path ?? "");
+    const sysId = isSysId(stored) ? stored : "";
+    groups.getOrInsert(sysId || name, { name, sysId, own: [] }).own.push(row);
     await nextTurn();
   }
-  const isWhole = next === null;
+  const alike = Map.groupBy(groups.values(), ({ name }) => name);
+  const rank = (name: string): string => name === "(empty)" ? "~" : name;
+  const [isWhole, isDated] = [next === null, now !== null];
   return {
     table,
     understood,
@@ -385,10 +389,13 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
     instanceCount: isWhole ? null : total,
     hasMean: between.length > 0,
     mean: meanOf(rows, between),
-    groups: group === null
-      ? null
-      : [...groups].map(([name, own]) => ({ name, size: own.length, mean: meanOf(own, between) }))
-        .toSorted((a, b) => group.unit === null ? b.size - a.size : a.name < b.name ? -1 : 1),
+    groups: [...groups.values()].map(({ name, sysId, own }) => ({
+      name: alike.get(name)?.length === 1 ? name : `${name} (sys_id ${sysId})`,
+      size: own.length,
+      mean: meanOf(own, between),
+    })).toSorted((a, b) => !isDated ? b.size - a.size : rank(a.name) < rank(b.name) ? -1 : 1),
+    /** Whether groups are days, weeks or months, the earliest first. */
+    isDated,
   };
 }
 

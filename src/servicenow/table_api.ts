@@ -147,7 +147,7 @@ const readableForm: Readonly<Record<string, string>> = {
 };
 
 /** In place of rows that the instance keeps from the person. */
-export const noRows = { rows: [], nextOffset: null, total: null };
+export const noRows = { rows: [], nextOffset: null, total: null, isCut: false };
 
 /** The Table API in one caller's name. */
 export function createTableApi(
@@ -185,12 +185,16 @@ export function createTableApi(
       if (!parsed.ok) throw new Refusal(parsed.error);
       const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
       if (!sysIds.every(isStoredSysId)) throw new Refusal({ reason: "unavailable", because: "bad_reply" });
+      const next = nextOffset(answer.value.headers.get("link"), instance, offset);
+      const total = toCount(answer.value.headers.get("x-total-count"));
       return {
         rows: parsed.value,
         /** `null` at the end, or where the instance does not say. */
-        nextOffset: nextOffset(answer.value.headers.get("link"), instance, offset),
+        nextOffset: next,
         /** X-Total-Count: with the rows that the person may not see, or without; `null` where the instance gives none. */
-        total: toCount(answer.value.headers.get("x-total-count")),
+        total,
+        /** Whether there are, or may be, more after these. */
+        isCut: next !== null || (total === null ? parsed.value.length >= limit : total > offset + limit),
       };
     },
     /** Rows that help where the instance shows them to the person; none where it does not. */

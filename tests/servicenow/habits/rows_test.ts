@@ -88,6 +88,7 @@ Deno.test("no row is lost behind thousands that are hidden, where a count says t
       rows: all.slice(offset, offset + limit).filter(({ sys_id: id }) => Number(id) >= 5_000),
       nextOffset: null,
       total: all.length,
+      isCut: false,
     });
   const found: unknown[] = [];
   let requests = 0;
@@ -113,6 +114,7 @@ Deno.test("a link to a later page than the next one skips no rows", async () => 
       rows: all.slice(offset, offset + limit),
       nextOffset: offset + limit < all.length ? offset + 2 * limit : null,
       total: all.length,
+      isCut: false,
     });
   const reading = { wanted: 30, maxRequests: 20, firstChunk: 4 };
   const read = await readOn({ rows: (_table, request) => rows(request) }, "incident", { query: "" }, reading);
