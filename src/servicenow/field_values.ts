@@ -94,8 +94,12 @@ export function plainText(text: string): string {
 /** The words of a field or a journal entry; `[code]` is how journals mark HTML (product documentation "Journal fields"). */
 export function wordsOf(text: string): string {
   if (plainWords.test(text)) return text.trim();
-  const bare = text.replace(/\[\/?code\]/gi, "");
-  return bare !== text || isHtml(text) ? htmlToText(bare) : plainText(text).trim();
+  const parts = text.split(/\[code\]([^]*?)(?:\[\/code\]|$)/i);
+  const words = parts.map((part, at) => {
+    if (at % 2 === 0 && !isHtml(part)) return plainText(part);
+    return part.search(blocks) < 0 ? htmlToText(part) : `\0${htmlToText(part)}\0`; // what follows is on another line
+  });
+  return words.join("").replace(/ ?\n?\0+\n? ?/g, "\n").trim();
 }
 
 /** A name that cannot pass for more than one line of an answer. */
@@ -107,9 +111,12 @@ export function oneLine(text: string): string {
 function htmlToText(html: string): string {
   // What nothing ends has no content: all that follows would be lost.
   const bare = html.replace(/<!--[^]*?(-->|$)/g, (whole, end) => end === "" ? whole : "")
-    .replace(withContent, (whole, _, end) => end === "" ? whole : "").replace(/\s+/g, " ")
-    .replace(blocks, "\n").replace(/<[a-z/!][^<>]*>/gi, "");
-  const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
+    .replace(withContent, (whole, _, end) => end === "" ? whole : "")
+    .replace(/<pre\b[^<>]*>[^<]*/gi, (whole) => whole.replaceAll("\n", "<br>"));
+  const flowing = bare.search(blocks) < 0 ? bare : bare.replace(/\s+/g, " ");
+  const lined = flowing.replace(/<tr\b[^<>]*>\s?<t[dh]\b[^<>]*>/gi, "\n").replace(/<t[dh]\b[^<>]*>/gi, "\0")
+    .replace(blocks, "\n").split("\0").map((cell) => cell.trim()).join(" | ").replace(/<[a-z/!][^<>]*>/gi, "");
+  const decoded = lined.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
     return code <= 0x10ffff ? String.fromCodePoint(code) : "";

@@ -2,7 +2,7 @@
 import { knownTable, listOf, namingFields, numbersOf } from "./tables.ts";
 import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
-import { displayValue, isSysId, oneLine, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
+import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } from "./columns.ts";
 import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
@@ -171,6 +171,8 @@ const noise =
   /^(sys_(id|domain|domain_path|tags|class_path|created_by|updated_by|mod_count|class_name|id_seq|policy)|upon_(approval|reject)|activity_due|watch_list|work_notes_list|additional_assignee_list|knowledge|time_worked|business_(duration|stc)|calendar_(duration|stc)|notify|approval_(set|history)|route_reason|sla_due|expected_start|order|universal_request|task_effective_number|group_list|skills|correlation_(id|display)|contract|comments_and_work_notes|delivery_(plan|task)|user_input|rejection_goto|made_sla|reassignment_count|active|origin_(id|table)|task_for|incident_state|problem_state|child_incidents|related_incidents|sn_\w+|category_path)$/;
 /** What is read after everything else. */
 const last = /^(sys_|comments$|work_notes$)/;
+/** No HTML is ever kept in them: what looks like it was written so. */
+const plainNames = /(^|\.)(short_description|title|name)$/;
 const dateValue = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
 /** `names` are the fields that a caller asked for, in order; without them, the fields with a value of interest. */
@@ -203,7 +205,7 @@ export function toShownRecord(
 /** What people see of a field; a moment is in UTC and says so, a length of time is in words. */
 export function shownValue(record: RecordFields, name: string): string {
   const [stored, shown] = [storedValue(record, name), displayValue(record, name)];
-  if (!dateValue.test(stored)) return wordsOf(shown);
+  if (!dateValue.test(stored)) return plainNames.test(name) ? plainText(shown).trim() : wordsOf(shown);
   const isLength = stored.startsWith("19") && /^-?\d+ ?\p{L}/u.test(shown) && !/\d[:.]\d\d/.test(shown);
   return isLength || lengthNames.test(name) ? lengthWords(stored) : `${stored} UTC`;
 }
