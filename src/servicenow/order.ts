@@ -159,16 +159,12 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Pr
   if (first === undefined) return whole;
   return {
     ...whole,
-    items: items.map(itemWords),
+    items: items.map((row) =>
+      [shownValue(row, "number"), quantityWords(row), shownValue(row, "stage")].filter((each) => each !== "").join(", ")
+    ),
     total: shownPrice(first, "request.price"),
     approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId) : [],
   };
-}
-
-/** `RITM0010003, 2 × Mobile phone, Fulfillment`. */
-function itemWords(row: RecordFields): string {
-  const parts = [shownValue(row, "number"), quantityWords(row), shownValue(row, "stage")];
-  return parts.filter((each) => each !== "").join(", ");
 }
 
 /** `2 × Mobile phone`, of a requested item. */

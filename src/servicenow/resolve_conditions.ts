@@ -19,14 +19,6 @@ import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find
 import { anyOf, type Condition, encodedOperator, type Operator, parseConditions, toQueryValues } from "./conditions.ts";
 import { datesOf, lengthTypes, lengthWords, parseLength, queryMoment } from "./dates.ts";
 
-/** A field that a condition is about. `isFilled`: each row that fits has something in it. */
-export interface CheckedField {
-  readonly path: string;
-  readonly isFilled: boolean;
-  /** The reference that leads to it, without which a row has no such field; empty where none does. */
-  readonly through: string;
-}
-
 /** A condition that compares with a value. */
 type Comparison = Condition & { readonly operator: Operator };
 
@@ -41,7 +33,12 @@ const furtherCondition = /^\s*(\p{L}[\p{L}\w ]*?)(?:\.[\w.]+)?\s*(?:[<>!]?=|[<>]
 export async function resolveConditions(parts: DeskParts, table: string, where: string) {
   const { conditions, order } = parseConditions(where);
   const [terms, understood]: [string[], string[]] = [[], []];
-  const checked: CheckedField[] = [];
+  /**
+   * Fields that conditions are about. `isFilled`: each row that fits has something in it; `through`: the reference that
+   * leads to it, without which a row has no such field, empty where none does.
+   */
+  const checked: { readonly path: string; readonly isFilled: boolean; readonly through: string }[] = [];
+  /** A condition whose value was taken for several, with the whole of it in quotes. */
   let quoted: string | undefined;
   for (const [index, condition] of conditions.entries()) {
     const found = await findColumn(parts, table, condition.field);

@@ -5,7 +5,7 @@ import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
 import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } from "./columns.ts";
-import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
+import { resolveConditions } from "./resolve_conditions.ts";
 import { resolveReference } from "./find_record.ts";
 import { nextTurn } from "../lib/turns.ts";
 import { datesOf, lengthNames, lengthWords, momentOf, wallClock } from "./dates.ts";
@@ -31,18 +31,9 @@ const maxWords = 8;
 const maxWordsCharacters = 4_000;
 
 /** What is looked for in one table: the query, and the same in words. */
-interface Selection {
+interface Selection extends Omit<Awaited<ReturnType<typeof resolveConditions>>, "terms"> {
   readonly table: string;
   readonly query: string;
-  readonly understood: readonly string[];
-  /** Fields to sort by, as an encoded query named them. */
-  readonly order: readonly string[];
-  /** A name that a condition asks for. */
-  readonly named: string | undefined;
-  /** A condition whose value was taken for several, with the whole of it in quotes. */
-  readonly quoted: string | undefined;
-  /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
-  readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
   readonly narrower?: Selection;
 }
@@ -339,19 +330,16 @@ export type MeanTime = Readonly<Record<"hours" | "records", number>>;
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
 
-/** Which records to count, and by which fields. */
-interface RecordCountRequest extends RecordsWanted {
-  /** A field; a date `by day`, `by week` or `by month`. */
-  readonly groupBy?: string | undefined;
-  /** Two date fields, comma-separated: the answer has the mean time between them. */
-  readonly meanTime?: readonly string[] | undefined;
-}
-
-/** A field to group by. `unit`: the days, weeks or months of a date. */
-type GroupField = Awaited<ReturnType<typeof groupField>>;
-
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
-export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], ...request }: RecordCountRequest) {
+export async function countRecords(
+  parts: DeskParts,
+  { groupBy, meanTime = [], ...request }: RecordsWanted & {
+    /** A field; a date `by day`, `by week` or `by month`. */
+    readonly groupBy?: string | undefined;
+    /** Two date fields: the answer has the mean time between them. */
+    readonly meanTime?: readonly string[] | undefined;
+  },
+) {
   const selected = await select(parts, request);
   const { table } = selected;
   const group = groupBy === undefined ? null : await groupField(parts, table, groupBy);
@@ -370,9 +358,10 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
   if (unshown !== undefined) throw invalidInput(`ServiceNow shows this user no ${unshown} in ${table}: leave it out`);
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, { readonly name: string; readonly sysId: string; readonly own: RecordFields[] }>();
-  for (const row of group === null ? [] : rows) {
+  for (const row of rows) {
+    if (group === null) break;
     const name = groupName(row, group, now?.zone ?? "UTC");
-    const stored = storedValue(row, group?.path ?? "");
+    const stored = storedValue(row, group.path);
     const sysId = isSysId(stored) ? stored : "";
     groups.getOrInsert(sysId || name, { name, sysId, own: [] }).own.push(row);
     await nextTurn();
@@ -401,6 +390,7 @@ export async function countRecords(parts: DeskParts, { groupBy, meanTime = [], .
   };
 }
 
+/** A field to group by. `unit`: the days, weeks or months of a date. */
 async function groupField(parts: DeskParts, table: string, groupBy: string) {
   if (/[,;|]/.test(groupBy)) {
     throw invalidInput("group_by takes one field: count for each value of the other, in where");
@@ -423,12 +413,12 @@ function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly
 }
 
 /** Days follow the person's calendar; a week is named by its Monday. */
-function groupName(row: RecordFields, group: GroupField | null, zone: string): string {
-  if (group === null || group.unit === null) return (group === null ? "" : shownValue(row, group.path)) || "(empty)";
-  const stored = storedValue(row, group.path);
+function groupName(row: RecordFields, { path, unit }: Awaited<ReturnType<typeof groupField>>, zone: string): string {
+  const stored = storedValue(row, path);
+  if (unit === null) return shownValue(row, path) || "(empty)";
   if (Number.isNaN(momentOf(stored))) return "(empty)";
   const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);
-  if (group.unit !== "week") return day.slice(0, group.unit === "month" ? 7 : 10);
+  if (unit !== "week") return day.slice(0, unit === "month" ? 7 : 10);
   const date = Temporal.PlainDate.from(day);
   return `week of ${date.subtract({ days: date.dayOfWeek - 1 })}`;
 }
