@@ -6,7 +6,7 @@ import * as z from "zod";
 import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
 import { type DeskParts, hasFixedFields, isSecretField, mayShowField } from "./table_api.ts";
 import { newestFirst, toQueryValue } from "./conditions.ts";
-import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
+import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { closestWord } from "../lib/closest_word.ts";
 import { lengthNames } from "./dates.ts";
@@ -181,7 +181,8 @@ async function fromRecords(parts: DeskParts, { table, lineage }: Pick<TableColum
   const own = toQueryValue(parts.person.account.userName);
   for (const query of [newestFirst, ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
     const seen = await attempt(seenColumns(parts, table, { query }));
-    if (!seen.ok && columns.size === 0) throw new Refusal(seen.error);
+    const isPassing = !seen.ok && /^(unavailable|rate_limited|cancelled)$/.test(seen.error.reason);
+    if (!seen.ok && (isPassing || columns.size === 0)) throw new Refusal(seen.error);
     for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
   }
   return [...columns.values()];
@@ -222,8 +223,8 @@ async function possibleColumn(parts: DeskParts, { table, columns, source }: Tabl
   const name = given.trim();
   if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) return null;
   return await parts.remember(["column", table, name], async () => {
-    const seen = await attempt(seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }));
-    const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
+    const seen = await ifShown(seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }), []);
+    const column = seen.find((each) => each.name === name);
     if (column !== undefined) return column;
     const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;
     return isLikelyMistake ? null : guessColumn(name, undefined);
@@ -303,13 +304,16 @@ export async function namedColumn(parts: DeskParts, columns: TableColumns, given
   if (known !== undefined) return known;
   const { lineage } = columns;
   const { tableApi, remember } = parts;
-  const labels = await attempt(remember(["labels", lineage[0] ?? ""], async () => {
-    const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
-    const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
-    const { rows } = await tableApi.rows("sys_documentation", request);
-    return rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]);
-  }));
-  const named = (labels.ok ? labels.value : []).findLast(([label]) => label === given.trim().toLowerCase())?.[1];
+  const labels = await ifShown(
+    remember(["labels", lineage[0] ?? ""], async () => {
+      const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
+      const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
+      const { rows } = await tableApi.rows("sys_documentation", request);
+      return rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]);
+    }),
+    [],
+  );
+  const named = labels.findLast(([label]) => label === given.trim().toLowerCase())?.[1];
   const column = columns.columns.find(({ name }) => name === named) ?? await possibleColumn(parts, columns, given);
   if (column === null) throw invalidInput(unknownColumn(columns, given));
   return column;

@@ -1,6 +1,6 @@
 /** Dates and lengths of time as people say them, and as the instance stores them in UTC. */
 import { counted } from "../lib/counted.ts";
-import { attempt, invalidInput } from "./failure.ts";
+import { ifShown, invalidInput } from "./failure.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
 
@@ -158,12 +158,14 @@ const [minMinutesAhead, maxMinutesAhead] = [-600, 840];
 
 /** The person's time zone, and when their own record was changed last. */
 async function clockOf({ tableApi, remember, person }: DeskParts) {
-  const clock = await attempt(remember(["time zone"], async () => {
-    const own = await tableApi.row("sys_user", person.account.sysId, ["time_zone", "sys_updated_on"]);
-    const zone = storedValue(own, "time_zone");
-    return { zone: isTimeZone(zone) ? zone : shownZone(own), changed: storedValue(own, "sys_updated_on") };
-  }));
-  return clock.ok ? clock.value : { zone: "UTC", changed: "" };
+  return await ifShown(
+    remember(["time zone"], async () => {
+      const own = await tableApi.row("sys_user", person.account.sysId, ["time_zone", "sys_updated_on"]);
+      const zone = storedValue(own, "time_zone");
+      return { zone: isTimeZone(zone) ? zone : shownZone(own), changed: storedValue(own, "sys_updated_on") };
+    }),
+    { zone: "UTC", changed: "" },
+  );
 }
 
 /** The span that a text means to the person; `null` where it is no date. */

@@ -1,7 +1,7 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
 import { isKept, knownTable, namingFields, numbersOf, plainId, recordOfLink, tableOfNumber } from "./tables.ts";
-import { type DeskParts, noRows, readOn } from "./table_api.ts";
-import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
+import { type DeskParts, readOn } from "./table_api.ts";
+import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./field_values.ts";
 import { datesOf } from "./dates.ts";
@@ -95,6 +95,7 @@ export async function resolveList(parts: DeskParts, { text, ...name }: GivenName
     // Lists of people hold addresses of others too.
     if (name.table !== "sys_user" || !/^[^\s@]+@[^\s@]+$/.test(part)) return await found;
     const known = await attempt(found);
+    if (!known.ok && known.error.reason !== "invalid_input") throw new Refusal(known.error);
     return known.ok ? known.value : { sysId: part, name: part };
   });
   const [ids, names] = [all.map(({ sysId }) => sysId), all.map((one) => one.name)];
@@ -120,8 +121,7 @@ export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference
   const now = (await datesOf(parts, "now"))?.from ?? "";
   const query = `delegate=${parts.person.account.sysId}^approvals=true^ORDERBYDESCends`;
   const fields = ["user", "delegate", "starts", "ends"];
-  const request = { query, fields, limit: maxDelegators };
-  const { rows } = await ifShown(parts.tableApi.rows("sys_user_delegate", request), noRows);
+  const rows = await parts.tableApi.rowsIfShown("sys_user_delegate", { query, fields, limit: maxDelegators });
   // An instance ignores conditions that it does not understand.
   return rows.filter((row) =>
     storedValue(row, "delegate") === parts.person.account.sysId &&

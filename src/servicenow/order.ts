@@ -154,7 +154,8 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Pr
   if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return whole;
   const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];
   const request = { query: `request=${sysId}`, fields, limit: maxItemsShown };
-  const items = await tableApi.rowsIfShown("sc_req_item", request);
+  const found = await attempt(tableApi.rows("sc_req_item", request)); // it is ordered, whatever comes of this
+  const items = found.ok ? found.value.rows : [];
   const [first] = items;
   if (first === undefined) return whole;
   return {
@@ -177,8 +178,8 @@ async function approversOf({ tableApi, access }: DeskParts, sysId: string): Prom
   if (!access.mayRead("sysapproval_approver") || isKept("sysapproval_approver")) return [];
   const query = `sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}^state=requested`;
   const request = { query, fields: ["approver"], limit: maxItemsShown };
-  const rows = await tableApi.rowsIfShown("sysapproval_approver", request);
-  return [...new Set(rows.map((row) => shownValue(row, "approver")))];
+  const found = await attempt(tableApi.rows("sysapproval_approver", request));
+  return [...new Set(found.ok ? found.value.rows.map((row) => shownValue(row, "approver")) : [])];
 }
 
 async function readCart({ callAs, person }: DeskParts): Promise<Cart> {

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
-import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
+import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, namesIn, tableNameOf } from "./tables.ts";
 import { askJson, type CallAs, type Caller, maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { isStoredSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
@@ -197,10 +197,9 @@ export function createTableApi(
         isCut: next !== null || (total === null ? parsed.value.length >= limit : total > offset + limit),
       };
     },
-    /** Rows that help where the instance shows them to the person; none where it does not. */
+    /** Rows that help where the instance shows them to the person; none where it keeps them from the person. */
     async rowsIfShown(table: string, request: RowsRequest): Promise<readonly RecordFields[]> {
-      const found = await attempt(api.rows(table, request));
-      return found.ok ? found.value.rows : [];
+      return (await ifShown(api.rows(table, request), noRows)).rows;
     },
     async row(table: string, sysId: string, fields?: readonly string[]): Promise<RecordFields> {
       const query = { ...readableForm, ...fieldsOf(fields) };
