@@ -176,10 +176,12 @@ const maxFetchedBytes = 67_108_864;
 const maxSentBytes = 16_777_216;
 
 /** A file on its way: it has to be read to its end, or cancelled. `pieces` throws a {@link Refusal} where it is cut. */
-async function fetchFile({ callAs, person }: DeskParts, { sysId, fileName, sizeBytes }: Attachment) {
+async function fetchNamedFile(parts: DeskParts, request: FileRequest) {
+  const { file: { sysId, fileName, sizeBytes } } = await findNamedFile(parts, request);
   if (sizeBytes > maxFetchedBytes) throw new Refusal({ reason: "too_large", limitBytes: maxFetchedBytes });
   const path = `/api/now/attachment/${sysId}/file`;
-  const answer = await callAs(person, { method: "GET", path, accept: "stream", maxBytes: maxFetchedBytes });
+  const asked = { method: "GET", path, accept: "stream", maxBytes: maxFetchedBytes } as const;
+  const answer = await parts.callAs(parts.person, asked);
   if (!answer.ok && answer.error.reason === "not_found") throw invalidInput(`${showName(fileName)} ${goneMeanwhile}`);
   if (!answer.ok) throw new Refusal(answer.error);
   const { file } = answer.value;
@@ -231,10 +233,6 @@ async function findNamedFile(parts: DeskParts, { name, ...record }: FileRequest)
 /** A name without what a caller would not copy. */
 function plainForm(name: string): string {
   return oneLine(name).normalize("NFC").toLowerCase();
-}
-
-async function fetchNamedFile(parts: DeskParts, request: FileRequest) {
-  return await fetchFile(parts, (await findNamedFile(parts, request)).file);
 }
 
 /** A file to attach to a record. */

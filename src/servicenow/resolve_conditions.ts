@@ -150,7 +150,8 @@ async function choiceTerm(
 ): Promise<Term> {
   const { path, column } = found;
   const { operator, value } = comparison;
-  const isOpen = operator === "=" && isOpenState(found, value);
+  const isOpen = operator === "=" && path === "state" && /^(open|unresolved|not closed)$/i.test(value) &&
+    found.owner.columns.some(({ name }) => name === "active");
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, offeredChoices(choices)).length > 0;
   if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
   if (/contains$|with$/.test(operator)) return textTerm(path, comparison);
@@ -250,11 +251,6 @@ function classTerm({ access }: DeskParts, path: string, { operator, value }: Com
   const closed = classes.find((name) => !access.mayRead(name));
   if (closed !== undefined) throw invalidInput(`${path}: the table ${excerpt(closed)} cannot be read here`);
   return termsOf(path, operator, classes, classes);
-}
-
-function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
-  return path === "state" && /^(open|unresolved|not closed)$/i.test(value) &&
-    owner.columns.some(({ name }) => name === "active");
 }
 
 /** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */

@@ -79,22 +79,19 @@ function shownChange({ dryRun, table, name, title, link, changes, notTaken, also
   };
 }
 
-/** What comes of a change, in the words of its reader. */
+/** What comes of a change, in the words of its reader; one of which the instance took nothing is a failure. */
 function reported<Request>(
   call: { readonly servicenow: ServicenowRecords; readonly context: ToolContext; readonly reader: Reader },
   job: Job<Request, ChangeReport>,
   request: Request,
 ): Promise<ToolOutcome> {
-  return answerWith(call, job, request, (report) => reportOutcome(report, call.reader));
-}
-
-/** The lines of a change to a record; one of which the instance took nothing is a failure. */
-function reportOutcome(report: ChangeReport, reader: Reader): ToolOutcome {
-  const { dryRun, name, changes, notTaken, madeFrom } = report;
-  const lines = reportLines(report, reader);
-  return !dryRun && name !== null && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
-    ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
-    : { ...toTextOutcome(lines, madeFrom), view: () => ({ records: [shownChange(report)] }) };
+  return answerWith(call, job, request, (report) => {
+    const { dryRun, name, changes, notTaken, madeFrom } = report;
+    const lines = reportLines(report, call.reader);
+    return !dryRun && name !== null && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
+      ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
+      : { ...toTextOutcome(lines, madeFrom), view: () => ({ records: [shownChange(report)] }) };
+  });
 }
 
 const valuesForm =
