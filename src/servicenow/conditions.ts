@@ -121,6 +121,9 @@ function splitLine(line: string) {
   return [...parts, { text: line.slice(start).trim(), isAlternative }];
 }
 
+/** Several values, each in quotes. */
+const quotedValues = /^(?:(["'])(?:(?!\1)[^,|])+\1(?:\s*(?:[,|]|\bor\b)\s*(?=["'])|$)){2,}$/i;
+
 function parseCondition(line: string): Condition | null {
   const [, emptyField, emptiness = ""] = withBlank.exec(line) ?? [];
   if (emptyField !== undefined) {
@@ -148,9 +151,10 @@ function parseCondition(line: string): Condition | null {
   }
   if (value !== given) return { field: named, operator, value, listed: "never" };
   const isIn = /^(not )?in$/i.test(word);
-  if (!isIn && !/contains$/.test(operator)) return { field: named, operator, value };
+  const isQuoted = quotedValues.test(value);
+  if (!isIn && !isQuoted && !/contains$/.test(operator)) return { field: named, operator, value };
   const list = value.replace(isIn ? /^[([]([^]*)[)\]]$/ : /^\((.*)\)$/, "$1");
-  const plain = isIn ? list.replace(/(["'])((?:(?!\1).)*)\1(?=\s*(?:,|$))/g, "$2") : list;
+  const plain = isIn || isQuoted ? list.replace(/(["'])((?:(?!\1).)*)\1(?=\s*(?:[,|]|\bor\b|$))/gi, "$2") : list;
   return { field: named, operator, value: plain, listed: "words" };
 }
 

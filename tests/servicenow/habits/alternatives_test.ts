@@ -91,3 +91,27 @@ Deno.test("a value with a bar in it is found in quotes, and where nothing is fou
   assert.match(await count(desk, 'state = "New|In Progress"'), /^refused .*state cannot be "New\|In Progress"/);
   assert.match(await count(desk, "state = New|In Progress"), /^incident: 3 /);
 });
+
+Deno.test("several values that are each in quotes are several values", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  for (
+    const [quoted, plain] of [
+      ["state = 'New' or 'On Hold'", "state=New|On Hold"],
+      ['state = "New"|"In Progress"', "state=New|In Progress"],
+      ['state != "New", "In Progress"', "state!=New|In Progress"],
+      ['caller_id = "Ada Lovelace", "Ben Bitdiddle"', "caller_id=ada|ben"],
+      ['short_description contains "VPN" or "laptop"', "short_description contains VPN|laptop"],
+      ["short_description contains 'VPN', 'laptop'", "short_description contains VPN|laptop"],
+      [
+        'short_description = "VPN drops every ten minutes"|"Monitor flickers"',
+        "short_description=VPN drops every ten minutes|Monitor flickers",
+      ],
+      ["state in New, 'On Hold'", "state=New|On Hold"],
+    ] as const
+  ) {
+    const [found] = (await count(desk, plain)).split(",");
+    assert.match(found ?? "", /^incident: [1-9]/, plain);
+    assert.equal((await count(desk, quoted)).split(",")[0], found, quoted);
+  }
+  assert.match(await count(desk, "short_description contains \"VPN 'or' laptop\""), /contains VPN 'or' laptop$/);
+});
