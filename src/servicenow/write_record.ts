@@ -467,7 +467,8 @@ function fromLines(text: string, parameter: string): readonly GivenValue[] {
       );
     }
     const next = filled[index + 1];
-    values.push(next === undefined ? [name, value.trim()] : [name, value.trim(), next]);
+    const plain = value.trim().replace(/^(["'])((?:(?!\1).)*)\1$/, "$2");
+    values.push(next === undefined ? [name, plain] : [name, plain, next]);
   }
   return values;
 }
@@ -573,6 +574,9 @@ async function listValue(
   record: RecordFields,
 ): Promise<Value> {
   const names = text.split(/[,|]/).map((name) => name.trim());
+  if ("sys_id" in record && !(field.field in record)) {
+    throw invalidInput(`ServiceNow does not show this user ${field.field}: who is in it now would be lost`);
+  }
   const idsOf = (list: string): readonly string[] => list.split(",").map((id) => id.trim()).filter((id) => id !== "");
   const now = idsOf(storedValue(record, field.field));
   if (names.every((name) => /^[+-]/.test(name))) {

@@ -212,3 +212,25 @@ Deno.test("pictures in articles do not keep their text away; files of people sta
     assert.match(await desk.text("servicenow_get_record", { id, table, include: "attachments" }), /are not read here/);
   }
 });
+
+Deno.test("a list of people that the user may not read is not written: those in it would be lost", async () => {
+  await using desk = await openDesk({
+    instance: { habits: { hiddenFields: ["incident.watch_list", "task.watch_list"] } },
+  });
+  const row = desk.instance.tables.get("incident")?.get(sysId("1c", 1)) ?? assert.fail();
+  row["watch_list"] = sysId("b2");
+  for (const watch_list of ["+eve", "eve", "-ben"]) {
+    const text = await desk.text("servicenow_update", { id: "INC0010001", values: { watch_list } });
+    assert.match(text, /^refused .*ServiceNow does not show this user watch_list/, watch_list);
+  }
+  assert.equal(row["watch_list"], sysId("b2"));
+});
+
+Deno.test("a value of a line is stored without the quotes that it stands in, and with those that are part of it", async () => {
+  await using desk = await openDesk();
+  const plan = (values: unknown) => desk.text("servicenow_update", { id: "INC0010001", values, dry_run: true });
+  assert.match(await plan('short_description="Mail is down"'), /→ Mail is down$/);
+  assert.match(await plan("urgency='1 - High'"), /urgency: .* → 1 - High$/);
+  assert.match(await plan('short_description="Mail" is "down"'), /→ "Mail" is "down"$/);
+  assert.match(await plan({ short_description: '"Mail is down"' }), /→ "Mail is down"$/);
+});
