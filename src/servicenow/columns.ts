@@ -86,12 +86,6 @@ const types: readonly (readonly [type: string, names: RegExp])[] = [
   ["glide_date_time", /(_at|_on|_date|_time|^due_date|^published|^valid_to|^work_(start|end))$/],
 ];
 
-/** The type of a column that is no reference, by its name and by what a record holds in it. */
-function usualType(name: string, value: unknown): string {
-  if (value === "true" || value === "false") return "boolean";
-  return types.find(([, names]) => names.test(name))?.[0] ?? "string";
-}
-
 export interface Column {
   readonly name: string;
   readonly label: string;
@@ -181,8 +175,8 @@ async function fromRecords(parts: DeskParts, { table, lineage }: Pick<TableColum
   const own = toQueryValue(parts.person.account.userName);
   for (const query of [newestFirst, ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
     const seen = await attempt(seenColumns(parts, table, { query }));
-    const isPassing = !seen.ok && /^(unavailable|rate_limited|cancelled)$/.test(seen.error.reason);
-    if (!seen.ok && (isPassing || columns.size === 0)) throw new Refusal(seen.error);
+    const isHidden = !seen.ok && /^(forbidden|not_found|rejected|too_large)$/.test(seen.error.reason);
+    if (!seen.ok && (!isHidden || columns.size === 0)) throw new Refusal(seen.error);
     for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
   }
   return [...columns.values()];
@@ -255,7 +249,8 @@ function guessColumn(name: string, value: unknown): Column {
   const [, linked] = /\/table\/([a-z0-9_]+)\//.exec(link) ?? [];
   // That of the base system before the link, which may lead to a table that extends it.
   const reference = usualReferences.get(name) ?? linked ?? null;
-  const type = reference !== null ? listsOfPeople.test(name) ? "glide_list" : "reference" : usualType(name, value);
+  const usual = value === "true" || value === "false" ? "boolean" : types.find(([, names]) => names.test(name))?.[0];
+  const type = reference === null ? usual ?? "string" : listsOfPeople.test(name) ? "glide_list" : "reference";
   return {
     name,
     label: usualLabels.get(name) ?? name.replaceAll("_", " "),

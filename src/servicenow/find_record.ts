@@ -257,7 +257,12 @@ export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   const text = numberPattern.test(plainId(id)) ? plainId(id) : id.trim();
   const [, kind, resource = ""] = /^servicenow:\/\/([a-z_]+)\/(\w+)$/.exec(text) ?? [];
   if (kind !== undefined) return locate(parts, { id: resource, table: kind });
-  if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
+  if (/^https?:/i.test(text)) {
+    const isHere = URL.parse(text)?.origin === instance.origin;
+    const located = isHere ? recordOfLink(text) : null;
+    if (located !== null) return located;
+    throw invalidInput(isHere ? "the link names no record" : "the link leads to another host than the instance");
+  }
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
   if (isSysId(text)) {
     if (named === null) throw invalidInput("table is required with a sys_id");
@@ -275,13 +280,6 @@ export function locate(parts: DeskParts, { id, table }: RecordName): Locator {
   }
   if (named !== null) return { table: named, by: "name", value: text };
   throw invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`);
-}
-
-function locateLink(text: string, origin: string): Locator {
-  if (URL.parse(text)?.origin !== origin) throw invalidInput("the link leads to another host than the instance");
-  const located = recordOfLink(text);
-  if (located === null) throw invalidInput("the link names no record");
-  return located;
 }
 
 /**

@@ -376,8 +376,6 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest)
   return { ...finish(after), name, notes: await stateOf(parts, before) };
 }
 
-const maxItemsNamed = 20;
-
 /** `2 × Developer Laptop for Petra Wolf, CHF 4,800.00`: what was ordered, or the title of any other record. */
 async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordFields): Promise<string> {
   const [sysId, actual] = [storedValue(approval, "sysapproval"), storedValue(approval, "source_table")];
@@ -388,7 +386,7 @@ async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordF
     return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
   }
   const query = `${isRequest ? "request" : "sys_id"}=${sysId}`;
-  const rows = await tableApi.rowsIfShown("sc_req_item", { query, fields: orderFields, limit: maxItemsNamed });
+  const rows = await tableApi.rowsIfShown("sc_req_item", { query, fields: orderFields, limit: maxItemsShown });
   return wordsOfOrder(rows, isRequest);
 }
 
@@ -398,10 +396,10 @@ const orderFields = namesIn("request number short_description quantity request.r
 function wordsOfOrder(items: readonly RecordFields[], isRequest: boolean): string {
   const [first] = items;
   if (first === undefined) return "";
-  const names = items.slice(0, maxItemsNamed).map((row) => quantityWords(row).replace(/^1 × /, ""));
+  const names = items.slice(0, maxItemsShown).map((row) => quantityWords(row).replace(/^1 × /, ""));
   const recipient = shownValue(first, "request.requested_for");
   const price = isRequest ? shownPrice(first, "request.price") : "";
-  const whole = items.length >= maxItemsNamed ? [...names, "and more"] : names;
+  const whole = items.length >= maxItemsShown ? [...names, "and more"] : names;
   return oneLine(
     `${whole.join(", ")}${recipient === "" ? "" : ` for ${recipient}`}${price === "" ? "" : `, ${price}`}`,
   );
@@ -418,7 +416,7 @@ export async function searchWithOrders(
   const mayRead = parts.access.mayRead("sc_req_item") && !isKept("sc_req_item");
   if (page.table !== table || orders === "" || !mayRead) return page;
   const query = `request.numberIN${orders}^ORnumberIN${orders}`;
-  const request = { query, fields: orderFields, limit: maxItemsNamed * maxSearchResults };
+  const request = { query, fields: orderFields, limit: maxItemsShown * maxSearchResults };
   const rows = await parts.tableApi.rowsIfShown("sc_req_item", request);
   const records = page.records.map((record) => {
     const number = numberIn(record);
