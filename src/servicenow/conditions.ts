@@ -138,13 +138,15 @@ function parseCondition(line: string): Condition | null {
   if (named === undefined || operator === undefined) return null;
   const given = (signField === undefined ? wordValue : signValue).trim();
   const unquoted = given.replace(/^(["'])((?:(?!\1).)*)\1$/, "$2");
-  // as in SQL: %vpn% is within the text, vpn% begins it
-  const [, open, within, close] = /like$/i.test(word) ? /^(%*)([^%]+)(%*)$/.exec(unquoted) ?? [] : [];
-  const isWithin = (open === "") === (close === "");
-  if (within !== undefined && !isWithin && operator === "contains") {
-    return { field: named, operator: open === "" ? "starts with" : "ends with", value: within, listed: "never" };
+  // as in SQL and in lists: %vpn% and *vpn* are within the text, vpn* begins it
+  const isLike = /like$/i.test(word);
+  const pattern = isLike ? /^([%*]*)([^%*]+)([%*]*)$/ : /^(\**)([^*]+)(\**)$/;
+  const [, open = "", within, close = ""] = isLike || unquoted === given ? pattern.exec(unquoted) ?? [] : [];
+  if (within !== undefined && open + close !== "" && /^(=|contains)$/.test(operator)) {
+    const meant = open === "" ? "starts with" : close === "" ? "ends with" : "contains";
+    return { field: named, operator: meant, value: within, listed: "never" };
   }
-  const value = isWithin ? within ?? unquoted : unquoted;
+  const value = isLike && (open === "") === (close === "") ? within ?? unquoted : unquoted;
   if (value === "" || blankValue.test(value) || /^(empty|no one|none|null|unassigned)$/i.test(value)) {
     const isNegative = operator === "!=" || /not/i.test(blankValue.exec(value)?.[0] ?? "");
     return { field: named, operator: isNegative ? "is not empty" : "is empty", value: "" };

@@ -154,7 +154,10 @@ async function choiceTerm(
     found.owner.columns.some(({ name }) => name === "active");
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, offeredChoices(choices)).length > 0;
   if (isOpen && !isLabel) return await openTerm(parts, found.owner.table);
-  if (/contains$|with$/.test(operator)) return textTerm(path, comparison);
+  if (/contains$|with$/.test(operator)) {
+    if (!choices.some((choice) => isNumber(choice.value))) return textTerm(path, comparison);
+    throw invalidInput(`${path} is stored as a number: use = with one of ${listChoices(choices)}`);
+  }
   const values = await alternatives(comparison, async (part) => {
     const matching = valuesOfChoice(part, choices);
     if (matching.length > 0) return matching;

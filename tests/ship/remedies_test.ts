@@ -52,6 +52,7 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/the model's JSON|describe the format in the prompt/i, "the model's answer"],
   [/is not known whether the change was saved/, "the record says so"],
   [/dictionary ServiceNow keeps|does not show|shows this user no/, "rights of a person on the instance"],
+  [/older entries are left out/, "a success"],
   [/several approvals wait/, "approvals of several people"],
   [/which cannot be read here: give a sys_id/, "tables that the operator has closed"],
   [/read the .* by its number/, "rights of a person on the instance"],

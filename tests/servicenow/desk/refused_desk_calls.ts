@@ -279,6 +279,30 @@ export const refusedDeskCalls: readonly RefusedDeskCall[] = [
     where: `opened_at>${date}`,
   })],
   ["servicenow_count", { ...incident, where: "active>true" }, /is true or false: use =/, set({ where: "active=true" })],
+  [
+    "servicenow_count",
+    { ...incident, where: "reassignment_count=1,000" },
+    /can be one number or several: write (\d+) or (\S+?)\.?$/,
+    ([, , several]) => ({ ...incident, where: `reassignment_count=${several}` }),
+  ],
+  [
+    "servicenow_count",
+    { ...incident, where: "priority contains high" },
+    /is stored as a number: use = with one of ([^,]+)/,
+    ([, value]) => ({ ...incident, where: `priority=${value}` }),
+  ],
+  [
+    "servicenow_count",
+    { ...incident, where: "business_duration>2" },
+    /is a length of time: use =, !=, >, .* one such as ([\w ]+)/,
+    ([, length]) => ({ ...incident, where: `business_duration>${length}` }),
+  ],
+  [
+    "servicenow_update",
+    { ...one, values: "business_duration=soon" },
+    /: write a length of time such as ([\w ]+)/,
+    ([, length]) => ({ ...one, values: `business_duration=${length}` }),
+  ],
   // versions, and calls for one record
   [
     "servicenow_update",

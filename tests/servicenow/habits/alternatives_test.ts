@@ -115,3 +115,35 @@ Deno.test("several values that are each in quotes are several values", async () 
   }
   assert.match(await count(desk, "short_description contains \"VPN 'or' laptop\""), /contains VPN 'or' laptop$/);
 });
+
+Deno.test("asterisks at the ends of a value stand for any text, and what is stored as a number is not compared as text", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  for (
+    const [pattern, plain] of [
+      ["short_description = *VPN*", "short_description contains VPN"],
+      ["short_description contains *VPN*", "short_description contains VPN"],
+      ["short_description like *VPN*", "short_description contains VPN"],
+      ["short_description = VPN*", "short_description starts with VPN"],
+      ["short_description = *minutes", "short_description ends with minutes"],
+      ["short_description like %minutes", "short_description ends with minutes"],
+      ["number = INC001001*", "number starts with INC001001"],
+      ["assigned_to = Jonas*", "assigned_to starts with Jonas"],
+      ["category = soft*", "category=software"],
+    ] as const
+  ) {
+    const [found] = (await count(desk, plain)).split(",");
+    assert.match(found ?? "", /^incident: [1-9]/, plain);
+    assert.equal((await count(desk, pattern)).split(",")[0], found, pattern);
+  }
+  assert.match(await count(desk, 'short_description = "*VPN*"'), /^incident: 0 .*short_description is \*VPN\*$/);
+  for (
+    const where of ["state contains progress", "priority starts with 1", "state = In*", "state does not contain new"]
+  ) {
+    const text = await count(desk, where);
+    assert.match(
+      text,
+      /^refused .*(state|priority) is stored as a number: use = with .*(In Progress \(2\)|High)/,
+      where,
+    );
+  }
+});
