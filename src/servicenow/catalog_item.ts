@@ -40,7 +40,6 @@ interface ItemQuestion {
 export type CatalogItem = Awaited<ReturnType<typeof readItem>>;
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
-const choice = z.object({ label: text, value: text });
 const variable = z.object({
   id: text,
   name: text,
@@ -49,7 +48,7 @@ const variable = z.object({
   mandatory: z.unknown().transform((value) => value === true || value === "true"),
   reference: text,
   value: text,
-  choices: z.array(choice).nullish().transform((value) => value ?? []),
+  choices: z.array(z.object({ label: text, value: text })).nullish().transform((value) => value ?? []),
   children: z.array(z.unknown()).nullish().transform((value) => value ?? []),
 });
 const itemReply = z.object({

@@ -318,9 +318,7 @@ export function createServicenowLinks(options: RefreshOptions) {
   };
 }
 
-function toAccess({ accessToken, account }: LinkSecrets): LinkedAccess {
-  return { accessToken, account };
-}
+const toAccess = ({ accessToken, account }: LinkSecrets): LinkedAccess => ({ accessToken, account });
 
 /** Stops waiting when the caller is gone. */
 function untilAborted<T>(work: Answer<T>, signal: AbortSignal): Answer<T> {

@@ -75,8 +75,7 @@ export async function orderFromCatalog(parts: DeskParts, request: OrderRequest):
     return { ...nothing, cart, madeFrom: JSON.stringify(cart) };
   }
   if (action === "submit_cart") {
-    const made = await post(parts, "/cart/submit_order", {});
-    return await report(parts, { ...nothing, madeFrom: "" }, made);
+    return await report(parts, { ...nothing, madeFrom: "" }, await post(parts, "/cart/submit_order", {}));
   }
   if (named === undefined) throw invalidInput("item parameter is required");
   return await orderItem(parts, request, await readItem(parts, named));
@@ -91,7 +90,7 @@ async function orderItem(
   const isForOther = ([name]: GivenValue): boolean =>
     name.trim().toLowerCase() === "requested_for" &&
     !item.questions.some((question) => question.name === "requested_for");
-  const answers = await resolveAnswers(parts, item, given.filter((each) => !isForOther(each)));
+  const { variables, shown } = await resolveAnswers(parts, item, given.filter((each) => !isForOther(each)));
   const other = given.find(isForOther);
   const recipient = other === undefined
     ? null
@@ -101,7 +100,6 @@ async function orderItem(
     if (recipient !== null) throw invalidInput("a record producer takes no requested_for");
     await refuseClosedProducer(parts, item);
   }
-  const { variables, shown } = answers;
   const step = item.isProducer ? "submit_producer" : action === "add_to_cart" ? "add_to_cart" : "order_now";
   const body = {
     ...(item.isProducer ? {} : { sysparm_quantity: String(quantity) }),

@@ -197,6 +197,7 @@ export function toShownRecord(
 export function shownValue(record: RecordFields, name: string): string {
   const [stored, shown] = [storedValue(record, name), displayValue(record, name)];
   if (!dateValue.test(stored)) return plainNames.test(name) ? plainText(shown).trim() : wordsOf(shown);
+  if (/^\d?\d:\d\d(:\d\d)?( ?[ap]m)?$/i.test(shown)) return shown; // a time of day, stored with some day
   const isLength = stored.startsWith("19") && /^-?\d+ ?\p{L}/u.test(shown) && !/\d[:.]\d\d/.test(shown);
   return isLength || lengthNames.test(name) ? lengthWords(stored) : `${stored} UTC`;
 }

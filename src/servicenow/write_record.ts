@@ -558,11 +558,9 @@ async function resolveValue(
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     return await dateValue(parts, { name, value, isDay: type === "glide_date" });
   }
-  if (lengthTypes.test(type)) {
-    const stored = parseLength(value);
-    if (stored === null) throw invalidInput(`${name}: write a length of time such as 1 day 3 hours`);
-    return { stored, shown: lengthWords(stored) };
-  }
+  const length = lengthTypes.test(type) ? parseLength(value) : undefined;
+  if (length === null) throw invalidInput(`${name}: write a length of time such as 1 day 3 hours`);
+  if (length !== undefined) return { stored: length, shown: lengthWords(length) };
   if (isNumeric(type) && !isNumber(value)) throw invalidInput(`${name} must be a number`);
   return { stored: value, shown: value, isText: !isNumeric(type) };
 }

@@ -1,6 +1,7 @@
 /** Lengths of time, which ServiceNow stores as moments of 1970: shown, looked for, counted and written as lengths. */
 import assert from "node:assert/strict";
 import { parseLength } from "../../../src/servicenow/dates.ts";
+import { shownValue } from "../../../src/servicenow/search.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 import { type Desk, openDesk } from "./desk_place.ts";
 
@@ -94,4 +95,18 @@ Deno.test("parseLength() gives the moment so long after 1970 began", () => {
   for (const text of ["", "hours", "2", "2:30", "2 hours ago", "last 2 hours", "9999999999 days", "2 hours x"]) {
     assert.equal(parseLength(text), null, text);
   }
+});
+
+Deno.test("shownValue() tells moments, lengths and times of day apart by how the instance shows them", () => {
+  for (
+    const [value, display_value, expected] of [
+      ["1970-01-02 03:00:00", "1 Tag 3 Stunden", "1 day 3 hours"],
+      ["1969-12-31 23:00:00", "-1 Hour", "-1 hour"],
+      ["1970-01-01 08:30:00", "08:30:00", "08:30:00"],
+      ["1970-01-01 08:30:00", "8:30 AM", "8:30 AM"],
+      ["1970-01-01 08:30:00", "01.01.1970 09:30:00", "1970-01-01 08:30:00 UTC"],
+      ["1999-03-01 08:30:00", "01 Mar 1999 09:30", "1999-03-01 08:30:00 UTC"],
+      ["2026-03-01 08:30:00", "1 März 2026 09.30", "2026-03-01 08:30:00 UTC"],
+    ] as const
+  ) assert.equal(shownValue({ u_at: { value, display_value } }, "u_at"), expected, display_value);
 });
