@@ -368,7 +368,7 @@ export async function countRecords(
     await nextTurn();
   }
   const alike = Map.groupBy(groups.values(), ({ name }) => name);
-  const rank = (name: string): string => name === "(empty)" ? "~" : name;
+  const rank = (name: string): string => name.startsWith("(") ? "~" : name;
   const [isWhole, isDated] = [next === null, now !== null];
   return {
     table,
@@ -416,6 +416,7 @@ function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly
 /** Days follow the person's calendar; a week is named by its Monday. */
 function groupName(row: RecordFields, { path, unit }: Awaited<ReturnType<typeof groupField>>, zone: string): string {
   const stored = storedValue(row, path);
+  if (!(path in row) && !path.includes(".")) return "(not shown to this user)"; // a path can end at an empty reference
   if (unit === null) return shownValue(row, path) || "(empty)";
   if (Number.isNaN(momentOf(stored))) return "(empty)";
   const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);

@@ -127,3 +127,19 @@ Deno.test("delegations that cannot be read now are a failure, and never none", a
   const input = { table: "sysapproval_approver", where: "approver=me\nstate=Requested" };
   assert.match(await desk.text("servicenow_search", input, "eve"), /^refused \(servicenow_unavailable\)/);
 });
+
+Deno.test("a value that the user may not see of some records is not counted as empty", async () => {
+  const hidden = ["assigned_to", "opened_at"];
+  const hiding: typeof globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!String(input).includes("/table/incident?")) return response;
+    const { result } = await response.json() as { readonly result: Record<string, unknown>[] };
+    for (const row of result.slice(0, 3)) for (const name of hidden) delete row[name];
+    return Response.json({ result }, { headers: { "x-total-count": String(result.length) } });
+  };
+  await using desk = await openDesk({ fetch: hiding });
+  for (const group_by of [...hidden, "opened_at by month"]) {
+    const text = await desk.text("servicenow_count", { table: "incident", group_by });
+    assert.match(text, /^incident: 15 [^]*^\(not shown to this user\): 3$/m, text);
+  }
+});
