@@ -21,11 +21,14 @@ export const coreTests: readonly string[] = [
 
 /** Files of the suite that start servers in a way of their own, which is that of one machine: why others skip them. */
 const ownWays: Readonly<Record<string, string>> = {
+  "calls_as_sent_test.ts": "it reads and writes in the workspace's directory",
+  "directories_test.ts": "it has several directories",
   "documents_test.ts": "it puts documents into the workspace's directory",
   "extreme_workspaces_test.ts": "it makes directories that no tool can",
   "fleet_test.ts": "it has a fleet of its own",
   "full_disk_test.ts": "it mounts disks for one process",
   "hostile_cases_test.ts": "it makes links and devices in the workspace",
+  "limited_token_test.ts": "it has several directories",
   "mounted_workspace_test.ts": "it mounts file systems for one process",
   "other_names_test.ts": "it mounts a file system for one process",
   "shared_limits_test.ts": "it starts instances of its own",
