@@ -28,7 +28,7 @@ const remedies: Readonly<Record<string, RegExp>> = {
   ENOMEM: /no memory left; try again in a moment/,
   ENOSPC: /no space left on the disk; delete what is not needed, or ask its operator/,
   EDQUOT: /; delete what is not needed, or ask its operator/,
-  EROFS: /read-only; ask (?:its|the server's) operator/,
+  EROFS: /read-only(?:, or something in it is)?; ask (?:its|the server's) operator/,
   EIO: /disk reported an error; ask its operator/,
 };
 
