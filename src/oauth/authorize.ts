@@ -95,9 +95,12 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);
     const refused = (reason: string, problem?: AuthorizationProblem | UrlProblem): void =>
-      logStep({ log, peer }, "authorization", { outcome: "refused", reason, problem, client: loggedClient }, {
-        reason: problem ?? reason,
-      });
+      logStep(
+        { log, peer },
+        "authorization",
+        { outcome: "refused", reason, problem, client: clientId === "" ? undefined : loggedClient },
+        { reason: problem ?? reason, client: loggedClient },
+      );
     const refusePage = (reason: DeadEnd, problem?: UrlProblem): Response => {
       refused(reason, problem);
       return errorPage(issuer, reason);

@@ -107,6 +107,8 @@ Deno.test("an address without a request says what it is, and what to do", async 
     assert.match(page, /To connect one, enter the address of this server in it\./);
     assert.doesNotMatch(page, /not registered|malformed/);
   }
+  const logged = harness.lines.filter(({ event }) => event === "authorization");
+  assert.deepEqual(logged.map(({ fields }) => fields["client"]), [undefined, undefined], "no client is named");
 });
 
 Deno.test("long queries, control characters and repeated parameters are refused on our page", async () => {
