@@ -193,10 +193,14 @@ export function createDecisions(
     async waiting(decider: Pick<Doer, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
       const own = all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
+      const grants = new Map<string, Promise<boolean>>();
       const live: boolean[] = [];
       while (live.length < own.length) {
-        await nextTurn(); // hundreds, for each page that is open
-        live.push(...await Promise.all(own.slice(live.length, live.length + listedAtOnce).map(isLive)));
+        await nextTurn(); // hundreds may wait, and each open page asks
+        const some = own.slice(live.length, live.length + listedAtOnce);
+        live.push(
+          ...await Promise.all(some.map((call) => grants.getOrInsertComputed(call.grantId, () => isLive(call)))),
+        );
       }
       return own.filter((_, at) => live[at]);
     },
