@@ -186,13 +186,15 @@ export function createProvider(
     });
 
   /** The answer; throws {@link Overload} where its turn does not come, of which the provider knows nothing. */
-  const ask: typeof request = async (...asked) => {
-    try {
-      return await within(turnMs, pause, async (late) => await inTurn("", () => request(...asked), () => late));
-    } catch {
-      throw new Overload("too many requests to the company's identity provider are waiting");
-    }
-  };
+  const ask: typeof request = (...asked) =>
+    within(turnMs, pause, async (late) => {
+      try {
+        return await inTurn("", () => request(...asked), () => late);
+      } catch (error) {
+        if (!late.aborted) throw error;
+        throw new Overload("too many requests to the company's identity provider are waiting");
+      }
+    });
 
   const metadata = keepFresh(elapsed, async (): Provided<ProviderMetadata> => {
     const answer = await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
