@@ -502,13 +502,18 @@ Deno.test("company: someone disabled here does not come in", async () => {
   assert.equal((await place.follow(place.browser(), "/oauth/grants")).status, 200);
 });
 
+/** Employs two administrators, ada and eve; gives the id of eve, who has been there. */
+async function employTwo({ provider, harness, follow, browser }: Awaited<ReturnType<typeof startPlace>>) {
+  for (const sub of ["ada", "eve"]) provider.employ(sub, { groups: ["mcp-users", "mcp-admins"] });
+  provider.signIn("eve");
+  await follow(browser(), "/oauth/grants");
+  const [stored] = await Array.fromAsync(users.all(harness.storage));
+  return stored?.value.id ?? "";
+}
+
 Deno.test("company: what is dangerous asks for a new sign-in there, of the same person", async () => {
   await using place = await startPlace();
-  for (const sub of ["ada", "eve"]) place.provider.employ(sub, { groups: ["mcp-users", "mcp-admins"] });
-  place.provider.signIn("eve");
-  await place.follow(place.browser(), "/oauth/grants");
-  const [stored] = await Array.fromAsync(users.all(place.harness.storage));
-  const eve = stored?.value.id ?? "";
+  const eve = await employTwo(place);
   const isDisabled = async (): Promise<boolean | undefined> =>
     (await users.read(place.harness.storage, eve))?.value.disabled;
   place.provider.signIn("ada");
@@ -537,11 +542,7 @@ Deno.test("company: what is dangerous asks for a new sign-in there, of the same 
 
 Deno.test("company: single sign-on confirms nothing, however new its session is", async () => {
   await using place = await startPlace();
-  for (const sub of ["ada", "eve"]) place.provider.employ(sub, { groups: ["mcp-users", "mcp-admins"] });
-  place.provider.signIn("eve");
-  await place.follow(place.browser(), "/oauth/grants");
-  const [stored] = await Array.fromAsync(users.all(place.harness.storage));
-  const eve = stored?.value.id ?? "";
+  const eve = await employTwo(place);
   place.provider.signIn("ada");
   place.harness.time.now += 600_000;
   const client = await register(place.harness);
