@@ -20,7 +20,7 @@ const browserSessions = defineRecordFamily("browser_session", () => ({
   /** They signed in at the company's provider; `sid` is their session there, where it names one. */
   company: z.object({
     sid: z.string().nullable(),
-    /** When the provider asked them again because this server wanted it: single sign-on asks for nothing. 0: never. */
+    /** When the provider last had them sign in again at our request; 0: never. Single sign-on does not count. */
     confirmedAt: z.number().default(0),
   }).optional(),
 }));

@@ -203,7 +203,7 @@ export async function issueOwnGrant(
   { checks = [], puts = [] }: Batch,
 ) {
   const { storage, clock, resource } = options;
-  // the first half of its id says which it is, so that it is found among any number of the subject's; the rest is new
+  // its id begins with a digest of client and credential: one look finds it among all grants of the subject
   const half = digestOf(JSON.stringify([client.id, given.credentialHash])).slice(0, 16);
   const after = subjectGrants.key(given.subject, half);
   const [next] = await subjectGrants.list(storage, { below: [given.subject], after, limit: 1 });

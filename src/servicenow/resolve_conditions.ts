@@ -38,7 +38,7 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
    * leads to it, without which a row has no such field, empty where none does.
    */
   const checked: { readonly path: string; readonly isFilled: boolean; readonly through: string }[] = [];
-  /** A condition whose value was taken for several, with the whole of it in quotes. */
+  /** The first condition whose value was split at its bars, written with the whole value in quotes. */
   let quoted: string | undefined;
   for (const [index, condition] of conditions.entries()) {
     const found = await findColumn(parts, table, condition.field);

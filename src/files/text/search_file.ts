@@ -43,7 +43,7 @@ export interface MatchCount {
 /** What a search asks of each file. */
 interface FileSearch {
   readonly pattern: LinePattern;
-  /** Whether all matches are counted, or some of a line that is dear to search; or whether one of each line is enough. */
+  /** Which matches of a line are counted; `some`: the first ones, where the line is slow to search; `none`: one is enough. */
   readonly counts?: "none" | "some" | "all";
   /** Takes what matches, where all are counted. */
   readonly onText?: ((text: string, line: number) => void) | undefined;
@@ -86,7 +86,7 @@ const screenedCharacters = 64 * 1024;
 const shownBytes = 4 * (maxShownCharacters + 1);
 /** Places of one line that are named beside the first. */
 const maxNamedPlaces = 5;
-/** For the matches of one line, an expression may look at so many times what one step searches before others have their turn. */
+/** How many steps' worth of text an expression may look at, for the matches of one line, before others have a turn. */
 const maxCountedSteps = 4;
 
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
