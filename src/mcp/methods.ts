@@ -20,7 +20,7 @@ import type { FoundTask } from "./tasks.ts";
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
-export type MethodTable = ReadonlyMap<string, Handler>;
+type MethodTable = ReadonlyMap<string, Handler>;
 
 /** One that tells what there is, and so gives nothing while calls are stopped. */
 const stoppable = (serve: Handler): Handler => (call) => {

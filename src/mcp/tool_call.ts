@@ -14,17 +14,18 @@ import {
   answerMissingCapability,
   answerResult,
   answerUnavailable,
+  type Call,
   logCrash,
   mark,
+  type McpAnswer,
   objectOf,
 } from "./call.ts";
-import type { Call, McpAnswer } from "./call.ts";
 import type { ContentBlock, ToolContext, ToolOutcome } from "./tool.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject } from "../lib/json.ts";
 import { inSpan, type Tracer } from "../lib/tracer.ts";
 import { CallContext, CallInterrupted, type Interruption, sealRequestState } from "./call_context.ts";
-import { nextTurn, whenReady } from "../lib/turns.ts";
+import { nextTurn } from "../lib/turns.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import type { LiveTask } from "./live_task.ts";
 
@@ -89,14 +90,6 @@ function inToolSpan(tracer: Tracer, name: string, run: () => ToolOutcome | Promi
     (error) => error instanceof CallInterrupted ? null : "internal_error",
     (outcome) => outcome.ok ? null : outcome.code,
   );
-}
-
-/** The scopes that a `tools/call` needs and the principal lacks, without running anything; none for other calls. */
-export function missingScopes(tools: ToolRegistry, message: unknown, principal: Principal): readonly string[] {
-  if (!isObject(message) || message["method"] !== "tools/call" || !isObject(message["params"])) return [];
-  const name = message["params"]["name"];
-  const tool = typeof name === "string" ? tools.get(name)?.tool : undefined;
-  return tool === undefined || hasScopes(principal, tool.scopes) ? [] : tool.scopes;
 }
 
 function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutcome): McpAnswer {
@@ -258,21 +251,6 @@ export function insufficientScope(id: RpcId | null, needed: readonly string[], g
   const message = `This call needs the scopes: ${needed.join(" ")}`;
   const scopes = [...new Set([...granted, ...needed])];
   return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
-}
-
-/**
- * Takes one from the caller's limit, before anything else: for each message, each body that is refused whole, each
- * request for a stream. `null` when it is admitted.
- */
-export function refuseRate(
-  { admit }: Call["runtime"],
-  principal: Principal,
-  id: RpcId | null = null,
-): McpAnswer | null | Promise<McpAnswer | null> {
-  return whenReady(
-    admit(principal),
-    (admission) => admission.ok ? null : tooManyCalls(id, admission.retryAfterSeconds),
-  );
 }
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */
