@@ -2,11 +2,13 @@
 import type { Principal } from "../lib/principal.ts";
 import type { Profile } from "./profile.ts";
 import type { FrameReader } from "./streams.ts";
-import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode, type RpcRequest } from "./jsonrpc.ts";
+import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode } from "./jsonrpc.ts";
+import type { RpcId, RpcRequest } from "./jsonrpc.ts";
 import { type ClientAbility, tasksExtension } from "./question.ts";
 import type { ResultType, Revision } from "./revision.ts";
 import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
 import type { Session } from "./session.ts";
+import type { ContentBlock } from "./tool.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { StandAside } from "../lib/turns.ts";
@@ -157,6 +159,18 @@ export function answerMissingCapability(call: PublicCall, abilities: readonly Cl
   return answerError(call, mcpErrorCode.missingClientCapability, message, data);
 }
 
+/** The abilities as a `ClientCapabilities` object, for an error that says what is missing. */
+function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): Readonly<Record<string, unknown>> {
+  const encoded: Record<string, unknown> = {};
+  for (const ability of abilities) {
+    if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
+    else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
+    else if (ability === "structured_content") encoded["experimental"] = { structuredContent: {} };
+    else encoded[ability] = {};
+  }
+  return encoded;
+}
+
 /** Refuses a client that did not declare the extension on this request. */
 export function requireTasks(call: Call): JsonAnswer | null {
   const hasTasks = call.revision.capabilitiesOf(call.request, call.session).has("tasks");
@@ -168,6 +182,26 @@ export function answerUnavailable(call: PublicCall, { cause, text, retryAfterSec
   mark(call, "unavailable", cause);
   const body = errorText(call.request.id, refusalCode.unavailable, text, { retryAfterSeconds });
   return { kind: "unavailable", retryAfterSeconds, body };
+}
+
+/** Refuses a call whose token lacks some of the scopes that it needs. */
+export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
+  mark(call, "insufficient_scope");
+  return insufficientScope(call.request.id, needed, call.revision.challengesWithGranted ? call.principal.scopes : []);
+}
+
+/** The refusal of a call, or of a whole batch; its challenge names the scopes that are needed, and those granted. */
+export function insufficientScope(id: RpcId | null, needed: readonly string[], granted: Iterable<string>): McpAnswer {
+  const message = `This call needs the scopes: ${needed.join(" ")}`;
+  const scopes = [...new Set([...granted, ...needed])];
+  return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
+}
+
+/** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */
+export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAnswer {
+  const message = `Too many calls. Try again in ${retryAfterSeconds} s`;
+  const body = errorText(id, refusalCode.rateLimited, message, { retryAfterSeconds });
+  return { kind: "rate_limited", retryAfterSeconds, body };
 }
 
 /** Logs what a tool, prompt or resource threw. Its caller learns only that it failed. */
@@ -198,14 +232,9 @@ export function resultFormOf(setting: StructuredResults, profile: Profile, asks:
   return setting === "always" || asks ? "structured" : "text";
 }
 
-/** The abilities as a `ClientCapabilities` object, for an error that says what is missing. */
-function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): Readonly<Record<string, unknown>> {
-  const encoded: Record<string, unknown> = {};
-  for (const ability of abilities) {
-    if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
-    else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
-    else if (ability === "structured_content") encoded["experimental"] = { structuredContent: {} };
-    else encoded[ability] = {};
-  }
-  return encoded;
+/** A content block as this revision and this client's habits have it. */
+export function encodeBlock(block: ContentBlock, revision: Revision, profile: Profile): unknown {
+  if (block.type === "text") return block;
+  if (block.type === "image" && profile.addsMediaType) return { ...block, media_type: block.mimeType };
+  return revision.encodeContent(block);
 }

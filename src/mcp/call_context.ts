@@ -1,78 +1,204 @@
-/** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
+/**
+ * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when it
+ * is done, interrupted, cancelled, handed out as a task, or out of time.
+ */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type Call, type McpAnswer, paramsOf } from "./call.ts";
+import {
+  answerError,
+  answerInvalid,
+  answerMissingCapability,
+  answerResult,
+  answerUnavailable,
+  mark,
+  paramsOf,
+} from "./call.ts";
+import type { Call, McpAnswer } from "./call.ts";
 import { parseAnswer } from "./question.ts";
 import type { Answer, Answers, AskFailure, ClientAbility, Question, Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
-import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
+import { type LoggingLevel, logLevels, metaOf, notificationText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import { nextTurn } from "../lib/turns.ts";
+import { unavailability } from "../lib/system_fault.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { LiveTask } from "./live_task.ts";
 import type { MessageStream } from "./streams.ts";
 import { createDigest } from "../lib/secrets.ts";
 import { isObject, withSortedKeys } from "../lib/json.ts";
 
-// The way for what a call sends before its response is there: messages, of which the first turns the answer into a
-// stream, or only the beginning of the stream, without which the loss of the connection would not be noticed.
-
-/** Whether a call goes on when its connection is lost. */
-function outlivesConnection({ revision, exchange }: Call): boolean {
-  return !revision.disconnectCancels && exchange.canComeBack;
+/** What is run, and how its outcome is encoded. */
+interface Work<Outcome> {
+  run(context: ToolContext): Outcome | Promise<Outcome>;
+  encode(outcome: Outcome): McpAnswer;
+  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact, or `words`. */
+  crash(error: unknown, words: string | null): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model. */
+  fail(code: string, message: string): McpAnswer;
 }
 
-type Outlet = ReturnType<typeof createOutlet>;
+/**
+ * Runs `work`. Work that answers without a promise needs no time-out and nothing to cancel it by, which saves 4 of the
+ * 20 microseconds of processor time that a call costs (`bench` echo).
+ */
+export function runInContext<Outcome>(call: Call, work: Work<Outcome>): McpAnswer | Promise<McpAnswer> {
+  const refusal = call.runtime.callWatch.refusal(call.principal);
+  if (refusal !== null) return answerStopped(call, work, refusal);
+  const context = new CallContext(call);
+  let outcome: Outcome | Promise<Outcome>;
+  try {
+    outcome = work.run(context);
+  } catch (error) {
+    context.end();
+    return answerThrown(call, work, error);
+  }
+  if (outcome instanceof Promise) return settle(call, work, context, outcome);
+  context.end();
+  return work.encode(outcome);
+}
 
-/** Made when first needed; `onGone` is called when the client drops the stream. */
-function createOutlet(call: Call, onGone: () => void) {
-  let begun: { readonly stream: MessageStream; readonly answer: McpAnswer } | null = null;
-  let isFinished = false;
+async function settle<Outcome>(call: Call, work: Work<Outcome>, context: CallContext, pending: Promise<Outcome>) {
+  const { runtime, session, request, principal } = call;
+  const { timers, toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
+  const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
+  const owner = session?.key ?? principal.tokenId;
+  const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
+  let isStopped = false;
+  const leaveWatch = runtime.callWatch.enter(call, () => {
+    isStopped = true;
+    context.cancel();
+  });
+  const cancelled = (): McpAnswer => isStopped ? answerStopped(call, work, stoppedWords) : answerCancelled(call);
+  const stops = [leave];
+  // Work that is done before the event loop's next pass, as small reads of files are, needs no timers.
+  const pass = setImmediate(() => {
+    stops.push(
+      timers.after(toolTimeoutMs, () => {
+        context.abort(new DOMException("The call took too long", "TimeoutError"));
+        onTimeout(null);
+      }),
+      timers.after(beginAnswerAfterMs, () => {
+        context.outlet.begin();
+        // Ids of requests are unique in a session only: without one, no other instance can name the call.
+        if (session !== null) stops.push(runtime.inFlight.watch(owner, request.id));
+      }),
+    );
+  });
 
-  const open = (): MessageStream | null => {
-    if (begun !== null) return begun.stream;
-    const { request: { id: requestId }, exchange, principal, session, runtime } = call;
-    if (isFinished || !call.isSingle || !exchange.profile.streams) return null;
-    const endsWithConnection = !outlivesConnection(call);
-    const isJson = !exchange.acceptsStream;
-    if (isJson && !endsWithConnection) return null; // then errors keep their own status
-    const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
-    const stream = runtime.streams.open({ principal, session, requestId, endsWithConnection, onClosed });
-    if (stream === null) return null;
-    if (session !== null && session.revision.primesStreams) stream.push("", false);
-    begun = { stream, answer: { kind: "stream", reader: stream.attach(-1), isJson } };
-    call.beginAnswer(begun.answer);
-    return stream;
-  };
-
-  call.finish = (final) => {
-    isFinished = true;
-    if (begun === null) return final;
-    const { answer, stream } = begun;
-    // a cancelled call gets no response, but a body of JSON has to be JSON
-    if ("body" in final && (call.outcome !== "cancelled" || !call.exchange.acceptsStream)) {
-      stream.push(final.body, false);
-    }
-    stream.end();
-    return answer;
-  };
-  return {
-    /** Whether the answer has begun. */
-    get isStreaming() {
-      return begun !== null;
+  const done = pending.then(
+    async (outcome) => {
+      await nextTurn(); // what is encoded may be large
+      if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
+      return context.cancelled ? cancelled() : work.encode(outcome);
     },
-    /** `false` when the answer cannot be a stream, the client is gone, or an expendable message was dropped. */
-    send: (text: string, mayBeLost: boolean): boolean =>
-      call.exchange.acceptsStream && (open()?.push(text, mayBeLost) ?? false),
-    /** Begins the answer, where the client reads streams, or the loss of its connection cancels the call. */
-    begin: (): void => void open(),
-    /** Ends the connection of the stream where the client can come back. */
-    release: () => open()?.release(),
+    (error) => {
+      if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
+      if (context.cancelled || error === context.signal.reason) return cancelled(); // or out of time, as was answered
+      const cause = error instanceof CallInterrupted ? new Error("interrupted for no reason") : error;
+      return answerThrown(call, work, cause, context.task !== null);
+    },
+  ).catch((error) => answerThrown(call, work, error));
+
+  const answer = await Promise.race([
+    done,
+    timedOut.then(() => null),
+    context.whenCancelled.promise.then(cancelled),
+    context.whenHandedOut.promise,
+  ]);
+  clearImmediate(pass);
+  for (const stop of stops) stop();
+  if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
+  leaveWatch();
+  context.end();
+  return answer ?? work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`);
+}
+
+/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
+function answerThrown<Outcome>(call: Call, work: Work<Outcome>, error: unknown, isTask = false): McpAnswer {
+  const unavailable = unavailability(error);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
+  const answer = work.crash(error, isTask ? null : unavailable?.text ?? null);
+  return isTask ? answerError(call, rpcErrorCode.internalError, unavailable?.text ?? "Internal error") : answer;
+}
+
+/** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
+async function answerInterruption<Outcome>(call: Call, work: Work<Outcome>, interruption: Interruption) {
+  switch (interruption.kind) {
+    case "input_required": {
+      const requestState = await sealRequestState(call, interruption.answers);
+      const result = JSON.stringify({ inputRequests: interruption.questions, requestState });
+      return answerResult(call, result, "input_required");
+    }
+    case "missing_capability": {
+      const { abilities } = interruption;
+      return call.revision.asksInResults
+        ? answerMissingCapability(call, abilities)
+        : work.fail("missing_capability", `This needs a client that supports: ${abilities.join(", ")}`);
+    }
+    case "bad_answers":
+      return answerInvalid(call, interruption.message);
+    case "too_many_tasks":
+      return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
+  }
+}
+
+const stoppedWords = "An administrator of this server stopped this call. Do not repeat it; tell your user.";
+
+/** In words for the model: unlike one that cancelled, the caller waits for the answer. */
+function answerStopped<Outcome>(call: Call, work: Work<Outcome>, words: string): McpAnswer {
+  const answer = work.fail("stopped", words);
+  mark(call, "stopped");
+  return answer;
+}
+
+function answerCancelled(call: Call): McpAnswer {
+  const answer = answerError(call, refusalCode.cancelled, "The call was cancelled");
+  mark(call, "cancelled");
+  return answer;
+}
+
+/** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
+function answerTask(
+  call: Call,
+  task: LiveTask,
+  done: Promise<McpAnswer>,
+  { context, leaveWatch }: { readonly context: CallContext; readonly leaveWatch: () => void },
+): McpAnswer {
+  const { promise: expired, resolve } = Promise.withResolvers<void>();
+  const { timers } = call.runtime;
+  const stopLimit = timers.after(task.ttlMs, () => {
+    context.abort(new DOMException("The task's time is over", "TimeoutError"));
+    resolve();
+  });
+  const end = Promise.race([
+    done.then((answer) => context.cancelled ? null : answer),
+    context.whenCancelled.promise.then(() => null),
+    expired.then(() => answerError(call, rpcErrorCode.internalError, "The task took too long")),
+  ]);
+  const stopWatching = call.runtime.watchPerson?.(call.principal, task.requestCancel);
+  const started = timers.elapsed();
+  const settle = async (): Promise<void> => {
+    const { exchange: { requestId }, principal: { subject, clientId }, tool } = call;
+    const fields = { requestId, subject, clientId, tool };
+    try {
+      const outcome = await task.settle(await end);
+      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: timers.elapsed() - started });
+    } catch (error) {
+      call.runtime.log.write("error", "task_not_settled", { ...fields, error: String(error) });
+    }
   };
+  settle().finally(() => {
+    stopLimit();
+    stopWatching?.();
+    leaveWatch();
+    context.end();
+  });
+  return answerResult(call, JSON.stringify(task.seed), "task");
 }
 
 const maxProgressTokenCharacters = 256;
 
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
-export type Interruption =
+type Interruption =
   | {
     readonly kind: "input_required";
     /** Questions without an answer yet. */
@@ -90,10 +216,10 @@ export class CallInterrupted extends Error {
 }
 
 /**
- * A {@link ToolContext} with what the protocol layer does to it. A class, since a closure per member would cost each
- * call more than the call itself.
+ * What the work sees of its call, and what the protocol layer does to it; what costs is made on first use. A class, since
+ * a closure per member would cost each call more than the call itself.
  */
-export class CallContext implements ToolContext {
+class CallContext implements ToolContext {
   readonly principal: Principal;
   interruption: Interruption | null = null;
   /** Whether the client cancelled the call, or is gone. */
@@ -274,6 +400,63 @@ function abilityFor({ method, params }: Question): ClientAbility {
   return "mode" in params ? "url_elicitation" : "elicitation";
 }
 
+// The way for what a call sends before its response is there: messages, of which the first turns the answer into a
+// stream, or only the beginning of the stream, without which the loss of the connection would not be noticed.
+
+/** Whether a call goes on when its connection is lost. */
+function outlivesConnection({ revision, exchange }: Call): boolean {
+  return !revision.disconnectCancels && exchange.canComeBack;
+}
+
+type Outlet = ReturnType<typeof createOutlet>;
+
+/** Made when first needed; `onGone` is called when the client drops the stream. */
+function createOutlet(call: Call, onGone: () => void) {
+  let begun: { readonly stream: MessageStream; readonly answer: McpAnswer } | null = null;
+  let isFinished = false;
+
+  const open = (): MessageStream | null => {
+    if (begun !== null) return begun.stream;
+    const { request: { id: requestId }, exchange, principal, session, runtime } = call;
+    if (isFinished || !call.isSingle || !exchange.profile.streams) return null;
+    const endsWithConnection = !outlivesConnection(call);
+    const isJson = !exchange.acceptsStream;
+    if (isJson && !endsWithConnection) return null; // then errors keep their own status
+    const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
+    const stream = runtime.streams.open({ principal, session, requestId, endsWithConnection, onClosed });
+    if (stream === null) return null;
+    if (session !== null && session.revision.primesStreams) stream.push("", false);
+    begun = { stream, answer: { kind: "stream", reader: stream.attach(-1), isJson } };
+    call.beginAnswer(begun.answer);
+    return stream;
+  };
+
+  call.finish = (final) => {
+    isFinished = true;
+    if (begun === null) return final;
+    const { answer, stream } = begun;
+    // a cancelled call gets no response, but a body of JSON has to be JSON
+    if ("body" in final && (call.outcome !== "cancelled" || !call.exchange.acceptsStream)) {
+      stream.push(final.body, false);
+    }
+    stream.end();
+    return answer;
+  };
+  return {
+    /** Whether the answer has begun. */
+    get isStreaming() {
+      return begun !== null;
+    },
+    /** `false` when the answer cannot be a stream, the client is gone, or an expendable message was dropped. */
+    send: (text: string, mayBeLost: boolean): boolean =>
+      call.exchange.acceptsStream && (open()?.push(text, mayBeLost) ?? false),
+    /** Begins the answer, where the client reads streams, or the loss of its connection cancels the call. */
+    begin: (): void => void open(),
+    /** Ends the connection of the stream where the client can come back. */
+    release: () => open()?.release(),
+  };
+}
+
 // MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come.
 // What a modern call carries from one round of questions to the next: the answers so far, sealed and bound to the
 // principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
@@ -283,7 +466,7 @@ const purpose = "mcp-request-state";
 const shape = z.lazy(() => z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) }));
 
 /** Seals the answers given so far. */
-export function sealRequestState(call: Call, answers: Readonly<Record<string, unknown>>): Promise<string> {
+function sealRequestState(call: Call, answers: Readonly<Record<string, unknown>>): Promise<string> {
   const { secretBox, clock, limits } = call.runtime;
   const expiresAt = clock() + limits.requestStateLifetimeMs;
   return secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call));

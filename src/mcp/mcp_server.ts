@@ -16,7 +16,16 @@ import {
   type RpcRequest,
   type RpcResponse,
 } from "./jsonrpc.ts";
-import { answerError, answerUnavailable, mark, paramsOf, resultFormOf, unmarked } from "./call.ts";
+import {
+  answerError,
+  answerUnavailable,
+  insufficientScope,
+  mark,
+  paramsOf,
+  resultFormOf,
+  tooManyCalls,
+  unmarked,
+} from "./call.ts";
 import type { Call, Exchange, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } from "./runtime.ts";
 import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
@@ -38,7 +47,6 @@ import { createSessionStreams, sessionNotFound } from "./notice_streams.ts";
 import { answerPublicInitialize, createMethodTable, noteInitialized } from "./methods.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import { type Span, type TraceContext, traceContextOf, type Tracer } from "../lib/tracer.ts";
-import { insufficientScope, tooManyCalls } from "./tool_call.ts";
 
 /** The protocol, for a transport: HTTP and stdio share one. */
 export type McpServer = ReturnType<typeof createMcpServer>;

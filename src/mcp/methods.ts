@@ -3,7 +3,19 @@ import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { isObject, present } from "../lib/json.ts";
-import { answerError, answerInvalid, answerResult, logCrash, objectOf, paramsOf, requireTasks } from "./call.ts";
+import {
+  answerError,
+  answerInvalid,
+  answerResult,
+  encodeBlock,
+  logCrash,
+  mark,
+  objectOf,
+  paramsOf,
+  refuseScopes,
+  requireTasks,
+} from "./call.ts";
+import { runInContext } from "./call_context.ts";
 import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
@@ -13,9 +25,9 @@ import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension 
 import { canonicalUri, familyOf, maxSuggestions } from "./resource.ts";
 import type { Prompt, PromptOutcome, ResourceOutcome, ResourceRegistry } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
-import { callTool, encodeBlock, refuseScopes, refuseStopped, runInContext } from "./tool_call.ts";
 import type { Session } from "./session.ts";
 import type { FoundTask } from "./tasks.ts";
+import { callTool } from "./tool_call.ts";
 
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
@@ -27,6 +39,12 @@ const stoppable = (serve: Handler): Handler => (call) => {
   const refusal = call.runtime.callWatch.refusal(call.principal);
   return refusal === null ? serve(call) : refuseStopped(call, refusal);
 };
+
+/** Refuses a request while calls of its principal are stopped; the words say so. */
+function refuseStopped(call: Call, words: string): McpAnswer {
+  mark(call, "stopped");
+  return answerError(call, rpcErrorCode.invalidRequest, words);
+}
 
 /**
  * Builds the table of methods; a revision's own list says which of them it has. Methods of features that the server does

@@ -8,7 +8,7 @@
  *   storage can serve them; a stream ends with its instance.
  * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
-export type { Exchange, McpAnswer, PublicExchange } from "./call.ts";
+export { type Exchange, type McpAnswer, type PublicExchange, tooManyCalls } from "./call.ts";
 export type { AuditEntry, CallWatch, McpServerOptions, TakeAudit, WatchedCall } from "./runtime.ts";
 export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
@@ -35,4 +35,3 @@ export {
   viewUri,
 } from "./tool.ts";
 export type { ContentBlock, Icon, Meaning, Tool, ToolContext, ToolOutcome } from "./tool.ts";
-export { tooManyCalls } from "./tool_call.ts";
