@@ -34,7 +34,7 @@ export type McpAnswer =
   /** A method of HTTP that is not served here. */
   | { readonly kind: "method_not_allowed"; readonly allow: string; readonly message?: string };
 
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly kind: "json";
   readonly status: number;
   readonly body: string;

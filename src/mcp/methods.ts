@@ -1,4 +1,4 @@
-/** The methods of the protocol, of both eras, but for lists, streams and `tools/call`. */
+/** The methods of the protocol, of both eras, but for streams and `tools/call`. */
 import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
@@ -15,24 +15,27 @@ import {
   refuseScopes,
   requireTasks,
 } from "./call.ts";
+import type { Call, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import { runInContext } from "./call_context.ts";
-import type { Call, JsonAnswer, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import type { Runtime } from "./runtime.ts";
 import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
-import { createLists } from "./lists.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
 import { canonicalUri, familyOf, maxSuggestions } from "./resource.ts";
-import type { Prompt, PromptOutcome, ResourceOutcome, ResourceRegistry } from "./resource.ts";
+import type { Prompt, PromptOutcome, Resource, ResourceOutcome, ResourcePage } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import type { Session } from "./session.ts";
 import type { FoundTask } from "./tasks.ts";
 import { callTool } from "./tool_call.ts";
+import * as z from "zod";
+import { boundedMap } from "../lib/bounded_map.ts";
+import { whenReady } from "../lib/turns.ts";
+import type { Profile } from "./profile.ts";
+import { toFlatSchema } from "./registry.ts";
+import { viewUri } from "./tool.ts";
 
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
-
-type MethodTable = ReadonlyMap<string, Handler>;
 
 /** One that tells what there is, and so gives nothing while calls are stopped. */
 const stoppable = (serve: Handler): Handler => (call) => {
@@ -53,7 +56,7 @@ function refuseStopped(call: Call, words: string): McpAnswer {
 export function createMethodTable(
   { features, ...offered }: Runtime,
   follow: (session: Session) => Promise<void>,
-): MethodTable {
+): ReadonlyMap<string, Handler> {
   const lists = createLists(offered);
   const table = new Map<string, Handler>([
     ["initialize", answerInitialize],
@@ -72,7 +75,7 @@ export function createMethodTable(
     table.set("prompts/get", getPrompt);
   }
   if (features.resources) {
-    table.set("resources/list", stoppable(lists.resources));
+    table.set("resources/list", stoppable(listResources));
     table.set("resources/templates/list", lists.templates);
     table.set("resources/read", readResource);
     table.set("resources/subscribe", (call) => watchResource(call, true, follow));
@@ -98,11 +101,16 @@ function encodeServerCapabilities(
   };
 }
 
+/** Whether some resources can be watched. */
+function areWatchable(resources: Runtime["resources"]): boolean {
+  return resources.all().some(({ stamp }) => stamp !== undefined);
+}
+
 /**
  * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
  * only where it is of use: for clients that read streams.
  */
-async function answerInitialize(call: Call): Promise<JsonAnswer> {
+async function answerInitialize(call: Call): Promise<McpAnswer> {
   const { request: { params }, exchange, principal, runtime } = call;
   const { name } = clientIdentity(params);
   const profile = runtime.noteClient?.(principal, name, exchange.acceptsStream) ?? exchange.profile;
@@ -114,7 +122,7 @@ async function answerInitialize(call: Call): Promise<JsonAnswer> {
 }
 
 /** The same for a caller without a token, which gets no session: it starts over once it has signed in. */
-export function answerPublicInitialize(call: PublicCall): JsonAnswer {
+export function answerPublicInitialize(call: PublicCall): McpAnswer {
   return openWith(call, null, false).answer;
 }
 
@@ -151,7 +159,7 @@ export function noteInitialized(log: Log, { requestId, profile }: PublicExchange
 }
 
 /** Answers `server/discover`: every modern client can subscribe to notices and take tasks. */
-function answerDiscover(call: Call): JsonAnswer {
+function answerDiscover(call: Call): McpAnswer {
   const { revision, principal, runtime, showsView } = call;
   const hint: CacheHint = { ttlMs: runtime.limits.listTtlMs, cacheScope: "private" };
   const offered = [tasksExtension, ...(showsView ? [viewExtension] : []), ...runtime.features.extensions];
@@ -180,6 +188,165 @@ async function setLogLevel(call: Call): Promise<McpAnswer> {
   if (!isLoggingLevel(level)) return answerInvalid(call, `params.level must be one of: ${logLevels.join(", ")}`);
   if (call.session !== null) await call.runtime.sessions.setLogLevel(call.session, level);
   return answerResult(call, "{}");
+}
+
+// The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use.
+
+/** The lists whose pages are kept: all but `resources/list`, which differs from principal to principal. */
+function createLists({ tools, prompts, resources: families }: Pick<Runtime, "tools" | "prompts" | "resources">) {
+  const toolList = createKeptList(tools, {
+    name: "tools",
+    entries: tools.all,
+    nameOf: ({ tool }) => tool.name,
+    scopesOf: ({ tool }) => tool.scopes,
+    profileOf: ({ tool }) => tool.profile,
+    encode(entry, { revision, resultForm, showsView, exchange: { profile } }) {
+      const encoded = revision.encodeTool({
+        ...entry,
+        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
+        ...(resultForm === "text" ? { outputSchema: undefined } : {}),
+      });
+      if (!showsView || entry.tool.hasView !== true) return encoded;
+      return { ...encoded, _meta: { ...encoded["_meta"] as object | undefined, ui: { resourceUri: viewUri } } };
+    },
+  });
+  return {
+    tools(call: Call) {
+      for (const { tool } of tools.all()) tool.refresh?.();
+      return toolList(call);
+    },
+    prompts: createKeptList(prompts, {
+      name: "prompts",
+      entries: prompts.all,
+      nameOf: ({ name }) => name,
+      scopesOf: ({ scopes }) => scopes,
+      encode: ({ name, title, description, arguments: parameters }) => ({
+        name,
+        title,
+        description,
+        ...(parameters.length === 0 ? {} : { arguments: parameters }),
+      }),
+    }),
+    templates: createKeptList(families, {
+      name: "resourceTemplates",
+      entries: () =>
+        families.all().flatMap(({ templates, scopes }) => templates.map((template) => ({ template, scopes }))),
+      nameOf: ({ template }) => template.uriTemplate,
+      scopesOf: ({ scopes }) => scopes,
+      encode: ({ template }) => template,
+    }),
+  };
+}
+
+/** A list whose entries have names. */
+interface ListOptions<Entry> {
+  /** The list's name, to which its cursors are bound. */
+  readonly name: string;
+  readonly entries: () => readonly Entry[];
+  readonly nameOf: (entry: Entry) => string;
+  readonly scopesOf: (entry: Entry) => readonly string[];
+  /** The profile whose clients alone see it. */
+  readonly profileOf?: (entry: Entry) => Profile["name"] | undefined;
+  readonly encode: (entry: Entry, call: Call) => unknown;
+}
+
+const cursorPurpose = "mcp-cursor";
+
+/** Pages that are kept as text, by the scopes and the client that see them. */
+const maxKeptPages = 100;
+
+function createKeptList<Entry>(
+  registry: { readonly version: number },
+  { name, entries, nameOf, scopesOf, profileOf = () => undefined, encode }: ListOptions<Entry>,
+): Handler {
+  const texts = boundedMap<string, string>(maxKeptPages);
+  let keptVersion = -1;
+  let neededScopes: readonly string[] = [];
+
+  const answerPage = async (call: Call, key: string, after: string | null | undefined): Promise<McpAnswer> => {
+    const { principal, exchange: { profile }, runtime: { secretBox, limits: { pageSize } } } = call;
+    const visible = entries().filter((entry) =>
+      hasScopes(principal, scopesOf(entry)) && [undefined, profile.name].includes(profileOf(entry))
+    );
+    const start = after === undefined ? 0 : visible.findIndex((entry) => nameOf(entry) === after) + 1;
+    if (after !== undefined && start === 0) return answerInvalid(call, invalidCursor); // or its entry is gone
+    const page = visible.slice(start, start + pageSize);
+    const last = page.at(-1);
+    const hasMore = last !== undefined && start + pageSize < visible.length;
+    const next = hasMore ? await secretBox.seal(cursorPurpose, nameOf(last), name) : undefined;
+    const text = listText(call, name, page.map((entry) => encode(entry, call)), next);
+    texts.set(key, text);
+    return answerResult(call, text);
+  };
+
+  return (call) => {
+    const { revision, resultForm, showsView, principal, exchange: { profile } } = call;
+    if (keptVersion !== registry.version) {
+      texts.clear();
+      keptVersion = registry.version;
+      neededScopes = [...new Set(entries().flatMap(scopesOf))];
+    }
+    const scopes = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
+    return whenReady(openCursor(call, cursorPurpose, name), (after) => {
+      const key = `${profile.name} ${revision.version} ${resultForm} ${showsView} ${scopes} ${after}`;
+      const kept = texts.get(key);
+      return kept === undefined ? answerPage(call, key, after) : answerResult(call, kept);
+    });
+  };
+}
+
+// `resources/list` in pages, over families that each list their own: a page may end in the midst of one.
+
+const resourceCursorPurpose = "mcp-resource-cursor";
+/** The family to go on with, and where in it; without that at its beginning. */
+const sealedShape = z.lazy(() => z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]));
+
+async function listResources(call: Call): Promise<McpAnswer> {
+  const { principal, runtime: { resources, secretBox, limits: { pageSize } } } = call;
+  const families = resources.all().filter(({ scopes }) => hasScopes(principal, scopes));
+  const opened = await openCursor(call, resourceCursorPurpose, principal.subject);
+  const [name, first] = typeof opened === "string" ? sealedShape.parse(JSON.parse(opened)) : [];
+  const begin = opened === undefined ? 0 : families.findIndex((family) => family.name === name);
+  if (begin < 0) return answerInvalid(call, invalidCursor);
+
+  const entries: Resource[] = [];
+  let position = first;
+  let next: z.output<typeof sealedShape> | undefined;
+  for (const family of families.slice(begin)) {
+    if (entries.length >= pageSize) next = [family.name];
+    else {
+      const page: ResourcePage | null = family.listPage === undefined
+        ? { resources: await family.list(principal) }
+        : await family.listPage(principal, position, pageSize - entries.length);
+      if (page === null) return answerInvalid(call, invalidCursor); // what it names is gone
+      entries.push(...page.resources);
+      if (page.next !== undefined) next = [family.name, page.next];
+      position = undefined;
+    }
+    if (next !== undefined) break;
+  }
+  const cursor = next && await secretBox.seal(resourceCursorPurpose, JSON.stringify(next), principal.subject);
+  return answerResult(call, listText(call, "resources", entries, cursor));
+}
+
+const invalidCursor = "Invalid cursor: leave it out to begin with the first page";
+
+/** Where the request's cursor says to go on: `undefined` for the first page, `null` for a cursor that is not ours. */
+function openCursor(call: Call, purpose: string, context: string): string | null | undefined | Promise<string | null> {
+  const { cursor = "" } = paramsOf(call);
+  if (cursor === "") return undefined;
+  return typeof cursor === "string" ? call.runtime.secretBox.open(purpose, cursor, context) : null;
+}
+
+function listText(
+  { revision, exchange: { profile }, runtime: { limits } }: Call,
+  name: string,
+  entries: readonly unknown[],
+  nextCursor: string | undefined,
+): string {
+  const end = profile.endsListsWithEmptyCursor ? "" : undefined;
+  const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
+  return JSON.stringify(revision.withCacheHint({ [name]: entries, nextCursor: nextCursor ?? end }, hint));
 }
 
 // Resources.
@@ -377,9 +544,4 @@ async function withTask(call: Call, serve: (task: FoundTask) => Promise<McpAnswe
   return task === null
     ? answerInvalid(call, "Unknown task: it may have expired; call the tool again")
     : await serve(task);
-}
-
-/** Whether some resources can be watched. */
-function areWatchable(resources: ResourceRegistry): boolean {
-  return resources.all().some(({ stamp }) => stamp !== undefined);
 }
