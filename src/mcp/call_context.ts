@@ -21,7 +21,7 @@ import { type LoggingLevel, logLevels, metaOf, notificationText, refusalCode, rp
 import { nextTurn } from "../lib/turns.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
-import type { LiveTask } from "./live_task.ts";
+import type { LiveTask } from "./tasks.ts";
 import type { MessageStream } from "./streams.ts";
 import { createDigest } from "../lib/secrets.ts";
 import { isObject, withSortedKeys } from "../lib/json.ts";

@@ -50,7 +50,7 @@ export const mcpLimits = {
   taskPollIntervalMs: 1_000,
   /** Running tasks of one principal (one user through one client) in this process. */
   maxTasksPerPrincipal: 50,
-  /** How often the process that runs a task says that it lives: well within presumedDeadMs (mcp/task_store.ts). */
+  /** How often the process that runs a task says that it lives: well within presumedDeadMs (mcp/tasks.ts). */
   taskHeartbeatMs: 5_000,
 };
 

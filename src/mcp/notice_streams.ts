@@ -6,13 +6,12 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import { answerError, answerInvalid, mark, paramsOf, requireTasks } from "./call.ts";
 import type { Call, Exchange, McpAnswer } from "./call.ts";
-import type { Runtime } from "./runtime.ts";
-import { listNames } from "./notices.ts";
+import { listNames, type Runtime } from "./runtime.ts";
 import { isObject } from "../lib/json.ts";
 import { errorText, notificationText, refusalCode, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch } from "./resource.ts";
 import type { Session } from "./session.ts";
-import type { TaskView } from "./task_store.ts";
+import type { TaskView } from "./tasks.ts";
 
 const streamRetrySeconds = 60;
 

@@ -3,13 +3,12 @@ import { type SecretBox, sha256Of } from "../lib/secrets.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import type { Principal } from "../lib/principal.ts";
+import { callerKey, type Principal } from "../lib/principal.ts";
 import { type McpLimits, mcpLimits, type Services } from "./limits.ts";
 import type { Admission } from "../lib/turns.ts";
 import type { Log } from "../lib/log.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../lib/time.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
-import { createChangeHub, createScopeNotices } from "./notices.ts";
 import type { Profile } from "./profile.ts";
 import { createPendingQuestions } from "./question.ts";
 import type { ToolRegistry } from "./registry.ts";
@@ -18,7 +17,7 @@ import type { PromptRegistry, ResourceRegistry } from "./resource.ts";
 import type { ServerInfo } from "./revision.ts";
 import { createSessions } from "./session.ts";
 import { createStreamTable } from "./streams.ts";
-import { createTasks } from "./tasks.ts";
+import { createTasks, type TaskChange } from "./tasks.ts";
 
 // The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
 
@@ -125,11 +124,72 @@ export function createRuntime(options: McpServerOptions) {
     /** The ways to end the open subscriptions well, for shutdown. */
     enders: new Set<() => void>(),
     streams: createStreamTable({ ...services, sessions, watchToken: options.watchToken }),
-    tasks: createTasks(services, changes),
+    tasks: createTasks(services, changes.publish),
     questions: createPendingQuestions(services),
     inFlight: createInFlight(services),
     /** Aborted when the server is about to give up the calls that still run. */
     stopping: new AbortController(),
+  };
+}
+
+// Notices for this process's open streams: changed lists and tasks, and lists that grow with a token's scopes.
+
+/** The lists that may change while the server runs. */
+export const listNames = ["tools", "prompts", "resources"] as const;
+
+type OfferChange = TaskChange | { readonly kind: typeof listNames[number] };
+
+function createChangeHub() {
+  const listeners = new Set<(change: OfferChange) => void>();
+  return {
+    publish(change: OfferChange) {
+      for (const listener of [...listeners]) listener(change);
+    },
+    /** Calls `listener` for every change until the returned function is called. */
+    subscribe(listener: (change: OfferChange) => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+interface Listener {
+  known: Principal["scopes"];
+  readonly tell: () => void;
+}
+
+/**
+ * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+ * opened with an earlier one are told that its lists changed.
+ */
+function createScopeNotices() {
+  const clients = new Map<string, Set<Listener>>();
+
+  const note = (principal: Principal): void => {
+    if (clients.size === 0) return;
+    const { scopes } = principal;
+    for (const listener of [...clients.get(callerKey(principal)) ?? []]) {
+      // A person's scripts are one client: a token of other scopes, not more, is no step-up.
+      if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
+      listener.known = scopes;
+      listener.tell();
+    }
+  };
+  return {
+    /** Looks at the scopes of a request. */
+    note,
+    /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
+    listen(principal: Principal, tell: () => void) {
+      note(principal);
+      const key = callerKey(principal);
+      const listeners = clients.getOrInsertComputed(key, () => new Set());
+      const listener: Listener = { known: principal.scopes, tell };
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) clients.delete(key);
+      };
+    },
   };
 }
 

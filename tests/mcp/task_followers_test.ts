@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import { systemTimers } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { mcpLimits } from "../../src/mcp/limits.ts";
-import { createChangeHub } from "../../src/mcp/notices.ts";
-import { createTasks } from "../../src/mcp/tasks.ts";
-import type { TaskView } from "../../src/mcp/task_store.ts";
+import { createTasks, type TaskView } from "../../src/mcp/tasks.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
@@ -28,8 +26,8 @@ Deno.test("who looked a task up before another follower heard of its end hears o
     log: { write: (level: string) => void assert.notEqual(level, "error", "a look failed"), flush: () => {} },
     limits: mcpLimits,
   };
-  const running = createTasks(services, createChangeHub());
-  const following = createTasks(services, createChangeHub());
+  const running = createTasks(services, () => {});
+  const following = createTasks(services, () => {});
   const task = await running.begin(principal, { tool: "run", scopes: [] }, () => {});
   assert.ok(task);
   const looked = (await following.find(principal, task.seed.taskId))?.known ?? null;
