@@ -1,8 +1,7 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
-import { type Endpoint, onGet } from "../lib/endpoint.ts";
+import { onGet } from "../lib/endpoint.ts";
 import { atMost, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import { addresseeOf, type KnownNames } from "./router.ts";
 
 /**
  * - `health` answers 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage or the workspace does
@@ -73,24 +72,5 @@ export function createStorageProbe(
     const left = Math.max(0, since + patienceMs - timers.elapsed());
     const isLate = await atMost(left, ended.then(() => false), true, pause);
     if (isLate) throw new Error("the storage does not answer");
-  };
-}
-
-// `GET /metrics`, on a separate listener: no token protects it; any client that reaches its address can read it.
-
-/** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
-export function createMetricsEndpoint(names: KnownNames, expose: () => string): Endpoint {
-  const contentType = "text/plain; version=0.0.4; charset=utf-8";
-  const answer = onGet(() =>
-    new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } })
-  );
-  return (request, peer) => {
-    const addressee = addresseeOf(request, names);
-    if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
-    if (addressee === "unknown") {
-      return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
-    }
-    if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });
-    return answer(request, peer);
   };
 }

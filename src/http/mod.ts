@@ -5,16 +5,14 @@
  * The caller is known before a body is read, and every body, answer and stream is bounded before work is done for it.
  * Only this part knows the router (Hono); it imports nothing of `oauth`.
  */
-export { ConnectionPeer } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
-export { createHealthEndpoints, createMetricsEndpoint, createStorageProbe } from "./health.ts";
+export { createHealthEndpoints, createStorageProbe } from "./health.ts";
 export { createHomeEndpoint, createIconEndpoint, iconPath, serverIcons } from "./home.ts";
-export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
-export type { EventStreamOptions } from "./mcp_response.ts";
+export { createMcpEndpoint, defaultMaxPublicBodyBytes, type EventStreamOptions } from "./mcp_endpoint.ts";
 export { createBodyIntake, intakeBytesFor, limitAttempts, limitBodies } from "./rate_limit.ts";
 export { createRateLimiter, createSharedRateLimiter } from "./rate_limit.ts";
 export type { RateLimiter } from "./rate_limit.ts";
-export { createRouter, knownNames } from "./router.ts";
+export { ConnectionPeer, createMetricsEndpoint, createRouter, knownNames } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
 /** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */
 export const loadPublicCertificate = (): Promise<typeof import("./public_certificate.ts")> =>

@@ -1,11 +1,12 @@
-/** Serves the routes, each behind the checks of its kind. The only file that knows Hono. */
+/** Serves the routes, each behind the checks of its kind, and finds the client's address. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import { type Html, html, pageResponse, wantsPage } from "../lib/page.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
-import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
+import { type Endpoint, onGet, type Peer, type Route } from "../lib/endpoint.ts";
 import { headerOf, requestHost } from "../lib/request_text.ts";
 import { whenReady } from "../lib/turns.ts";
+import { isTrustedProxy, parseIpAddress, type TrustedProxies } from "../lib/network.ts";
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
@@ -145,7 +146,7 @@ function noOrigin(): Response {
 // Warning": Origin MUST be validated).
 
 /** The names under which this server is known. All lower case. */
-export interface KnownNames {
+interface KnownNames {
   /** Origins whose pages may call: our own spellings and those the operator allows. */
   readonly origins: ReadonlySet<string>;
   /** Values of `Host` that mean this server, with the port if there is one. IP literals need no entry. */
@@ -191,6 +192,26 @@ function isTargetAt(url: string, host: string): boolean {
   return target !== null && target.username === "" && target.host === URL.parse(`${target.protocol}//${host}`)?.host;
 }
 
+/**
+ * `GET /metrics`, on a separate listener: no token protects it, any client that reaches its address can read what `expose`
+ * gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here.
+ */
+export function createMetricsEndpoint(names: KnownNames, expose: () => string): Endpoint {
+  const contentType = "text/plain; version=0.0.4; charset=utf-8";
+  const answer = onGet(() =>
+    new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } })
+  );
+  return (request, peer) => {
+    const addressee = addresseeOf(request, names);
+    if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
+    if (addressee === "unknown") {
+      return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
+    }
+    if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });
+    return answer(request, peer);
+  };
+}
+
 /** Our own names for a server URL, its spellings on loopback, and what the operator adds. */
 export function knownNames(
   serverUrls: readonly string[],
@@ -214,6 +235,56 @@ export function knownNames(
 function withDefaultPort(name: string, port: string): readonly string[] {
   if (name.endsWith(port)) return [name, name.slice(0, -port.length)];
   return /:\d+$/.test(name) ? [name] : [name, `${name}${port}`];
+}
+
+// The address of a request's client: the connection's other end, or what trusted proxies say of it.
+
+/** Asks Deno for the address when it is first read: most requests never read it. A class, since closures cost. */
+export class ConnectionPeer implements Peer {
+  constructor(
+    private readonly request: Request,
+    private readonly info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+    private readonly trusted: TrustedProxies | undefined,
+  ) {}
+
+  get answerSent(): Promise<void> {
+    return this.info.completed.catch(() => {});
+  }
+
+  get address(): string {
+    // Where the platform listens by other means than TCP, there is none; all who call then share one.
+    const hostname = (this.info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
+    return this.trusted === undefined ? hostname : clientAddress(hostname, this.request.headers, this.trusted);
+  }
+}
+
+/**
+ * The client's address: the nearest one, counted from this server, that is no trusted proxy's. Each trusted hop is
+ * believed about the one before it and about nothing else, so what a client wrote into the header itself is never
+ * reached.
+ *
+ * A proxy that writes `Forwarded` (RFC 7239) instead passes on `X-Forwarded-For` as the client sent it. So where the
+ * former is there, neither is believed.
+ */
+export function clientAddress(connection: string, headers: Headers, trusted: TrustedProxies): string {
+  const listed = headers.get("x-forwarded-for");
+  if (listed === null || headers.has("forwarded") || !isTrustedProxy(connection, 0, trusted)) return connection;
+  let address = connection;
+  for (const [hop, item] of listed.split(",").reverse().entries()) {
+    const before = addressIn(item);
+    if (before === null) return address; // "unknown", or a name that a proxy made up
+    address = before;
+    if (!isTrustedProxy(address, hop + 1, trusted)) return address;
+  }
+  return address;
+}
+
+/** One item of `X-Forwarded-For`, a list that each proxy appends to, with or without ports; `null` for no address. */
+function addressIn(item: string): string | null {
+  const node = item.trim();
+  const [, ipv6, ipv4] = /^\[([^\]]*)\](?::\w+)?$|^([\d.]+):\d+$/.exec(node) ?? [];
+  const address = ipv6 ?? ipv4 ?? node;
+  return parseIpAddress(address) === null ? null : address;
 }
 
 // Cross-origin resource sharing: answers to preflights, and the headers that let a page read an answer.

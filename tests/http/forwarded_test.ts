@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseTrustedProxies } from "../../src/lib/settings.ts";
-import { clientAddress } from "../../src/http/forwarded.ts";
+import { clientAddress } from "../../src/http/router.ts";
 
 function addressOf(trust: string, connection: string, headers: Record<string, string>): string {
   const trusted = parseTrustedProxies(trust);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { acceptsEventStream } from "../../src/http/mcp_response.ts";
+import { acceptsEventStream } from "../../src/http/mcp_endpoint.ts";
 import { specProfile } from "../../src/mcp/profile.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
