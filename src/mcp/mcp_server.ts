@@ -6,16 +6,11 @@ import {
   isInitialize,
   isRpcId,
   kindOfMessage,
-  mcpErrorCode,
   metaOf,
-  modernVersion,
   refusalCode,
-  type RpcCall,
   rpcErrorCode,
-  type RpcId,
-  type RpcRequest,
-  type RpcResponse,
 } from "./jsonrpc.ts";
+import type { RpcCall, RpcId, RpcRequest, RpcResponse } from "./jsonrpc.ts";
 import {
   answerError,
   answerUnavailable,
@@ -28,18 +23,9 @@ import {
 } from "./call.ts";
 import type { Call, Exchange, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } from "./runtime.ts";
-import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import {
-  claimsModern,
-  createModernRevision,
-  defaultLegacyRevision,
-  envelopeFault,
-  latestLegacyRevision,
-  legacyRevisions,
-  protocolVersionKey,
-  type Revision,
-} from "./revision.ts";
+import type { ToolRegistry } from "./registry.ts";
+import { classifyBatch, classifyMessage, createModernRevision, defaultLegacyRevision } from "./revision.ts";
+import type { Revision, Unclassified } from "./revision.ts";
 import { createParallelShare, nextTurn, type StandAside, whenReady } from "../lib/turns.ts";
 import type { Session } from "./session.ts";
 import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
@@ -181,7 +167,7 @@ function createBodyHandler(runtime: Runtime, modern: Revision, answerMessage: Me
 }
 
 /** The refusal of a body that belongs to no revision. */
-function refuseUnclassified(body: unknown, { code, message, data }: ReturnType<typeof refuse>["error"]): McpAnswer {
+function refuseUnclassified(body: unknown, { code, message, data }: Unclassified): McpAnswer {
   return { kind: "json", status: 400, body: errorText(echoedId(body), code, message, data) };
 }
 
@@ -441,113 +427,6 @@ function answerFailure(call: PublicCall, error: unknown): McpAnswer {
   const answer = answerError(call, rpcErrorCode.internalError, "Internal server error");
   call.outcome = "internal_error";
   return answer;
-}
-
-// Which era, and which revision, a message belongs to. The body decides; headers only cross-check it (MCP 2026-07-28,
-// basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
-
-// The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243).
-
-/** The parameter that `Mcp-Name` repeats, by method. */
-const nameSources: ReadonlyMap<string, string> = new Map([
-  ["tools/call", "name"],
-  ["prompts/get", "name"],
-  ["resources/read", "uri"],
-  ["tasks/get", "taskId"], // SEP-2663: routing headers
-  ["tasks/update", "taskId"],
-  ["tasks/cancel", "taskId"],
-]);
-
-/** How headers and body disagree, in words; `null` when they agree. Every request has the headers. */
-function standardHeaderFault(request: RpcCall, headers: Pick<PublicExchange, "header">): string | null {
-  const { method, params } = request;
-  const methodHeader = headers.header("mcp-method");
-  if (methodHeader === null) return "the Mcp-Method header is required";
-  if (methodHeader !== method) return "the Mcp-Method header does not match the body's method";
-  const source = nameSources.get(method);
-  if (source === undefined) return null;
-  const named = isObject(params) ? params[source] : undefined;
-  const nameHeader = headers.header("mcp-name");
-  if (nameHeader === null) return typeof named === "string" ? "the Mcp-Name header is required" : null;
-  const decoded = decodeHeaderValue(nameHeader);
-  if (decoded === null) return "the Mcp-Name header is not valid base64 of UTF-8";
-  return named === undefined || decoded === named
-    ? null
-    : `the Mcp-Name header does not match the body's params.${source}`;
-}
-
-/** A revision, or why a message belongs to none: all of these are HTTP 400. `null` leaves it to the session. */
-type Classified = Result<Revision | null, ReturnType<typeof refuse>["error"]>;
-
-/** Every version that can be asked for. */
-const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
-
-/**
- * The revision of a single message, checked against its envelope and headers. A legacy message is not: where the
- * header is absent its session may still tell the version.
- */
-function classifyMessage(message: unknown, headers: PublicExchange, modern: Revision): Classified {
-  const version = headers.header("mcp-protocol-version");
-  if (!isObject(message) || typeof message["method"] !== "string") {
-    return version === modernVersion ? success(modern) : legacyRevisionOf(version);
-  }
-  const call = message as unknown as RpcCall;
-  if (claimsModern(message)) {
-    const isBrokenHandshake = call.method === "initialize" && (envelopeFault(call.params) !== null ||
-      metaOf(call.params)?.[protocolVersionKey] !== modernVersion);
-    if (!isBrokenHandshake) return admitModern(call, version, headers, modern);
-  }
-  if (call.method === "initialize") {
-    if (version !== modernVersion) return success(latestLegacyRevision); // it negotiates in its body
-    return refuse(mcpErrorCode.headerMismatch, `initialize does not exist in ${modernVersion}`);
-  }
-  if (version !== modernVersion) return legacyRevisionOf(version);
-  if (call.id === undefined) return success(modern); // 2026-07-28 asks no envelope of notifications
-  return refuse(rpcErrorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
-}
-
-/** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
-function classifyBatch(batch: readonly unknown[], version: string | null): Classified {
-  if (version === modernVersion || batch.some(claimsModern)) {
-    return refuse(rpcErrorCode.invalidRequest, "Modern requests are not batched: send each message separately");
-  }
-  return legacyRevisionOf(version);
-}
-
-/** The revision that the header names for a legacy message; `null` when there is none. */
-function legacyRevisionOf(version: string | null): Classified {
-  if (version === null) return success(null);
-  const revision = legacyRevisions.get(version);
-  return revision === undefined ? refuseVersion(version, supportedVersions) : success(revision);
-}
-
-function admitModern(call: RpcCall, version: string | null, headers: PublicExchange, modern: Revision): Classified {
-  const isRequest = call.id !== undefined;
-  const claimed = metaOf(call.params)?.[protocolVersionKey];
-  const notText = typeof claimed === "string" ? null : "the version must be a string";
-  const fault = isRequest ? envelopeFault(call.params) : notText;
-  if (fault !== null) return refuse(rpcErrorCode.invalidParams, `Invalid params: ${fault}`);
-  if (headers.hasHeaders && version !== claimed && (isRequest || version !== null)) {
-    return version === null
-      ? mismatch("the MCP-Protocol-Version header is required")
-      : mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
-  }
-  if (claimed !== modernVersion) return refuseVersion(String(claimed), [modernVersion]);
-  const headerFault = isRequest && headers.hasHeaders ? standardHeaderFault(call, headers) : null;
-  return headerFault === null ? success(modern) : mismatch(headerFault);
-}
-
-function mismatch(fault: string) {
-  return refuse(mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
-}
-
-function refuseVersion(requested: string, supported: readonly string[]) {
-  const data = { supported, requested: requested.slice(0, 40) };
-  return refuse(mcpErrorCode.unsupportedProtocolVersion, "Unsupported protocol version", data);
-}
-
-function refuse(code: number, message: string, data?: unknown) {
-  return failure({ code, message, data });
 }
 
 // Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.

@@ -1,10 +1,14 @@
-/** The differences between protocol revisions. Everything else in `mcp/` is the same for all of them. */
+/**
+ * The differences between protocol revisions, and which one a message belongs to. Everything else in `mcp/` is the same
+ * for all of them.
+ */
 import { isObject } from "../lib/json.ts";
 import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
 import { isLoggingLevel, mcpErrorCode, metaOf, modernVersion, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { LoggingLevel, RpcCall } from "./jsonrpc.ts";
-import type { RegisteredTool } from "./registry.ts";
+import { decodeHeaderValue, type RegisteredTool } from "./registry.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
 export interface ServerInfo {
@@ -228,23 +232,109 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
   };
 }
 
+// Which era, and which revision, a message belongs to. The body decides; headers only cross-check it (MCP 2026-07-28,
+// basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
+
+/** Why a message belongs to no revision: all of these are HTTP 400. */
+export type Unclassified = ReturnType<typeof refuse>["error"];
+
+/** `null` leaves it to the session. */
+type Classified = Result<Revision | null, Unclassified>;
+
+/** The headers of a request, where its transport has any; names are in lower case. */
+interface RequestHeaders {
+  readonly hasHeaders: boolean;
+  header(name: string): string | null;
+}
+
+/** Every version that can be asked for. */
+const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
+
+/**
+ * The revision of a single message, checked against its envelope and headers. A legacy message is not: where the
+ * header is absent its session may still tell the version.
+ */
+export function classifyMessage(message: unknown, headers: RequestHeaders, modern: Revision): Classified {
+  const version = headers.header("mcp-protocol-version");
+  if (!isObject(message) || typeof message["method"] !== "string") {
+    return version === modernVersion ? success(modern) : legacyRevisionOf(version);
+  }
+  const call = message as unknown as RpcCall;
+  if (claimsModern(message)) {
+    const isBrokenHandshake = call.method === "initialize" && (envelopeFault(call.params) !== null ||
+      metaOf(call.params)?.[protocolVersionKey] !== modernVersion);
+    if (!isBrokenHandshake) return admitModern(call, version, headers, modern);
+  }
+  if (call.method === "initialize") {
+    if (version !== modernVersion) return success(latestLegacyRevision); // it negotiates in its body
+    return refuse(mcpErrorCode.headerMismatch, `initialize does not exist in ${modernVersion}`);
+  }
+  if (version !== modernVersion) return legacyRevisionOf(version);
+  if (call.id === undefined) return success(modern); // 2026-07-28 asks no envelope of notifications
+  return refuse(rpcErrorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
+}
+
+/** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
+export function classifyBatch(batch: readonly unknown[], version: string | null): Classified {
+  if (version === modernVersion || batch.some(claimsModern)) {
+    return refuse(rpcErrorCode.invalidRequest, "Modern requests are not batched: send each message separately");
+  }
+  return legacyRevisionOf(version);
+}
+
+/** The revision that the header names for a legacy message; `null` when there is none. */
+function legacyRevisionOf(version: string | null): Classified {
+  if (version === null) return success(null);
+  const revision = legacyRevisions.get(version);
+  return revision === undefined ? refuseVersion(version, supportedVersions) : success(revision);
+}
+
+function admitModern(call: RpcCall, version: string | null, headers: RequestHeaders, modern: Revision): Classified {
+  const isRequest = call.id !== undefined;
+  const claimed = metaOf(call.params)?.[protocolVersionKey];
+  const notText = typeof claimed === "string" ? null : "the version must be a string";
+  const fault = isRequest ? envelopeFault(call.params) : notText;
+  if (fault !== null) return refuse(rpcErrorCode.invalidParams, `Invalid params: ${fault}`);
+  if (headers.hasHeaders && version !== claimed && (isRequest || version !== null)) {
+    return version === null
+      ? mismatch("the MCP-Protocol-Version header is required")
+      : mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
+  }
+  if (claimed !== modernVersion) return refuseVersion(String(claimed), [modernVersion]);
+  const headerFault = isRequest && headers.hasHeaders ? standardHeaderFault(call, headers) : null;
+  return headerFault === null ? success(modern) : mismatch(headerFault);
+}
+
+function mismatch(fault: string) {
+  return refuse(mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
+}
+
+function refuseVersion(requested: string, supported: readonly string[]) {
+  const data = { supported, requested: requested.slice(0, 40) };
+  return refuse(mcpErrorCode.unsupportedProtocolVersion, "Unsupported protocol version", data);
+}
+
+function refuse(code: number, message: string, data?: unknown) {
+  return failure({ code, message, data });
+}
+
 // The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic).
 
 /** The key of the version: a message that has it claims to be modern. */
-export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
+const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
 const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 /** The key of the least log level that the client wants to hear. */
 const logLevelKey = "io.modelcontextprotocol/logLevel";
 const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** Whether a message claims to be modern, well-formed or not. */
-export function claimsModern(message: unknown): boolean {
+function claimsModern(message: unknown): boolean {
   const meta = isObject(message) ? metaOf(message["params"]) : undefined;
   return meta !== undefined && protocolVersionKey in meta;
 }
 
 /** What is wrong with a request's envelope, in words; `null` when it is complete and well-formed. */
-export function envelopeFault(params: unknown): string | null {
+function envelopeFault(params: unknown): string | null {
   const meta = metaOf(params);
   if (meta === undefined) return "params._meta is required";
   const version = meta[protocolVersionKey];
@@ -268,4 +358,34 @@ export function envelopeFault(params: unknown): string | null {
 
 function isImplementation(info: unknown): boolean {
   return isObject(info) && typeof info["name"] === "string" && typeof info["version"] === "string";
+}
+
+// The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243).
+
+/** The parameter that `Mcp-Name` repeats, by method. */
+const nameSources: ReadonlyMap<string, string> = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"], // SEP-2663: routing headers
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+]);
+
+/** How headers and body disagree, in words; `null` when they agree. Every request has the headers. */
+function standardHeaderFault(request: RpcCall, headers: RequestHeaders): string | null {
+  const { method, params } = request;
+  const methodHeader = headers.header("mcp-method");
+  if (methodHeader === null) return "the Mcp-Method header is required";
+  if (methodHeader !== method) return "the Mcp-Method header does not match the body's method";
+  const source = nameSources.get(method);
+  if (source === undefined) return null;
+  const named = isObject(params) ? params[source] : undefined;
+  const nameHeader = headers.header("mcp-name");
+  if (nameHeader === null) return typeof named === "string" ? "the Mcp-Name header is required" : null;
+  const decoded = decodeHeaderValue(nameHeader);
+  if (decoded === null) return "the Mcp-Name header is not valid base64 of UTF-8";
+  return named === undefined || decoded === named
+    ? null
+    : `the Mcp-Name header does not match the body's params.${source}`;
 }
