@@ -6,7 +6,7 @@ import { errorText, mcpErrorCode, refusalCode, resultText, rpcErrorCode } from "
 import type { RpcId, RpcRequest } from "./jsonrpc.ts";
 import { type ClientAbility, tasksExtension } from "./question.ts";
 import type { ResultType, Revision } from "./revision.ts";
-import type { AuditEntry, Runtime, StructuredResults } from "./runtime.ts";
+import type { AuditEntry, Runtime } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import type { ContentBlock } from "./tool.ts";
 import { crashText, type Unavailability } from "../lib/system_fault.ts";
@@ -77,9 +77,6 @@ export interface PublicCall {
   code: string | null;
   change: string | null;
 }
-
-/** Of a call that has just begun. */
-export const unmarked = { tool: null, outcome: "ok", code: null, change: null } as const;
 
 /** A request that a token came with. */
 export interface Call extends PublicCall {
@@ -222,15 +219,6 @@ export function logCrash(
  * it.
  */
 type ResultForm = "text" | "structured" | "structured_or_empty";
-
-/**
- * The form for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
- * structured content in place of the text, or both: without the images, or at twice the size.
- */
-export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
-  if (profile.name === "servicenow") return "structured_or_empty";
-  return setting === "always" || asks ? "structured" : "text";
-}
 
 /** A content block as this revision and this client's habits have it. */
 export function encodeBlock(block: ContentBlock, revision: Revision, profile: Profile): unknown {

@@ -11,16 +11,7 @@ import {
   rpcErrorCode,
 } from "./jsonrpc.ts";
 import type { RpcCall, RpcId, RpcRequest, RpcResponse } from "./jsonrpc.ts";
-import {
-  answerError,
-  answerUnavailable,
-  insufficientScope,
-  mark,
-  paramsOf,
-  resultFormOf,
-  tooManyCalls,
-  unmarked,
-} from "./call.ts";
+import { answerError, answerUnavailable, insufficientScope, mark, paramsOf, tooManyCalls } from "./call.ts";
 import type { Call, Exchange, McpAnswer, PublicCall, PublicExchange } from "./call.ts";
 import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } from "./runtime.ts";
 import type { ToolRegistry } from "./registry.ts";
@@ -221,6 +212,9 @@ function dropNulls(message: unknown): void {
 
 // Single messages: requests by their methods, notifications and responses by taking note of them.
 
+/** Of a call that has just begun. */
+const unmarked = { tool: null, outcome: "ok", code: null, change: null } as const;
+
 /** What is known of a message before it is read. */
 type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle" | "standAside">;
 
@@ -257,7 +251,7 @@ function createMessageHandler(
       principal: exchange.principal,
       runtime,
       beginAnswer: (answer) => (begun ??= Promise.withResolvers()).resolve(answer),
-      resultForm: resultFormOf(runtime.structuredResults, exchange.profile, abilities.has("structured_content")),
+      resultForm: resultFormOf(runtime, exchange, abilities.has("structured_content")),
       showsView: abilities.has("view"),
       finish: null,
       scopes: [],
@@ -291,6 +285,15 @@ function createMessageHandler(
       return accepted ?? (context.isSingle && context.exchange.hasHeaders ? refusal : null) ?? taken;
     });
   };
+}
+
+/**
+ * The form of a tool's result for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
+ * structured content in place of the text, or both: without the images, or at twice the size.
+ */
+function resultFormOf({ structuredResults }: Runtime, { profile }: Exchange, asks: boolean): Call["resultForm"] {
+  if (profile.name === "servicenow") return "structured_or_empty";
+  return structuredResults === "always" || asks ? "structured" : "text";
 }
 
 /** `null` where it is nothing to a call that runs: such a call is cancelled even for a caller over its limit. */

@@ -22,10 +22,9 @@ import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
 import { canonicalUri, familyOf, maxSuggestions } from "./resource.ts";
-import type { Prompt, PromptOutcome, Resource, ResourceOutcome, ResourcePage } from "./resource.ts";
+import type { Prompt, Resource, ResourcePage } from "./resource.ts";
 import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
 import type { Session } from "./session.ts";
-import type { FoundTask } from "./tasks.ts";
 import { callTool } from "./tool_call.ts";
 import * as z from "zod";
 import { boundedMap } from "../lib/bounded_map.ts";
@@ -369,7 +368,7 @@ async function readResource(call: Call): Promise<McpAnswer> {
   const family = familyOf(call.runtime.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
-  return await runInContext<ResourceOutcome>(call, {
+  return await runInContext(call, {
     ...faultsOf(call, "resource", family.name),
     run: (context) => family.read(uri, context),
     encode(outcome) {
@@ -438,7 +437,7 @@ async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise
   }
   const absent = prompt.arguments.find(({ name, required }) => required && (values[name] ?? "") === "");
   if (absent !== undefined) return answerInvalid(call, `${absent.name} parameter is required`);
-  return await runInContext<PromptOutcome>(call, {
+  return await runInContext(call, {
     ...faultsOf(call, "prompt", prompt.name),
     run: (context) => prompt.render(values as Record<string, string>, context),
     encode(outcome) {
@@ -534,6 +533,8 @@ function cancelTask(call: Call): Promise<McpAnswer> {
     return answerResult(call, "{}");
   });
 }
+
+type FoundTask = NonNullable<Awaited<ReturnType<Runtime["tasks"]["find"]>>>;
 
 async function withTask(call: Call, serve: (task: FoundTask) => Promise<McpAnswer>): Promise<McpAnswer> {
   const refusal = requireTasks(call);

@@ -1,10 +1,10 @@
-/** A registry of named items, which may be added and removed while the server runs. */
+/** A registry of named items, which may be added and removed while the server runs; tools with their schemas. */
 import * as z from "zod";
 import { isObject } from "../lib/json.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */
-export type Registry<Given extends Named, Entry> = ReturnType<typeof createRegistry<Given, Entry>>;
+type Registry<Given extends Named, Entry> = ReturnType<typeof createRegistry<Given, Entry>>;
 
 type Named = { readonly name: string };
 
@@ -227,27 +227,6 @@ export function toFlatSchema(listed: ObjectSchema, whole: ObjectSchema = listed)
   return { ...listed, properties: Object.fromEntries(properties), ...(required.length === 0 ? {} : { required }) };
 }
 
-// Values in `Mcp-Name` and `Mcp-Param-*` headers (MCP 2026-07-28, basic/transports/streamable-http: value encoding).
-
-const prefix = "=?base64?";
-const suffix = "?=";
-const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** The value a header stands for: decoded when it has the base64 form, else itself; `null` when the form is broken. */
-export function decodeHeaderValue(value: string): string | null {
-  if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) {
-    return value;
-  }
-  const base64 = value.slice(prefix.length, -suffix.length);
-  if (!canonicalBase64.test(base64)) return null;
-  try {
-    return decoder.decode(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)));
-  } catch {
-    return null; // not UTF-8
-  }
-}
-
 // Tool parameters that modern clients repeat in `Mcp-Param-*` headers (MCP 2026-07-28, server/tools: x-mcp-header).
 
 interface HeaderParameter {
@@ -256,8 +235,6 @@ interface HeaderParameter {
   /** The header's name, in lower case. */
   readonly header: string;
 }
-
-const decimal = /^-?\d+(\.\d+)?$/;
 
 /** Reads the declarations out of an input schema. */
 function findHeaderParameters(schema: unknown, path: readonly string[] = []): readonly HeaderParameter[] {
@@ -268,28 +245,4 @@ function findHeaderParameters(schema: unknown, path: readonly string[] = []): re
     const inside = findHeaderParameters(property, here);
     return name === undefined ? inside : [{ path: here, header: `mcp-param-${name}`.toLowerCase() }, ...inside];
   });
-}
-
-/** How the headers and the arguments disagree, in words; `null` when they agree. */
-export function headerParameterFault(
-  parameters: readonly HeaderParameter[],
-  input: unknown,
-  headers: { header(name: string): string | null },
-): string | null {
-  for (const { path, header: name } of parameters) {
-    const value = path.reduce<unknown>(
-      (node, key) => isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined,
-      input,
-    );
-    if (value === undefined || value === null) continue; // no header is expected
-    const sent = headers.header(name);
-    if (sent === null) return `the ${name} header is required, since ${path.join(".")} has a value`;
-    const decoded = decodeHeaderValue(sent);
-    if (decoded === null) return `the ${name} header is not valid base64 of UTF-8`;
-    const isEqual = typeof value === "number" && decimal.test(decoded)
-      ? Number(decoded) === value
-      : decoded === String(value);
-    if (!isEqual) return `the ${name} header does not match ${path.join(".")}`;
-  }
-  return null;
 }

@@ -7,7 +7,7 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Services } from "./limits.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ContentBlock, ResourceNames, ToolContext } from "./tool.ts";
-import { createRegistry, type Registry } from "./registry.ts";
+import { createRegistry } from "./registry.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
 export interface Resource extends ResourceNames {
@@ -84,11 +84,11 @@ export interface ResourceFamily {
 /** Where a family gives so many values, there may be more. */
 export const maxSuggestions = 1_000;
 
-export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
+export type ResourceRegistry = ReturnType<typeof createResourceRegistry>;
 
 /** The families on offer; an address belongs to the first that owns it. They see one spelling of equivalent addresses. */
-export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
-  return createRegistry(families, (family) => {
+export function createResourceRegistry(families: Iterable<ResourceFamily>) {
+  return createRegistry(families, (family): ResourceFamily => {
     const { canonical = (uri: string) => uri, mayWatch, stamp } = family;
     return {
       ...family,
@@ -295,9 +295,9 @@ export interface Prompt {
   ) => readonly string[] | Promise<readonly string[]>;
 }
 
-export type PromptRegistry = Registry<Prompt, Prompt>;
+export type PromptRegistry = ReturnType<typeof createPromptRegistry>;
 
 /** The prompts on offer. Throws where two have one name. */
-export function createPromptRegistry(prompts: Iterable<Prompt>): PromptRegistry {
+export function createPromptRegistry(prompts: Iterable<Prompt>) {
   return createRegistry(prompts, (prompt) => prompt);
 }

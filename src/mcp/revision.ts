@@ -7,7 +7,7 @@ import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from
 import type { ContentBlock, Icon } from "./tool.ts";
 import { isLoggingLevel, mcpErrorCode, metaOf, modernVersion, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { LoggingLevel, RpcCall } from "./jsonrpc.ts";
-import { decodeHeaderValue, type RegisteredTool } from "./registry.ts";
+import type { RegisteredTool } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
@@ -388,4 +388,52 @@ function standardHeaderFault(request: RpcCall, headers: RequestHeaders): string 
   return named === undefined || decoded === named
     ? null
     : `the Mcp-Name header does not match the body's params.${source}`;
+}
+
+const decimal = /^-?\d+(\.\d+)?$/;
+
+/** How the headers and the arguments disagree, in words; `null` when they agree. */
+export function headerParameterFault(
+  parameters: RegisteredTool["headerParameters"],
+  input: unknown,
+  headers: Pick<RequestHeaders, "header">,
+): string | null {
+  for (const { path, header: name } of parameters) {
+    const value = path.reduce<unknown>(
+      (node, key) => isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined,
+      input,
+    );
+    if (value === undefined || value === null) continue; // no header is expected
+    const sent = headers.header(name);
+    if (sent === null) return `the ${name} header is required, since ${path.join(".")} has a value`;
+    const decoded = decodeHeaderValue(sent);
+    if (decoded === null) return `the ${name} header is not valid base64 of UTF-8`;
+    const isEqual = typeof value === "number" && decimal.test(decoded)
+      ? Number(decoded) === value
+      : decoded === String(value);
+    if (!isEqual) return `the ${name} header does not match ${path.join(".")}`;
+  }
+  return null;
+}
+
+const prefix = "=?base64?";
+const suffix = "?=";
+const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * The value that `Mcp-Name` or `Mcp-Param-*` stands for (MCP 2026-07-28, basic/transports/streamable-http: value encoding):
+ * decoded when it has the base64 form, else itself; `null` when the form is broken.
+ */
+function decodeHeaderValue(value: string): string | null {
+  if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) {
+    return value;
+  }
+  const base64 = value.slice(prefix.length, -suffix.length);
+  if (!canonicalBase64.test(base64)) return null;
+  try {
+    return decoder.decode(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)));
+  } catch {
+    return null; // not UTF-8
+  }
 }

@@ -21,17 +21,6 @@ import { boundedMap } from "../lib/bounded_map.ts";
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;
 
-/** A task as its client finds it. */
-export interface FoundTask {
-  /** Without a large result. */
-  readonly known: TaskView;
-  view(): Promise<TaskView>;
-  /** Hands in answers. Unknown keys are ignored; gives the key of one that has the wrong shape. */
-  answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
-  /** Asks for its end. */
-  cancel(): Promise<void>;
-}
-
 /** A change that the streams of the task's client are told of. */
 export interface TaskChange extends Pick<TaskRecord, "subject" | "clientId"> {
   readonly kind: "task";
@@ -124,7 +113,7 @@ export function createTasks(services: Services, onChange: (change: TaskChange) =
       return task;
     },
     /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
-    async find(principal: Principal, taskId: string): Promise<FoundTask | null> {
+    async find(principal: Principal, taskId: string) {
       const running = live.get(taskId);
       if (running?.isLapsed()) await running.beat();
       const record = running === undefined || running.isEnding ? await store.load(taskId) : running.record;
@@ -132,14 +121,17 @@ export function createTasks(services: Services, onChange: (change: TaskChange) =
       // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
       if (!hasScopes(principal, record.scopes) || !hasDirectories(principal, record.directories)) return null;
       return {
+        /** Without a large result. */
         known: toTaskView(record),
         view: () => store.view(record),
-        async answer(responses) {
+        /** Hands in answers. Unknown keys are ignored; gives the key of one that has the wrong shape. */
+        async answer(responses: Readonly<Record<string, unknown>>) {
           const task = live.get(taskId);
           if (task !== undefined) return await task.answer(responses);
           if (!isTerminal(record)) await store.leave(record, { cancel: false, responses: openOnes(record, responses) });
           return null;
         },
+        /** Asks for its end. */
         async cancel() {
           const task = live.get(taskId);
           if (task !== undefined) task.requestCancel();

@@ -1,7 +1,8 @@
 /** `tools/call`: find the tool, require its scopes, check its input, run it, encode its outcome. */
 import { closestWord } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./registry.ts";
+import type { RegisteredTool, ToolRegistry } from "./registry.ts";
+import { headerParameterFault } from "./revision.ts";
 import { fold, parseToolInput } from "./tool_input.ts";
 import {
   answerError,
@@ -56,7 +57,7 @@ function runTool(registered: RegisteredTool, input: unknown, call: Call): McpAns
       : answerInvalid(call, parsed.error);
   }
   call.input = parsed.value;
-  return runInContext<ToolOutcome>(call, {
+  return runInContext(call, {
     run(context) {
       const { tracer } = call.runtime;
       const run = () => tool.run(parsed.value as never, context);
