@@ -1,4 +1,4 @@
-/** Serves the routes, each behind the checks of its kind, and finds the client's address. The only file that knows Hono. */
+/** Serves the routes, each behind the checks of its kind; finds the client's address. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
 import { type Html, html, pageResponse, wantsPage } from "../lib/page.ts";
 import { crashText, unavailability } from "../lib/system_fault.ts";

@@ -78,6 +78,13 @@ export interface PublicCall {
   change: string | null;
 }
 
+/**
+ * What stands beside the text of a tool's result, which is written once, for a model: programs ask for more. `text`:
+ * nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an empty object
+ * in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has it.
+ */
+type ResultForm = "text" | "structured" | "structured_or_empty";
+
 /** A request that a token came with. */
 export interface Call extends PublicCall {
   readonly exchange: Exchange;
@@ -210,15 +217,6 @@ export function logCrash(
 ): void {
   runtime.log.write("error", `${kind}_crashed`, { requestId, [kind]: name, error: crashText(error) });
 }
-
-// What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
-
-/**
- * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an
- * empty object in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has
- * it.
- */
-type ResultForm = "text" | "structured" | "structured_or_empty";
 
 /** A content block as this revision and this client's habits have it. */
 export function encodeBlock(block: ContentBlock, revision: Revision, profile: Profile): unknown {

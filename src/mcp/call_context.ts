@@ -1,6 +1,6 @@
 /**
- * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when it
- * is done, interrupted, cancelled, handed out as a task, or out of time.
+ * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
+ * it is done, interrupted, cancelled, handed out as a task, or out of time.
  */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -195,8 +195,6 @@ function answerTask(
   return answerResult(call, JSON.stringify(task.seed), "task");
 }
 
-const maxProgressTokenCharacters = 256;
-
 /** Why a call ends before its tool does; the protocol layer answers for the tool. */
 type Interruption =
   | {
@@ -215,9 +213,11 @@ export class CallInterrupted extends Error {
   override readonly name = "CallInterrupted";
 }
 
+const maxProgressTokenCharacters = 256;
+
 /**
- * What the work sees of its call, and what the protocol layer does to it; what costs is made on first use. A class, since
- * a closure per member would cost each call more than the call itself.
+ * What the work sees of its call, and what the protocol layer does to it; what costs is made on first use. A class,
+ * since a closure per member would cost each call more than the call itself.
  */
 class CallContext implements ToolContext {
   readonly principal: Principal;

@@ -288,8 +288,8 @@ function createMessageHandler(
 }
 
 /**
- * The form of a tool's result for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
- * structured content in place of the text, or both: without the images, or at twice the size.
+ * The form of a tool's result for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients
+ * show their model structured content in place of the text, or both: without the images, or at twice the size.
  */
 function resultFormOf({ structuredResults }: Runtime, { profile }: Exchange, asks: boolean): Call["resultForm"] {
   if (profile.name === "servicenow") return "structured_or_empty";

@@ -422,8 +422,8 @@ const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * The value that `Mcp-Name` or `Mcp-Param-*` stands for (MCP 2026-07-28, basic/transports/streamable-http: value encoding):
- * decoded when it has the base64 form, else itself; `null` when the form is broken.
+ * The value a header stands for (MCP 2026-07-28, basic/transports/streamable-http: value encoding): decoded when it has
+ * the base64 form, else itself; `null` when the form is broken.
  */
 function decodeHeaderValue(value: string): string | null {
   if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) {
