@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { createOllamaClient } from "../src/llm/ollama_client.ts";
-import { parseOllamaHost } from "../src/llm/host.ts";
+import { parseOllamaHost } from "../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../src/llm/local_model.ts";
 import { ollamaLimits } from "../src/llm/port.ts";
 import { llmGenerateTool } from "../src/llm/llm_generate.ts";

@@ -1,6 +1,6 @@
 /** What can go wrong between this server and a local model, as codes for the log and sentences that say what to do. */
 import { isObject, parseJson, present } from "../lib/json.ts";
-import type { OllamaHost } from "./host.ts";
+import type { OllamaHost } from "./mod_settings.ts";
 
 /** A stable reason; the audit log keeps it, the text beside it is for people. */
 export type OllamaFailureCode =

@@ -5,9 +5,9 @@
 import * as z from "zod";
 import { lazyObject } from "../lib/lazy_object.ts";
 import { parseJson, present } from "../lib/json.ts";
-import { readModelList } from "./mod_settings.ts";
+import { type InstalledModel, readModelList } from "./mod_settings.ts";
 import { createTransport, type ModelClientOptions, type StreamPart } from "./transport.ts";
-import type { AnswerFormat, ChatMessage, InstalledModel, ModelClient, ModelRequest } from "./port.ts";
+import type { AnswerFormat, ChatMessage, ModelClient, ModelRequest } from "./port.ts";
 
 /** Makes the client; it connects at the first call. Calls give failures as values and reject for none of them. */
 export function createOpenAiClient(options: ModelClientOptions): ModelClient {

@@ -1,6 +1,6 @@
 /** The local model as the tools see it: requests in Ollama's terms, answers as events, refusals as values. */
 import type { OllamaFailure } from "./failure.ts";
-import type { OllamaHost } from "./host.ts";
+import type { InstalledModel, OllamaHost } from "./mod_settings.ts";
 
 /** `"json"`, or a JSON schema that the answer has to follow. */
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
@@ -73,20 +73,6 @@ export interface ModelCall {
   readonly signal: AbortSignal;
   /** How long the whole call may take. */
   readonly totalMs: number;
-}
-
-/** A model that an engine has. What it does not say of it is left out. */
-export interface InstalledModel {
-  readonly name: string;
-  readonly sizeBytes?: number;
-  readonly parameterSize?: string;
-  readonly capabilities?: readonly string[];
-  /** Tokens that prompt and answer have room for: as it is loaded, or else at most. */
-  readonly contextTokens?: number;
-  /** It is in memory. */
-  readonly isLoaded?: boolean;
-  /** It runs on another machine, and the engine passes prompts on. */
-  readonly isRemote?: boolean;
 }
 
 /** The engine, as it is now. */

@@ -1,5 +1,5 @@
 /** Requests to one engine: streams of events, probes, an end to every call, and each failure as a value. */
-import type { OllamaHost } from "./host.ts";
+import type { OllamaHost } from "./mod_settings.ts";
 import { parseJson } from "../lib/json.ts";
 import { readLines } from "../lib/lines.ts";
 import { readBounded } from "../lib/request_text.ts";

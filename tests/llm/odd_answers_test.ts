@@ -1,6 +1,6 @@
 /** Answers of engines, and of what is in front of them, that are neither whole nor refused in a usual way. */
 import assert from "node:assert/strict";
-import { parseModelBaseUrl, parseOllamaHost } from "../../src/llm/host.ts";
+import { parseModelBaseUrl, parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { ollamaFailure } from "../../src/llm/failure.ts";
 import { type ModelClient, modelFailed } from "../../src/llm/port.ts";

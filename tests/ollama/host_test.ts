@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { parseOllamaHost } from "../../src/llm/host.ts";
-import { ollamaSettings } from "../../src/llm/mod_settings.ts";
+import { ollamaSettings, parseOllamaHost } from "../../src/llm/mod_settings.ts";
 
 /** The cases of Ollama's own test of `envconfig.Host`, and what a client makes of the addresses that mean "all". */
 const cases: readonly (readonly [setting: string, baseUrl: string])[] = [

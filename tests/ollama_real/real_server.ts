@@ -2,7 +2,7 @@
 import process from "node:process";
 import { createOllamaClient } from "../../src/llm/ollama_client.ts";
 import { environmentHasProxy } from "../../src/lib/network.ts";
-import { parseOllamaHost } from "../../src/llm/host.ts";
+import { parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
