@@ -4,9 +4,8 @@ import { callerKey } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ToolContext } from "../mcp/mod.ts";
-import type { OllamaFailure } from "./failure.ts";
 import type { LocalModel } from "./local_model.ts";
-import type { ModelCompletion, ModelRequest } from "./port.ts";
+import type { ModelCompletion, ModelRequest, OllamaFailure } from "./port.ts";
 
 /** A refusal or a failure, in words for the caller. */
 export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {

@@ -6,7 +6,7 @@ import { present } from "../lib/json.ts";
 import { failure, success } from "../lib/result.ts";
 import { followAnswer, hurriedCodes, parseAnswer } from "./answer.ts";
 import type { FollowOptions, ModelAnswer, ToolFailure } from "./answer.ts";
-import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./failure.ts";
+import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./transport.ts";
 import { exampleThatFits, fileLoader, invalid, type LoadFiles, type NamedText, withoutScope } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";

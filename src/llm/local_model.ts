@@ -2,6 +2,7 @@
 import { type Clock, pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
+  cancelled,
   type HostReport,
   type ModelCall,
   type ModelClient,
@@ -9,11 +10,12 @@ import {
   type ModelFailed,
   modelFailed,
   type ModelRequest,
+  type OllamaFailure,
+  ollamaFailure,
   type OllamaLimits,
   ollamaLimits,
 } from "./port.ts";
 import { createOllamaClient } from "./ollama_client.ts";
-import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import { createOpenAiClient } from "./openai_client.ts";
 import type { ModelClientOptions } from "./transport.ts";
 

@@ -1,5 +1,4 @@
 /** The local model as the tools see it: requests in Ollama's terms, answers as events, refusals as values. */
-import type { OllamaFailure } from "./failure.ts";
 import type { InstalledModel, OllamaHost } from "./mod_settings.ts";
 
 /** `"json"`, or a JSON schema that the answer has to follow. */
@@ -52,6 +51,48 @@ export interface ModelCompletion {
   readonly loadMs?: number;
   readonly evaluationMs?: number;
 }
+
+/** A stable reason; the audit log keeps it, the text beside it is for people. */
+type OllamaFailureCode =
+  | "ollama_unreachable"
+  | "host_not_found"
+  | "model_not_installed"
+  | "not_ollama"
+  | "forbidden_host"
+  | "busy"
+  | "auth_required"
+  | "model_failed"
+  | "timeout_first_byte"
+  | "timeout_idle"
+  | "timeout_total"
+  | "bad_upstream"
+  | "truncated"
+  | "output_too_large"
+  | "invalid_request"
+  | "cancelled";
+
+/** A call that did not succeed. */
+export interface OllamaFailure {
+  readonly code: OllamaFailureCode;
+  /** What happened and what to do; without credentials, and without file paths of either machine. */
+  readonly message: string;
+  /** The same request may be sent again: nothing of it was processed. `loading`: for as long as the call may take. */
+  readonly mayRetry?: boolean | "loading";
+  /** Nothing answers at the address. */
+  readonly isAway?: true;
+  /** A prompt that the context has no room for, with what is known of their lengths in tokens. */
+  readonly tooLong?: { readonly promptTokens?: number; readonly contextTokens?: number };
+}
+
+export function ollamaFailure(
+  code: OllamaFailureCode,
+  message: string,
+  mayRetry: NonNullable<OllamaFailure["mayRetry"]> = false,
+): OllamaFailure {
+  return { code, message, ...(mayRetry && { mayRetry }) };
+}
+
+export const cancelled = ollamaFailure("cancelled", "The call was cancelled.");
 
 /** The end of a call that did not succeed. */
 export interface ModelFailed {

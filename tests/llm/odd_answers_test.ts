@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { parseModelBaseUrl, parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { ollamaFailure } from "../../src/llm/failure.ts";
-import { type ModelClient, modelFailed } from "../../src/llm/port.ts";
+import { type ModelClient, modelFailed, ollamaFailure } from "../../src/llm/port.ts";
 import { createLocalModel, createModelClient, createModelQueue } from "../../src/llm/local_model.ts";
 import {
   ask,

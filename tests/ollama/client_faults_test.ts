@@ -1,7 +1,6 @@
 /** Each way in which Ollama's answers go wrong, and what the caller is told. The stand-in plays them byte by byte. */
 import assert from "node:assert/strict";
-import type { OllamaFailureCode } from "../../src/llm/failure.ts";
-import type { OllamaLimits } from "../../src/llm/port.ts";
+import type { OllamaFailure, OllamaLimits } from "../../src/llm/port.ts";
 import { pause } from "../../src/lib/time.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
@@ -9,10 +8,10 @@ import { ask, gather, modelCall, testClient } from "../fixtures/ollama_calls.ts"
 import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 
-type Expected = { readonly text: string } | { readonly code: OllamaFailureCode; readonly says?: RegExp };
+type Expected = { readonly text: string } | { readonly code: OllamaFailure["code"]; readonly says?: RegExp };
 const now = Promise.resolve();
 const never = new Promise<void>(() => {});
-const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === undefined ? { code } : { code, says };
+const fails = (code: OllamaFailure["code"], says?: RegExp): Expected => says === undefined ? { code } : { code, says };
 
 /** For the faults that only a time-out ends, that one; all else gets as long as a busy machine may need. */
 const endedByTime: Readonly<Record<string, { readonly totalMs?: number; readonly limits?: Partial<OllamaLimits> }>> = {
@@ -155,7 +154,7 @@ Deno.test("generate() reports how long the model took to load", async () => {
 
 Deno.test("generate() says what to do when nothing listens, the name is unknown, or TLS meets a plain port", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const cases: [string, OllamaFailureCode, RegExp][] = [
+  const cases: [string, OllamaFailure["code"], RegExp][] = [
     [
       `http://127.0.0.1:${freePort()}`,
       "ollama_unreachable",

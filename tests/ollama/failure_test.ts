@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { quoteUpstream } from "../../src/llm/failure.ts";
+import { fromStatus, quoteUpstream } from "../../src/llm/transport.ts";
 import { parseOllamaHost } from "../../src/llm/mod_settings.ts";
-import { fromStatus } from "../../src/llm/failure.ts";
 
 Deno.test("quoteUpstream() takes credentials, paths and control characters out of an upstream's words", () => {
   const cases: readonly (readonly [said: string, shown: string])[] = [
