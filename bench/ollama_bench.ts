@@ -4,7 +4,7 @@
  * is that of the process which reads the stand-in; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
  */
 import process from "node:process";
-import { createOllamaClient } from "../src/llm/ollama_client.ts";
+import { createOllamaClient } from "../src/llm/model_client.ts";
 import { parseOllamaHost } from "../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../src/llm/local_model.ts";
 import { ollamaLimits } from "../src/llm/port.ts";

@@ -15,9 +15,6 @@ import {
   type OllamaLimits,
   ollamaLimits,
 } from "./port.ts";
-import { createOllamaClient } from "./ollama_client.ts";
-import { createOpenAiClient } from "./openai_client.ts";
-import type { ModelClientOptions } from "./transport.ts";
 
 /** A call on behalf of a principal. */
 export interface PrincipalCall extends Pick<ModelCall, "signal"> {
@@ -27,11 +24,6 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
   readonly fairnessKey: string;
   /** Whose client it is; turns go round the people first. Without it every client counts as a person. */
   readonly person?: string;
-}
-
-/** The client for a host, by the API that it speaks: for the server and for `doctor`. It connects at its first call. */
-export function createModelClient(options: ModelClientOptions): ModelClient {
-  return options.host.isOllama ? createOllamaClient(options) : createOpenAiClient(options);
 }
 
 /** The port that tools use. */

@@ -10,5 +10,6 @@
  *   that it was cut.
  */
 export { llmTools } from "./llm_models.ts";
-export { createLocalModel, createModelClient, createModelQueue, type LocalModel } from "./local_model.ts";
+export { createLocalModel, createModelQueue, type LocalModel } from "./local_model.ts";
+export { createModelClient } from "./model_client.ts";
 export { type OllamaLimits, ollamaLimits } from "./port.ts";

@@ -1,6 +1,6 @@
 /** What callers are told of an answer: prompts that do not fit, cuts that an engine keeps quiet about, thoughts, JSON. */
 import assert from "node:assert/strict";
-import { createOpenAiClient } from "../../src/llm/openai_client.ts";
+import { createOpenAiClient } from "../../src/llm/model_client.ts";
 import { parseModelBaseUrl } from "../../src/llm/mod_settings.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";

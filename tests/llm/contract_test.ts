@@ -1,8 +1,7 @@
 /** What both clients promise: Ollama's by its own API, and the one of OpenAI's API with each engine's habits. */
 import assert from "node:assert/strict";
-import { createOllamaClient } from "../../src/llm/ollama_client.ts";
+import { createOllamaClient, createOpenAiClient } from "../../src/llm/model_client.ts";
 import { parseModelBaseUrl } from "../../src/llm/mod_settings.ts";
-import { createOpenAiClient } from "../../src/llm/openai_client.ts";
 import type { ModelClient, ModelRequest, OllamaLimits } from "../../src/llm/port.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";

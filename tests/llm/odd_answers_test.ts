@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { parseModelBaseUrl, parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { type ModelClient, modelFailed, ollamaFailure } from "../../src/llm/port.ts";
-import { createLocalModel, createModelClient, createModelQueue } from "../../src/llm/local_model.ts";
+import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
+import { createModelClient } from "../../src/llm/model_client.ts";
 import {
   ask,
   callTool,

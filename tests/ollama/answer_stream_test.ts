@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseLine } from "../../src/llm/ollama_client.ts";
+import { parseLine } from "../../src/llm/model_client.ts";
 import { readAnswer, watchCall } from "../../src/llm/transport.ts";
 import { hostOf, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";

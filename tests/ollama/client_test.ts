@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createOllamaClient } from "../../src/llm/ollama_client.ts";
+import { createOllamaClient } from "../../src/llm/model_client.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, hostOf, modelCall, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
 
@@ -143,7 +143,7 @@ Deno.test("a proxy of the environment does not see what goes to loopback", async
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const script = `
     import { ask, gather, hostOf, modelCall, testLimits } from "./tests/fixtures/ollama_calls.ts";
-    import { createOllamaClient } from "./src/llm/ollama_client.ts";
+    import { createOllamaClient } from "./src/llm/model_client.ts";
     import { environmentHasProxy } from "./src/lib/network.ts";
     for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
       const client = createOllamaClient({

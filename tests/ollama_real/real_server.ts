@@ -1,6 +1,6 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
-import { createOllamaClient } from "../../src/llm/ollama_client.ts";
+import { createOllamaClient } from "../../src/llm/model_client.ts";
 import { environmentHasProxy } from "../../src/lib/network.ts";
 import { parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
