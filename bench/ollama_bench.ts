@@ -8,7 +8,7 @@ import { createOllamaClient } from "../src/llm/model_client.ts";
 import { parseOllamaHost } from "../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../src/llm/local_model.ts";
 import { ollamaLimits } from "../src/llm/port.ts";
-import { llmGenerateTool } from "../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../src/llm/llm_tools.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noSignal, noWorkspace, testContext } from "../tests/fixtures/ollama_calls.ts";
 import { makeServerPlace, runCommand, startServer } from "../tests/fixtures/running_server.ts";

@@ -1,20 +1,20 @@
 /** One question to a model: what is sent, whether it fits, and the answer, asked once more where that helps. */
 import * as z from "zod";
 import { lazyObject } from "../lib/lazy_object.ts";
-import { type ContentBlock, contextWith, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import { present } from "../lib/json.ts";
-import { failure, success } from "../lib/result.ts";
-import { followAnswer, hurriedCodes, parseAnswer } from "./answer.ts";
-import type { FollowOptions, ModelAnswer, ToolFailure } from "./answer.ts";
+import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { hasMoreParts, parseJson, present } from "../lib/json.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import { fittingShare, largerContext, promptTooLong, quoteUpstream } from "./transport.ts";
-import { exampleThatFits, fileLoader, invalid, type LoadFiles, type NamedText, withoutScope } from "./files.ts";
+import { exampleThatFits, fileLoader, type NamedText, type ToolFailure } from "./files.ts";
 import { isSameModel } from "./mod_settings.ts";
 import type { LocalModel } from "./local_model.ts";
-import type { ChatMessage, ModelRequest } from "./port.ts";
-import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
+import type { ChatMessage, ModelCompletion, ModelRequest, OllamaFailure } from "./port.ts";
+import type { WorkspaceSource } from "../files/mod.ts";
+import { callerKey } from "../lib/principal.ts";
+import type { Clock } from "../lib/time.ts";
 
 /** What a call asks, apart from its files. */
-export interface Asking extends FollowOptions {
+export interface Asking {
   readonly local: LocalModel;
   /** Model, options and format in the port's terms. */
   readonly request: Omit<ModelRequest, "messages">;
@@ -22,6 +22,10 @@ export interface Asking extends FollowOptions {
   readonly system?: string | undefined;
   readonly messages?: readonly (ChatMessage & { readonly files?: readonly string[] | undefined })[] | undefined;
   readonly wantsJson: boolean;
+  readonly timeoutMs: number | undefined;
+  /** Other than what suits the known clients. */
+  readonly pace?: ProgressPace | undefined;
+  readonly clock: Clock;
 }
 
 /** The answer to one question. */
@@ -47,8 +51,10 @@ type Question = Extract<Awaited<ReturnType<typeof toQuestion>>, { readonly ok: t
 export async function toQuestion(
   { prompt, system, messages: earlier = [] }: Asking,
   files: readonly string[] | undefined,
-  load: LoadFiles,
+  { workspace, maxTextBytes }: { readonly workspace: WorkspaceSource; readonly maxTextBytes: number },
+  { principal }: ToolContext,
 ) {
+  const load = fileLoader(workspace, principal, maxTextBytes);
   const messages: ChatMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   const texts: NamedText[] = [];
   for (const { role, content, files: named } of [...earlier, { role: "user" as const, content: prompt, files }]) {
@@ -107,7 +113,7 @@ export async function askQuestion(asking: Asking, question: Question, context: T
     return { answer: nothing, problem: null, failure, fileTokens };
   }
   const ask = async (think: Pick<ModelRequest, "think">): Promise<Answered> => {
-    const answer = await followAnswer(local, { ...request, messages, ...think }, context, asking);
+    const answer = await followAnswer(asking, { ...request, messages, ...think }, context);
     const problem = problemOf(answer, asking, leastTokens);
     const answered = { answer, problem, failure: null, fileTokens };
     if (answer.failure !== null && problem === null) {
@@ -271,131 +277,217 @@ function withTexts(texts: readonly NamedText[], prompt: string): string {
   return `${blocks.join("\n")}\n${prompt}`;
 }
 
-// * One prompt for each of many files: a table of short answers, for a caller that need not read the files.
+/** Codes of calls that had to answer before the model was done. */
+const hurriedCodes: ReadonlySet<string> = new Set(["client_time_limit", "server_stopping"]);
 
-/** Files of one call, each with an answer of its own. */
-const maxEachFiles = 100;
-/** A directory is looked through for this long. */
-const maxFindMs = 10_000;
-/** Callers that take tasks get one for more files than this. */
-const filesAtOnce = 3;
-/** How often a file's own progress is told: the caller counts files. */
-const eachPace = { flushMs: 10_000, flushCharacters: Infinity, waitingMs: 10_000 };
-
-/** Failures after which the next file would fail as well; those of one file are in its row. */
-const lastingCodes: ReadonlySet<string> = new Set([
-  ...["cancelled", "client_time_limit", "server_stopping", "busy", "auth_required", "model_not_installed"],
-  ...["ollama_unreachable", "host_not_found", "not_ollama", "forbidden_host"],
-]);
-
-interface Row {
-  readonly file: string;
-  readonly answer?: unknown;
-  readonly problem?: string;
+function toToolFailure(failed: OllamaFailure, { signal, answerNow }: ToolContext): ToolFailure {
+  if (failed.code !== "cancelled" || !answerNow.aborted || signal.aborted) return failed;
+  return answerNow.reason instanceof DOMException && answerNow.reason.name === "TimeoutError"
+    ? { code: "client_time_limit", message: tooSlow }
+    : { code: "server_stopping", message: "The server stops and could not wait for the model: try again in a minute." };
 }
 
-/** Answers for each file in turn. Stopped before its end, it gives what there is, and names the rest. */
-export async function answerEach(
-  asking: Asking,
-  files: readonly string[],
-  { workspace, maxTextBytes }: { readonly workspace: WorkspaceSource; readonly maxTextBytes: number },
+const tooSlow = "The model was not done in the time that this client waits for an answer: ask for less, lower " +
+  "max_tokens, or try again when the model is loaded and less busy.";
+
+/** What a model wrote, and how that ended. */
+interface ModelAnswer {
+  readonly text: string;
+  readonly thinking: string;
+  /** Empty for an answer that failed. */
+  readonly completion: Omit<ModelCompletion, "type">;
+  /** Why the answer ended early, if it did. */
+  readonly failure: ToolFailure | null;
+  /** Pieces that arrived: the number of tokens, when the model does not say it. */
+  readonly pieces: number;
+  readonly durationMs: number;
+}
+
+/**
+ * Asks, reads the events to their end, and reports progress on the way. Turns go round the people, then round the
+ * clients of each: two agents of one person do not starve each other.
+ */
+async function followAnswer(
+  { local, timeoutMs, pace = defaultProgressPace, clock }: Asking,
+  request: ModelRequest,
   context: ToolContext,
-): Promise<ToolOutcome> {
-  const { local, clock, wantsJson, timeoutMs = Infinity, request: { model } } = asking;
-  const named = await expand(files, workspace, context, clock);
-  if (!named.ok) return { ok: false, ...named.error };
-  const { names, isWhole } = named.value;
-  if (names.length > filesAtOnce) await context.handOut();
-
-  const startedAt = clock();
-  const rows: Row[] = [];
-  const spent = { files: 0, prompts: 0, answers: 0 };
-  const part = contextWith(context, {
-    // its progress counts as a part of its file
-    progress: ({ progress, total = 1 }) =>
-      context.progress({ progress: rows.length + Math.min(0.99, progress / total), total: names.length }),
-  });
-  let stopped: ToolFailure | null = null;
-  while (rows.length < names.length && stopped === null) {
-    const file = names[rows.length] ?? "";
-    const question = await toQuestion(asking, [file], fileLoader(workspace, context.principal, maxTextBytes));
-    if (!question.ok) {
-      rows.push({ file, problem: question.error.message });
-      continue;
+): Promise<ModelAnswer> {
+  const { principal, signal, answerNow } = context;
+  const start = clock();
+  let [text, thinking, pieces] = ["", "", 0];
+  const partsNow = () => separateThoughts(text, thinking !== "");
+  const progress = startProgress(context, () => partsNow().text, request.options.maxTokens, pace);
+  let completion: ModelAnswer["completion"] = {};
+  let failed: ToolFailure | null = null;
+  try {
+    const events = local.ask(request, {
+      signal: AbortSignal.any([signal, answerNow]),
+      person: principal.subject,
+      fairnessKey: callerKey(principal),
+      ...(timeoutMs === undefined ? {} : { totalMs: timeoutMs }),
+    });
+    for await (const event of events) {
+      if (event.type === "failed") failed = toToolFailure(event.failure, context);
+      else if (event.type === "done") completion = event;
+      else {
+        const visible = withoutControls(event.text);
+        text += visible;
+        thinking += withoutControls(event.thinking);
+        pieces += 1;
+        progress.token(visible.length);
+      }
     }
-    const leftMs = startedAt + local.totalMs - clock();
-    const hurried = { ...asking, pace: eachPace, timeoutMs: Math.max(1, Math.min(timeoutMs, leftMs)) };
-    const asked = await askQuestion(hurried, question.value, part);
-    const { answer: { completion, pieces }, problem, failure } = asked;
-    const reason = failure ?? problem;
-    if (reason !== null && (lastingCodes.has(reason.code) || clock() - startedAt >= local.totalMs)) stopped = reason;
-    if (failure !== null && stopped !== null) break;
-    spent.files += asked.fileTokens;
-    spent.prompts += completion.promptTokens ?? 0;
-    spent.answers += completion.completionTokens ?? pieces;
-    rows.push(toRow(file, asked));
-    const message = `${rows.length} of ${names.length}: ${file}`;
-    context.progress({ progress: rows.length, total: names.length, message });
+  } finally {
+    progress.stop();
   }
-  const problem = stopped && { code: stopped.code, message: stopped.message };
-  if (problem !== null && rows.length === 0) return { ok: false, ...problem };
-
-  const left = names.slice(rows.length);
-  const answered = rows.filter(({ problem }) => problem === undefined).length;
-  const text = [
-    `${answered} of ${names.length} files answered by ${model}; you did not have to read about ${spent.files} tokens of files.`,
-    isWhole ? "" : `More files may match: at most ${maxEachFiles} that can be read are taken, so narrow the pattern.`,
-    problem && `${problem.message} Left, for another call: ${left.join(", ") || "none"}`,
-  ].filter((note) => note).join(" ");
-  const shown = wantsJson ? `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]` : table(rows);
-  const content = [textBlock(shown), textBlock(`[${text}]`)];
-  const structuredContent = {
-    ...{ text, model, truncated: problem !== null, answers: rows, file_tokens: spent.files },
-    ...{ prompt_tokens: spent.prompts, completion_tokens: spent.answers, load_ms: 0 },
-    duration_ms: Math.round(clock() - startedAt),
-    ...(problem === null ? {} : { problem, files_left: left }),
+  const parts = partsNow();
+  return {
+    text: parts.text.toWellFormed(),
+    thinking: `${thinking}${parts.thinking}`.toWellFormed(),
+    completion,
+    failure: failed,
+    pieces,
+    durationMs: clock() - start,
   };
-  if (problem === null || !context.signal.aborted) return { ok: true, content, structuredContent };
-  const message = `${problem.message} What was answered by then follows.`;
-  return { ok: false, code: problem.code, message, partial: { content, structuredContent } };
 }
 
-/** The files that names and patterns stand for, each once. */
-async function expand(files: readonly string[], source: WorkspaceSource, context: ToolContext, clock: () => number) {
-  if (!context.principal.scopes.has("files:read")) return failure(withoutScope);
-  const workspace = workspaceOf(source, context.principal);
-  const deadline = clock() + maxFindMs;
-  const names = new Set<string>();
-  let isWhole = true;
-  for (const file of files) {
-    if (!isPattern(file)) {
-      names.add(file);
-      continue;
-    }
-    const isOver = (): boolean => clock() > deadline || context.signal.aborted;
-    const found = await matchingFiles(workspace, file, { limit: maxEachFiles, isOver });
-    if (found === null) return failure(invalid(`files has a pattern that cannot be used: ${file}`));
-    if (found.names.length === 0) return failure(invalid(`No file matches ${file}: file_list shows what there is.`));
-    for (const name of found.names) names.add(name);
-    isWhole &&= found.isWhole;
+/**
+ * Control characters have no meaning in an answer, but can take over a terminal that shows it. Characters that do not
+ * show turn the direction of a text or are a text of their own, as tags are; joiners and the selectors of emoji stay.
+ */
+function withoutControls(text: string): string {
+  return text.replace(/(?![\t\n\r\u200c\u200d\ufe0e\ufe0f])[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, "");
+}
+
+// What a model thought, apart from what it answered, where the engine leaves both in one text.
+
+/** How models mark their thoughts, at the beginning of what they write. */
+const marks: readonly (readonly [open: string, close: string])[] = [
+  ["<think>", "</think>"], // DeepSeek, Qwen
+  ["<thinking>", "</thinking>"],
+  ["<thought>", "</thought>"],
+  ["<reasoning>", "</reasoning>"],
+  ["<seed:think>", "</seed:think>"],
+  ["[THINK]", "[/THINK]"], // Magistral
+  ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"], // gpt-oss, where no engine reads its channels
+];
+
+/**
+ * The parts of an answer. Templates that begin the thoughts in the prompt leave their end alone; where the engine has
+ * told the thoughts apart, `isApart`, such an end is a word of the answer.
+ */
+export function separateThoughts(text: string, isApart = false): { readonly text: string; readonly thinking: string } {
+  const start = text.trimStart();
+  for (const [open, close] of marks) {
+    const isOpen = start.startsWith(open);
+    const at = start.indexOf(close);
+    if (at < 0 && isOpen) return { text: "", thinking: start.slice(open.length) }; // it was cut while it thought
+    if (at < 0 || (!isOpen && (isApart || start.slice(0, at).includes(open)))) continue;
+    const thinking = start.slice(isOpen ? open.length : 0, at).trim();
+    return { text: start.slice(at + close.length).trimStart(), thinking };
   }
-  const taken = [...names].slice(0, maxEachFiles);
-  return success({ names: taken, isWhole: isWhole && taken.length === names.size });
+  return { text, thinking: "" };
 }
 
-function toRow(file: string, { answer, parsed, problem, failure }: Answered): Row {
-  if (failure !== null) return { file, problem: failure.message };
-  return { file, answer: parsed ?? answer.text.trim(), ...(problem === null ? {} : { problem: problem.message }) };
+// Answers in JSON: which schemas are sent, and the JSON in what a model wrote.
+
+/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
+const maxSchemaValues = 10_000;
+
+/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for the engine to judge. */
+export function schemaProblem(schema: unknown): string | null {
+  if (isDeep(schema)) return `it has more than ${maxJsonDepth} levels`;
+  return hasMoreParts(schema, maxSchemaValues) ? `it has more than ${maxSchemaValues} values` : null;
 }
 
-/** A line for each file, its name and its answer with a tab between; breaks within an answer become blanks. */
-function table(rows: readonly Row[]): string {
-  const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
-  return rows.map(({ file, answer, problem }) => {
-    const cells = [
-      ...answer === undefined ? [] : [oneLine(String(answer))],
-      ...problem === undefined ? [] : [`[${problem}]`],
-    ];
-    return `${file}\t${cells.join(" ")}`;
-  }).join("\n");
+/** The answer as JSON, with the text that it is in; a failure that says why it is none. */
+export function parseAnswer(
+  text: string,
+  problem: ToolFailure | null,
+): Result<{ readonly parsed: unknown; readonly text: string }, ToolFailure> {
+  for (const candidate of candidates(text)) {
+    const parsed = parseJson(candidate);
+    if (parsed === undefined) continue; // the next one may be
+    return isDeep(parsed)
+      ? failure(notJson("The model's JSON is nested too deeply"))
+      : success({ parsed, text: candidate });
+  }
+  if (problem === null) return failure(notJson("The model did not answer with JSON"));
+  return failure({ code: "truncated", message: `The JSON is not complete. ${problem.message}` });
+}
+
+/**
+ * The whole, what is in fences, the last first, since models repeat the form before they answer, and what is among
+ * words: engines that know no schema leave the form to the model.
+ */
+function* candidates(text: string): Generator<string> {
+  yield text;
+  const fenced = text.split("```").slice(0, -1).filter((_, at) => at % 2 === 1);
+  for (const each of fenced.reverse()) yield each.replace(/^json\b/i, "").trim();
+  // from the outermost bracket on: an inner part of broken JSON is not the answer
+  const start = text.search(/\{\s*["}]|\[\s*["{[\d\]-]/);
+  const end = text.lastIndexOf(text[start] === "{" ? "}" : "]");
+  if (start >= 0 && end > start) yield text.slice(start, end + 1);
+}
+
+function notJson(what: string): ToolFailure {
+  return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
+}
+
+/** Levels: deeper than anything meant for people. */
+const maxJsonDepth = 128;
+
+/** Whether a caller's or a model's JSON has more levels than {@link maxJsonDepth}: asked before anything walks it by recursion. */
+function isDeep(root: unknown): boolean {
+  let level: readonly unknown[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxJsonDepth) return true;
+    level = level.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : []);
+  }
+  return false;
+}
+
+// Reports to the caller what the model has written so far, and a sign of life while nothing arrives, because clients
+// give up on a silent call after a minute. `progress` counts tokens; the signs of life before the first one lie between
+// 0 and 1, since each update must be greater than the last (MCP progress).
+
+/** When updates are sent: so often, and for so many characters; and how often a sign of life. */
+export interface ProgressPace {
+  readonly flushMs: number;
+  readonly flushCharacters: number;
+  readonly waitingMs: number;
+}
+
+/** A pace that suits the known clients. */
+export const defaultProgressPace: ProgressPace = { flushMs: 100, flushCharacters: 1024, waitingMs: 10_000 };
+
+/** Starts reporting: the signs of life begin at once. What turns out to be thoughts, the answer begins anew after it. */
+function startProgress(context: ToolContext, textNow: () => string, total: number, pace: ProgressPace) {
+  let [tokens, sent, signs, pending, told] = [0, 0, 0, 0, ""];
+  const showLife = (): void => {
+    if (tokens > 0) return;
+    signs += 1;
+    context.progress({ progress: signs / (signs + 1), total, message: "waiting for the model" });
+  };
+  const flush = (): void => {
+    if (tokens === sent) return;
+    const text = textNow();
+    const message = text.startsWith(told) ? text.slice(told.length) : text;
+    [sent, pending, told] = [tokens, 0, text];
+    context.progress({ progress: tokens, total: Math.max(total, tokens), ...(message === "" ? {} : { message }) });
+  };
+  const timers = [setInterval(flush, pace.flushMs), setInterval(showLife, pace.waitingMs)];
+  return {
+    /** One token, with the length of its visible text. The first is sent at once. */
+    token(characters: number) {
+      tokens += 1;
+      pending += characters;
+      if (tokens === 1 || pending >= pace.flushCharacters) flush();
+    },
+    /** Sends what is left and ends the timers. */
+    stop() {
+      for (const timer of timers) clearInterval(timer);
+      flush();
+    },
+  };
 }

@@ -21,7 +21,7 @@ import {
   type WorkspacePath,
   type WorkspaceSource,
 } from "../files/mod.ts";
-import type { ToolFailure } from "./answer.ts";
+import type { OllamaFailure } from "./port.ts";
 
 /** Files of one question, those of all its messages together. */
 export const maxFiles = 16;
@@ -43,9 +43,6 @@ export interface NamedText {
   /** Whether the last lines were asked for. */
   readonly isTail: boolean;
 }
-
-/** Reads files, within the bounds of one call. */
-export type LoadFiles = ReturnType<typeof fileLoader>;
 
 const contentsForName =
   "files takes names of workspace files, not what they hold: put the file into the workspace first.";
@@ -173,6 +170,12 @@ export const withoutScope: ToolFailure = {
   code: "insufficient_scope",
   message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
 };
+
+/** A refusal or a failure, in words for the caller. */
+export interface ToolFailure extends Pick<OllamaFailure, "tooLong"> {
+  readonly code: string;
+  readonly message: string;
+}
 
 /** The refusal of what a call asks. */
 export function invalid(message: string): ToolFailure {

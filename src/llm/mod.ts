@@ -9,7 +9,7 @@
  * - Agents are offered the models that are there. A prompt that a context has no room for is refused, or the answer says
  *   that it was cut.
  */
-export { llmTools } from "./llm_models.ts";
+export { llmTools } from "./llm_tools.ts";
 export { createLocalModel, createModelQueue, type LocalModel } from "./local_model.ts";
 export { createModelClient } from "./model_client.ts";
 export { type OllamaLimits, ollamaLimits } from "./port.ts";

@@ -17,7 +17,7 @@ import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
 const unused = {} as never;

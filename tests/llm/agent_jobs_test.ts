@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { callTool, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import { answerOf, withWorkspace } from "../tools/with_workspace.ts";

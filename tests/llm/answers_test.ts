@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { createOpenAiClient } from "../../src/llm/model_client.ts";
 import { parseModelBaseUrl } from "../../src/llm/mod_settings.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { parseAnswer, separateThoughts } from "../../src/llm/answer.ts";
+import { parseAnswer, separateThoughts } from "../../src/llm/ask.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import {
   callTool,

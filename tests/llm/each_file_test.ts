@@ -1,6 +1,6 @@
 /** `each: true`: one prompt for each of many files, and what comes back when it cannot end. */
 import assert from "node:assert/strict";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import type { Workspace, WorkspaceRefusal } from "../../src/files/workspace/port.ts";
 import { startOllama } from "../fixtures/ollama.ts";

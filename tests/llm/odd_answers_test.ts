@@ -1,7 +1,7 @@
 /** Answers of engines, and of what is in front of them, that are neither whole nor refused in a usual way. */
 import assert from "node:assert/strict";
 import { parseModelBaseUrl, parseOllamaHost } from "../../src/llm/mod_settings.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { type ModelClient, modelFailed, ollamaFailure } from "../../src/llm/port.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import { createModelClient } from "../../src/llm/model_client.ts";

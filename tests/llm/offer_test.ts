@@ -1,6 +1,6 @@
 /** Which models agents are offered: what is there, in the order that suits them, and what the list of tools says of it. */
 import assert from "node:assert/strict";
-import { llmTools } from "../../src/llm/llm_models.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
 import { offerOf, parseAllowedModel, readModelList } from "../../src/llm/mod_settings.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { freePort } from "../fixtures/free_port.ts";

@@ -9,7 +9,7 @@ import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { llmTools } from "../../src/llm/llm_models.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 import { createHarness, principalWith, rpc } from "./harness.ts";
 

@@ -5,8 +5,7 @@ import { environmentHasProxy } from "../../src/lib/network.ts";
 import { parseOllamaHost } from "../../src/llm/mod_settings.ts";
 import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { llmModelsTool } from "../../src/llm/llm_models.ts";
+import { llmGenerateTool, llmModelsTool } from "../../src/llm/llm_tools.ts";
 import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
 
 const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");

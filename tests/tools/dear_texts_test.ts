@@ -10,7 +10,7 @@ import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { parseAnswer } from "../../src/llm/answer.ts";
+import { parseAnswer } from "../../src/llm/ask.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { assertCheap, frames } from "../fixtures/dear_texts.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { defaultProgressPace, type ProgressPace } from "../../src/llm/answer.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
+import { defaultProgressPace, type ProgressPace } from "../../src/llm/ask.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool as call,

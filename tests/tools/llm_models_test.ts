@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { describeModels, type ModelsReport } from "../../src/llm/llm_models.ts";
-import { llmModelsTool, llmTools } from "../../src/llm/llm_models.ts";
+import { describeModels, llmModelsTool, llmTools, type ModelsReport } from "../../src/llm/llm_tools.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import {

@@ -1,7 +1,7 @@
 /** What a model wrote before a call ended early reaches the caller, marked and with the reason, whatever ended it. */
 import assert from "node:assert/strict";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { type Play, type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool,

@@ -1,6 +1,6 @@
 /** Each remedy that a refusal of the local model's tool names works when the call is repeated with it. */
 import assert from "node:assert/strict";
-import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { parseInput, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import { refusedModelCalls } from "./refused_model_calls.ts";

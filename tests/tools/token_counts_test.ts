@@ -11,7 +11,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { llmTools } from "../../src/llm/llm_models.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import type { TransferLinks } from "../../src/files/transfer/port.ts";
 import { makeAgentWorkspace, smallSize } from "../fixtures/agent_jobs/workspace.ts";

@@ -1,37 +1,31 @@
-/** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
+/** The tools of the local model: `llm_generate` asks it, `llm_models` lists what can be asked. */
 import * as z from "zod";
-import { clamped, defineTool, emptyIsAbsent, otherNames, readingHints, saysNothing } from "../mcp/mod.ts";
+import { clamped, contextWith, defineTool, emptyIsAbsent, otherNames, readingHints, saysNothing } from "../mcp/mod.ts";
 import type { Meaning, Tool, ToolContext, ToolOutcome } from "../mcp/mod.ts";
-import { defaultProgressPace, isDeep, maxJsonDepth, type ProgressPace } from "./answer.ts";
-import { answerEach, answerOutput, type Asking, askQuestion, textBlock, toOutcome, toQuestion } from "./ask.ts";
+import { answerOutput, type Asking, askQuestion, schemaProblem, textBlock, toOutcome, toQuestion } from "./ask.ts";
 import type { LocalModel } from "./local_model.ts";
 import type { AnswerFormat, HostReport } from "./port.ts";
-import { fileLoader, invalid, maxFiles } from "./files.ts";
+import { invalid, maxFiles, type ToolFailure, withoutScope } from "./files.ts";
 import { isSameModel, offerOf, parseAllowedModel, problemWords } from "./mod_settings.ts";
-import { hasMoreParts, isObject, present } from "../lib/json.ts";
+import { isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, success } from "../lib/result.ts";
-import type { WorkspaceSource } from "../files/mod.ts";
+import { isPattern, matchingFiles, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
+import { lazyObject } from "../lib/lazy_object.ts";
 
-/** Names and patterns of a call with an answer for each file. */
-const maxEachNames = 100;
-
-/** Names of files; a single one may come without its list. */
-const filesParameter = z.lazy(() =>
-  z.preprocess(
-    (value) => typeof value === "string" ? [value] : value,
-    z.array(z.string().min(1)).max(maxEachNames).optional(),
-  )
-).meta({ joined: true });
-
-export interface LlmGenerateOptions {
+interface LlmGenerateOptions {
   readonly model: LocalModel;
   /** The operator's allow list, as `LLM_MODELS` has it; without one, what the engine has. */
   readonly models: readonly string[] | undefined;
   readonly workspace: WorkspaceSource;
   /** Only differences are used; `performance.now` serves best. */
   readonly clock: Clock;
-  readonly pace?: ProgressPace;
+  readonly pace?: Asking["pace"];
+}
+
+/** `llm_generate` and `llm_models`. */
+export function llmTools(options: LlmGenerateOptions): readonly Tool[] {
+  return [llmGenerateTool(options), llmModelsTool(options)];
 }
 
 /** Callers that take tasks get one for an answer that may be longer, so that no connection is held for minutes. */
@@ -73,7 +67,7 @@ async function generate(options: LlmGenerateOptions, input: GenerateInput, conte
 }
 
 async function answer(options: LlmGenerateOptions, input: GenerateInput, context: ToolContext): Promise<ToolOutcome> {
-  const { model: local, clock, workspace, pace = defaultProgressPace } = options;
+  const { model: local, clock, workspace, pace } = options;
   const { json_schema: schema, max_tokens: maxTokens, prompt, system, messages, files, each } = input;
   const problem = schemaProblem(schema);
   if (problem !== null) return { ok: false, ...invalid(`json_schema cannot be used: ${problem}.`) };
@@ -86,25 +80,16 @@ async function answer(options: LlmGenerateOptions, input: GenerateInput, context
     wantsJson: schema !== undefined,
     timeoutMs: input.options?.timeout_ms,
   };
-  const maxTextBytes = local.maxPromptBytes - wordBytes(input);
+  const room = { workspace, maxTextBytes: local.maxPromptBytes - wordBytes(input) };
   if (each) {
     return files === undefined || files.length === 0
       ? { ok: false, ...invalid("each needs files: name them, or give a pattern.") }
-      : await answerEach(asking, files, { workspace, maxTextBytes }, context);
+      : await answerEach(asking, files, room, context);
   }
-  const question = await toQuestion(asking, files, fileLoader(workspace, context.principal, maxTextBytes));
+  const question = await toQuestion(asking, files, room, context);
   if (!question.ok) return { ok: false, ...question.error };
   if (maxTokens > longAnswerTokens) await context.handOut();
   return toOutcome(await askQuestion(asking, question.value, context), chosen.value.model);
-}
-
-/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
-const maxSchemaValues = 10_000;
-
-/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for the engine to judge. */
-function schemaProblem(schema: unknown): string | null {
-  if (isDeep(schema)) return `it has more than ${maxJsonDepth} levels`;
-  return hasMoreParts(schema, maxSchemaValues) ? `it has more than ${maxSchemaValues} values` : null;
 }
 
 /** What the call brings itself, beside its files. */
@@ -112,6 +97,135 @@ function wordBytes({ prompt, system = "", messages = [], json_schema: schema }: 
   const format = schema === undefined ? "" : JSON.stringify(schema);
   const texts = [prompt, system, format, ...messages.map(({ content }) => content)];
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+// * One prompt for each of many files: a table of short answers, for a caller that need not read the files.
+
+/** Files of one call, each with an answer of its own. */
+const maxEachFiles = 100;
+/** A directory is looked through for this long. */
+const maxFindMs = 10_000;
+/** Callers that take tasks get one for more files than this. */
+const filesAtOnce = 3;
+/** How often a file's own progress is told: the caller counts files. */
+const eachPace = { flushMs: 10_000, flushCharacters: Infinity, waitingMs: 10_000 };
+
+/** Failures after which the next file would fail as well; those of one file are in its row. */
+const lastingCodes: ReadonlySet<string> = new Set([
+  ...["cancelled", "client_time_limit", "server_stopping", "busy", "auth_required", "model_not_installed"],
+  ...["ollama_unreachable", "host_not_found", "not_ollama", "forbidden_host"],
+]);
+
+interface Row {
+  readonly file: string;
+  readonly answer?: unknown;
+  readonly problem?: string;
+}
+
+/** Answers for each file in turn. Stopped before its end, it gives what there is, and names the rest. */
+async function answerEach(
+  asking: Asking,
+  files: readonly string[],
+  room: Parameters<typeof toQuestion>[2],
+  context: ToolContext,
+): Promise<ToolOutcome> {
+  const { local, clock, wantsJson, timeoutMs = Infinity, request: { model } } = asking;
+  const named = await expand(files, room.workspace, context, clock);
+  if (!named.ok) return { ok: false, ...named.error };
+  const { names, isWhole } = named.value;
+  if (names.length > filesAtOnce) await context.handOut();
+
+  const startedAt = clock();
+  const rows: Row[] = [];
+  const spent = { files: 0, prompts: 0, answers: 0 };
+  const part = contextWith(context, {
+    // its progress counts as a part of its file
+    progress: ({ progress, total = 1 }) =>
+      context.progress({ progress: rows.length + Math.min(0.99, progress / total), total: names.length }),
+  });
+  let stopped: ToolFailure | null = null;
+  while (rows.length < names.length && stopped === null) {
+    const file = names[rows.length] ?? "";
+    const question = await toQuestion(asking, [file], room, context);
+    if (!question.ok) {
+      rows.push({ file, problem: question.error.message });
+      continue;
+    }
+    const leftMs = startedAt + local.totalMs - clock();
+    const hurried = { ...asking, pace: eachPace, timeoutMs: Math.max(1, Math.min(timeoutMs, leftMs)) };
+    const asked = await askQuestion(hurried, question.value, part);
+    const { answer: { completion, pieces }, problem, failure } = asked;
+    const reason = failure ?? problem;
+    if (reason !== null && (lastingCodes.has(reason.code) || clock() - startedAt >= local.totalMs)) stopped = reason;
+    if (failure !== null && stopped !== null) break;
+    spent.files += asked.fileTokens;
+    spent.prompts += completion.promptTokens ?? 0;
+    spent.answers += completion.completionTokens ?? pieces;
+    rows.push(toRow(file, asked));
+    const message = `${rows.length} of ${names.length}: ${file}`;
+    context.progress({ progress: rows.length, total: names.length, message });
+  }
+  const problem = stopped && { code: stopped.code, message: stopped.message };
+  if (problem !== null && rows.length === 0) return { ok: false, ...problem };
+
+  const left = names.slice(rows.length);
+  const answered = rows.filter(({ problem }) => problem === undefined).length;
+  const text = [
+    `${answered} of ${names.length} files answered by ${model}; you did not have to read about ${spent.files} tokens of files.`,
+    isWhole ? "" : `More files may match: at most ${maxEachFiles} that can be read are taken, so narrow the pattern.`,
+    problem && `${problem.message} Left, for another call: ${left.join(", ") || "none"}`,
+  ].filter((note) => note).join(" ");
+  const shown = wantsJson ? `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]` : table(rows);
+  const content = [textBlock(shown), textBlock(`[${text}]`)];
+  const structuredContent = {
+    ...{ text, model, truncated: problem !== null, answers: rows, file_tokens: spent.files },
+    ...{ prompt_tokens: spent.prompts, completion_tokens: spent.answers, load_ms: 0 },
+    duration_ms: Math.round(clock() - startedAt),
+    ...(problem === null ? {} : { problem, files_left: left }),
+  };
+  if (problem === null || !context.signal.aborted) return { ok: true, content, structuredContent };
+  const message = `${problem.message} What was answered by then follows.`;
+  return { ok: false, code: problem.code, message, partial: { content, structuredContent } };
+}
+
+/** The files that names and patterns stand for, each once. */
+async function expand(files: readonly string[], source: WorkspaceSource, context: ToolContext, clock: () => number) {
+  if (!context.principal.scopes.has("files:read")) return failure(withoutScope);
+  const workspace = workspaceOf(source, context.principal);
+  const deadline = clock() + maxFindMs;
+  const names = new Set<string>();
+  let isWhole = true;
+  for (const file of files) {
+    if (!isPattern(file)) {
+      names.add(file);
+      continue;
+    }
+    const isOver = (): boolean => clock() > deadline || context.signal.aborted;
+    const found = await matchingFiles(workspace, file, { limit: maxEachFiles, isOver });
+    if (found === null) return failure(invalid(`files has a pattern that cannot be used: ${file}`));
+    if (found.names.length === 0) return failure(invalid(`No file matches ${file}: file_list shows what there is.`));
+    for (const name of found.names) names.add(name);
+    isWhole &&= found.isWhole;
+  }
+  const taken = [...names].slice(0, maxEachFiles);
+  return success({ names: taken, isWhole: isWhole && taken.length === names.size });
+}
+
+function toRow(file: string, { answer, parsed, problem, failure }: Awaited<ReturnType<typeof askQuestion>>): Row {
+  if (failure !== null) return { file, problem: failure.message };
+  return { file, answer: parsed ?? answer.text.trim(), ...(problem === null ? {} : { problem: problem.message }) };
+}
+
+/** A line for each file, its name and its answer with a tab between; breaks within an answer become blanks. */
+function table(rows: readonly Row[]): string {
+  const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+  return rows.map(({ file, answer, problem }) => {
+    const cells = [
+      ...answer === undefined ? [] : [oneLine(String(answer))],
+      ...problem === undefined ? [] : [`[${problem}]`],
+    ];
+    return `${file}\t${cells.join(" ")}`;
+  }).join("\n");
 }
 
 /** Spellings that people use and Ollama does not know, with the ones it does. */
@@ -193,6 +307,17 @@ function durationSeconds(value: unknown): unknown {
   const [, count, unit = ""] = /^(\d{1,6})([smh])$/.exec(typeof value === "string" ? value : "") ?? [];
   return count === undefined ? value : Number(count) * (unitSeconds.get(unit) ?? 1);
 }
+
+/** Names and patterns of a call with an answer for each file. */
+const maxEachNames = 100;
+
+/** Names of files; a single one may come without its list. */
+const filesParameter = z.lazy(() =>
+  z.preprocess(
+    (value) => typeof value === "string" ? [value] : value,
+    z.array(z.string().min(1)).max(maxEachNames).optional(),
+  )
+).meta({ joined: true });
 
 const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
 const samplingOptions = z.lazy(() =>
@@ -297,4 +422,94 @@ function toModelOptions({ max_tokens: maxTokens, json_schema: schema, options = 
     options: { maxTokens, ...present({ temperature, seed, topP, topK, stop }) },
     ...present({ format, think, keepAliveSeconds }),
   };
+}
+
+// Which models there are: what the server has, compared with the operator's allow list.
+
+const modelsReport = lazyObject(() => ({
+  models: z.array(z.object({
+    name: z.string().describe("What to pass as model"),
+    installed: z.boolean(),
+    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
+    allowed: z.boolean().describe("The operator allows calls of it"),
+    parameter_size: z.string().optional(),
+    capabilities: z.array(z.string()).optional(),
+    context_tokens: z.number().optional().describe("Room for prompt and answer"),
+  })),
+  server: z.object({
+    address: z.string(),
+    ok: z.boolean(),
+    problem: z.string().optional().describe("What to do about a server that cannot be used"),
+  }),
+}));
+
+export type ModelsReport = z.infer<typeof modelsReport>;
+type ModelEntry = ModelsReport["models"][number];
+
+type DescribeModelsOptions = Pick<LlmGenerateOptions, "model" | "models">;
+
+/** Asks the engine now. Models that agents may use come first, in the order in which they are offered. */
+export async function describeModels(
+  { model, models }: DescribeModelsOptions,
+  signal: AbortSignal,
+): Promise<ModelsReport> {
+  const { failure, installed } = await model.report(signal);
+  const set = models?.map(parseAllowedModel);
+  const { names, isUsable, problem } = offerOf(models, model.host, installed);
+  const allowed = set?.map(({ name }) => name) ?? (isUsable ? names : []);
+  const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)));
+  return {
+    models: [...allowed, ...others.sort()].map((name): ModelEntry => {
+      const details = installed.find((it) => isSameModel(it.name, name));
+      return {
+        name,
+        installed: details !== undefined,
+        loaded: details?.isLoaded === true,
+        allowed: allowed.includes(name),
+        ...present({
+          parameter_size: details?.parameterSize,
+          capabilities: details?.capabilities?.slice(),
+          context_tokens: set?.find((it) => it.name === name)?.contextTokens ?? details?.contextTokens,
+        }),
+      };
+    }),
+    server: {
+      address: model.host.origin,
+      ok: failure === undefined,
+      ...present({ problem: failure?.message ?? (isUsable || problem === null ? null : problemWords(problem)) }),
+    },
+  };
+}
+
+export function llmModelsTool(options: DescribeModelsOptions): Tool {
+  return defineTool({
+    name: "llm_models",
+    title: "List the local models",
+    description: "Lists the models for llm_generate: installed, in memory, allowed.",
+    scopes: ["llm:generate"],
+    knownAs: "list_models models local_models ollama_list get_models",
+    annotations: { title: "List the local models", ...readingHints },
+    input: lazyObject(() => ({})),
+    output: modelsReport,
+    async run(_input, { signal }): Promise<ToolOutcome> {
+      const described = await describeModels(options, signal);
+      const { models, server: { ok, problem } } = described;
+      if (!ok) return { ok: false, code: "ollama_unreachable", message: problem ?? "" };
+      const lines = models.map((entry) => toLine(entry, options.model.host));
+      return {
+        ok: true,
+        content: [{ type: "text", text: [...lines, ...problem === undefined ? [] : [`(${problem})`]].join("\n") }],
+        structuredContent: { ...described },
+      };
+    },
+  });
+}
+
+/** One line a model: what it can do, and whether it can be asked. */
+function toLine(entry: ModelEntry, { isOllama }: LocalModel["host"]): string {
+  const { name, installed, loaded, allowed, parameter_size: size, capabilities = [] } = entry;
+  const about = [...size === undefined ? [] : [size], ...capabilities].join(", ");
+  const missing = isOllama ? `missing: ollama pull ${name}` : "not there";
+  const state = installed ? (loaded ? "installed, in memory" : "installed") : missing;
+  return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }
