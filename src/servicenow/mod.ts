@@ -20,5 +20,5 @@ export const loadLinkStore = (): Promise<typeof import("./link_store.ts")> => im
 /** `createFetchOnce`: loaded for `doctor`. */
 export const loadTransport = (): Promise<typeof import("./transport.ts")> => import("./transport.ts");
 /** The tools, resources and prompts over it. */
-export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools.ts")> =>
-  import("./servicenow_tools.ts");
+export const loadServicenowTools = (): Promise<typeof import("./servicenow_offer.ts")> =>
+  import("./servicenow_offer.ts");

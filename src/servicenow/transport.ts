@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { declaredLength, readBounded, retryAfterMs } from "../lib/request_text.ts";
-import type { Clock, Pause } from "../lib/time.ts";
+import { type Clock, pause } from "../lib/time.ts";
 import { type Answer, type Outcome, Refusal, type ServicenowFailure, type UnavailableCause } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { LinkedAccess } from "./link_store.ts";
@@ -248,24 +248,22 @@ const firstRetryDelayMs = 250;
 
 /** Builds {@link CallAs}. */
 export function createCallAs(
-  { links, transport, admit, clock, elapsed, random, pause, callMs = callTimeoutMs, retryDelayMs = firstRetryDelayMs }:
-    {
-      readonly links: {
-        access(subject: string, asked: { signal: AbortSignal; refused?: string }): Answer<LinkedAccess>;
-      };
-      readonly transport: Transport;
-      /** Takes one call from the user's share. */
-      readonly admit: (subject: string) => Admission | Promise<Admission>;
-      readonly clock: Clock;
-      /** Only differences are used. */
-      readonly elapsed: Clock;
-      /** Between 0 and 1, as `Math.random`. */
-      readonly random: () => number;
-      readonly pause: Pause;
-      readonly callMs?: number;
-      /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
-      readonly retryDelayMs?: number;
-    },
+  { links, transport, admit, clock, elapsed, random, callMs = callTimeoutMs, retryDelayMs = firstRetryDelayMs }: {
+    readonly links: {
+      access(subject: string, asked: { signal: AbortSignal; refused?: string }): Answer<LinkedAccess>;
+    };
+    readonly transport: Transport;
+    /** Takes one call from the user's share. */
+    readonly admit: (subject: string) => Admission | Promise<Admission>;
+    readonly clock: Clock;
+    /** Only differences are used. */
+    readonly elapsed: Clock;
+    /** Between 0 and 1, as `Math.random`. */
+    readonly random: () => number;
+    readonly callMs?: number;
+    /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
+    readonly retryDelayMs?: number;
+  },
 ) {
   /** By user: when the instance will answer again, by its own word. */
   const pausedUntil = boundedMap<string, number>(maxPausedUsers);

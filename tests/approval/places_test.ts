@@ -18,7 +18,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { llmGenerateTool } from "../../src/llm/llm_tools.ts";
-import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_offer.ts";
 
 const unused = {} as never;
 const tools: ReadonlyMap<string, Tool> = new Map([

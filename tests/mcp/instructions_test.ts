@@ -10,7 +10,7 @@ import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { llmTools } from "../../src/llm/llm_tools.ts";
-import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_offer.ts";
 import { createHarness, principalWith, rpc } from "./harness.ts";
 
 const maxTokens = 300;

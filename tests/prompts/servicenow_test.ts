@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { gateResources } from "../../src/console/approvals/gate_resources.ts";
 import { placeOfResource, readingToolOf } from "../../src/app/approval.ts";
-import { servicenowPrompts, servicenowResources } from "../../src/servicenow/resources.ts";
+import { servicenowPrompts, servicenowResources } from "../../src/servicenow/servicenow_offer.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";

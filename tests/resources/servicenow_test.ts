@@ -10,7 +10,7 @@ import {
 import type { Principal } from "../../src/lib/principal.ts";
 import type { Resource, ResourceFamily } from "../../src/mcp/resource.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { servicenowResources } from "../../src/servicenow/resources.ts";
+import { servicenowResources } from "../../src/servicenow/servicenow_offer.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
-import { createInstanceTokenEndpoint } from "../../src/servicenow/links.ts";
+import { createInstanceTokenEndpoint } from "../../src/servicenow/servicenow.ts";
 import { linkKey, resealLinks } from "../../src/servicenow/link_store.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { until } from "../fixtures/until.ts";

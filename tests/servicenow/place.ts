@@ -5,12 +5,18 @@ import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import type { Caller } from "../../src/servicenow/transport.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
+import { createRecordReader } from "../../src/servicenow/servicenow_offer.ts";
 import { type StandInInstance, type StandInOptions, startServicenow } from "../fixtures/servicenow/instance.ts";
+
+/** An instance as this server reaches it, with what resources read there. */
+type Reached = ReturnType<typeof withReader>;
+
+const withReader = (servicenow: Servicenow) => ({ ...servicenow, reader: createRecordReader(servicenow) });
 
 /** Where a test has everything it needs. */
 export interface Place extends AsyncDisposable {
   readonly instance: StandInInstance;
-  readonly servicenow: Servicenow;
+  readonly servicenow: Reached;
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly databasePath: string;
@@ -18,7 +24,7 @@ export interface Place extends AsyncDisposable {
   readonly now: () => number;
   readonly advance: (seconds: number) => void;
   /** Another server instance on the same database. */
-  readonly another: (overrides?: Partial<ServicenowOptions>) => Servicenow;
+  readonly another: (overrides?: Partial<ServicenowOptions>) => Reached;
   /** Links `subject` to an account by going through the instance's pages. */
   readonly link: (subject: string, userName: string) => Promise<void>;
 }
@@ -46,7 +52,7 @@ export async function openPlace(options: Pick<StandInOptions, "data" | "habits" 
     return storage;
   };
   const closers: (() => void)[] = [];
-  const another = (overrides: Partial<ServicenowOptions> = {}): Servicenow => {
+  const another = (overrides: Partial<ServicenowOptions> = {}) => {
     const servicenow = createServicenow({
       instance: instance.origin,
       client: instance.client,
@@ -63,7 +69,7 @@ export async function openPlace(options: Pick<StandInOptions, "data" | "habits" 
       ...overrides,
     });
     closers.push(() => servicenow.close());
-    return servicenow;
+    return withReader(servicenow);
   };
   const storage = open();
   const servicenow = another({ storage });

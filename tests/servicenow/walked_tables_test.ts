@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { placeReader } from "../../src/app/approval.ts";
 import { gateTool } from "../../src/console/approvals/gate.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_offer.ts";
 import { principalOf } from "./principal.ts";
 import { openPlace } from "./place.ts";
 

@@ -6,7 +6,7 @@ import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
 import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
 import { workspaceFiles } from "../../../src/servicenow/attach_tool.ts";
-import { servicenowTools } from "../../../src/servicenow/servicenow_tools.ts";
+import { servicenowTools } from "../../../src/servicenow/servicenow_offer.ts";
 import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
 import { defaultWorkspaceLimits } from "../../../src/files/workspace/port.ts";
 import type { StandInInstance, StandInOptions } from "../../fixtures/servicenow/instance.ts";

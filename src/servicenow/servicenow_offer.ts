@@ -1,18 +1,82 @@
-/**
- * ServiceNow records as resources: one fixed URI and four templates. A failure of any of them is JSON content that says
- * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
- */
+/** What agents are offered of an instance: tools, and its records as resources and in prompts. */
 import * as z from "zod";
 import { escapeUnprintable } from "../lib/log.ts";
-import { type Answer, type Outcome, Refusal, type ServicenowFailure } from "./failure.ts";
+import { type Outcome, Refusal } from "./failure.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
 import { isSysId, type RecordFields, storedValue } from "./field_values.ts";
 import { createTableApi, type DeskParts, personFields } from "./table_api.ts";
 import { askJson, type Caller, maxReplyBytes } from "./transport.ts";
 import { linkTo } from "./search.ts";
 import { rowByNumber } from "./find_record.ts";
 import { knownTable, plainId } from "./tables.ts";
-import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
+import type { Prompt, PromptMessage, ResourceFamily, Tool, ToolContext } from "../mcp/mod.ts";
 import { failure, success } from "../lib/result.ts";
+import type { WorkspaceSource } from "../files/mod.ts";
+import { writeTools } from "./write_tools.ts";
+import { servicenowAttachTool, servicenowFetchAttachmentTool, workspaceFiles } from "./attach_tool.ts";
+import type { AttachmentFiles } from "./attach_tool.ts";
+import { readTools } from "./read_tools.ts";
+
+/** Everything that callers are offered of an instance; `gateResources` puts the rules about calls in front of them. */
+export function servicenowOffer(
+  servicenow: ServicenowRecords,
+  { workspace, writing, gateResources }: {
+    readonly workspace: WorkspaceSource;
+    readonly writing: boolean;
+    readonly gateResources: (family: ResourceFamily) => ResourceFamily;
+  },
+) {
+  const resources = gateResources(servicenowResources(servicenow));
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
+  return { tools, resources, prompts: servicenowPrompts(resources.read) };
+}
+
+/** Tools that read, and with `writing` also tools that write. */
+export function servicenowTools(
+  servicenow: ServicenowRecords,
+  { files, writing }: { readonly files: AttachmentFiles; readonly writing: boolean },
+): readonly Tool[] {
+  const tools = [
+    ...readTools(servicenow),
+    servicenowFetchAttachmentTool(servicenow, files),
+    ...(writing ? [...writeTools(servicenow), servicenowAttachTool(servicenow, files)] : []),
+  ];
+  return tools.map((tool) => askToLink(tool, servicenow.linking));
+}
+
+/**
+ * A person who has linked no account is asked to, before the tool does anything, where the client can open a page for
+ * them. The call goes on once they have; other clients get the tool's refusal, which names the page.
+ */
+function askToLink(tool: Tool, linking: ServicenowRecords["linking"]): Tool {
+  return {
+    ...tool,
+    async run(input, context) {
+      const mayAsk = context.supports("url_elicitation");
+      if (mayAsk && !await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
+      return await tool.run(input, context);
+    },
+  };
+}
+
+async function waitForLink(linking: ServicenowRecords["linking"], context: ToolContext): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.signal, context.answerNow, stop.signal]);
+  const message = "Link your ServiceNow account: the agent acts there as you, with your rights only.";
+  const page = { method: "elicitation/create", params: { mode: "url", message, url: linking.url } } as const;
+  await context.handOut();
+  context.progress({ progress: 0, message: `Waiting for a ServiceNow account at ${linking.url}` });
+  const linked = linking.whenLinked(context.principal.subject, signal);
+  // To accept is to open the page: the link itself is what the call waits for.
+  const asked = context.ask({ link: page }).then((answers) => {
+    if (answers.ok && answers.value.link.action !== "accept") stop.abort();
+    return linked;
+  });
+  await Promise.race([linked, asked]).finally(() => stop.abort());
+}
+
+// * Records as resources: one fixed URI and four templates. A failure of any of them is JSON content that says what to
+// do, never an exception: a read tells its reader the truth, and crashes nothing.
 
 /** A kind of record, by the name that URIs use. */
 type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";
@@ -32,15 +96,8 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
 };
 const recordKinds = Object.keys(described) as RecordKind[];
 
-export function servicenowResources(
-  { reader, describe }: {
-    readonly reader: {
-      read(kind: RecordKind, text: string, caller: Caller): Answer<ReadRecord>;
-      me(caller: Caller): Answer<ReadRecord>;
-    };
-    readonly describe: (failure: ServicenowFailure) => { readonly error: string; readonly detail: string };
-  },
-): ResourceFamily {
+export function servicenowResources(servicenow: Pick<ServicenowRecords, "run" | "describe">): ResourceFamily {
+  const { read, me } = createRecordReader(servicenow);
   const readText = async (uri: string, { principal: { subject, scopes }, signal }: ToolContext): Promise<string> => {
     if (!scopes.has(scope)) {
       return toRecordText({ error: "Insufficient permissions", detail: `The access token lacks the scope ${scope}.` });
@@ -50,9 +107,9 @@ export function servicenowResources(
       return toRecordText({ error: "Unknown resource", detail: `Use ${scheme}me or ${scheme}TABLE/SYS_ID.` });
     }
     const caller = { subject, signal };
-    const read = target === "me" ? await reader.me(caller) : await reader.read(target.kind, target.id, caller);
-    if (!read.ok) return toRecordText(describe(read.error));
-    return toRecordText({ ...read.value.fields, self_link: read.value.selfLink });
+    const found = target === "me" ? await me(caller) : await read(target.kind, target.id, caller);
+    if (!found.ok) return toRecordText(servicenow.describe(found.error));
+    return toRecordText({ ...found.value.fields, self_link: found.value.selfLink });
   };
 
   return {
@@ -84,6 +141,18 @@ function parseUri(uri: string): "me" | { readonly kind: RecordKind; readonly id:
   return kind === undefined || id === undefined ? null : { kind, id };
 }
 
+/** Reads a record, or the person's own profile, each in the caller's own name. */
+export function createRecordReader({ run }: Pick<ServicenowRecords, "run">) {
+  return {
+    /** `text` is a sys_id or a number, checked before anything is asked. */
+    async read(kind: RecordKind, text: string, caller: Caller) {
+      const id = parseResourceId(kind, text);
+      return id.ok ? await run(readResource, id.value, caller) : id;
+    },
+    me: (caller: Caller) => run(readProfile, null, caller),
+  };
+}
+
 const catalogItem = z.record(z.string(), z.unknown());
 
 /** A record and its page for people. `fields` are those that this user may see; catalog items have nested ones. */
@@ -92,7 +161,7 @@ interface ReadRecord {
   readonly selfLink: string;
 }
 
-export async function readResource(parts: DeskParts, { kind, value }: ResourceId): Promise<ReadRecord> {
+async function readResource(parts: DeskParts, { kind, value }: ResourceId): Promise<ReadRecord> {
   const { callAs, instance, person } = parts;
   const table = tableOf(kind);
   const tableApi = createTableApi(callAs, instance, person, maxReplyBytes); // shown whole
@@ -107,7 +176,7 @@ export async function readResource(parts: DeskParts, { kind, value }: ResourceId
 }
 
 /** Reads the person's own profile. */
-export async function readProfile(parts: DeskParts): Promise<ReadRecord> {
+async function readProfile(parts: DeskParts): Promise<ReadRecord> {
   const { sysId } = parts.person.account;
   const record = await parts.tableApi.row("sys_user", sysId, personFields);
   // An instance that ignores `sysparm_fields` must not make this more than the profile.
@@ -195,7 +264,7 @@ interface ResourceId {
   readonly value: string;
 }
 
-export function parseResourceId(kind: RecordKind, text: string): Outcome<ResourceId> {
+function parseResourceId(kind: RecordKind, text: string): Outcome<ResourceId> {
   const prefix = knownTable(tableOf(kind))?.numberPrefix ?? "";
   if (isSysId(text)) return success({ kind, value: text.toLowerCase() });
   const number = text.toUpperCase();
