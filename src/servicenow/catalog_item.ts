@@ -1,7 +1,6 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
 import * as z from "zod";
-import { allOf } from "./conditions.ts";
-import { type DeskParts, isSecretField } from "./table_api.ts";
+import { allOf, type DeskParts, isSecretField } from "./table_api.ts";
 import { excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {

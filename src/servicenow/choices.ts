@@ -1,10 +1,9 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
 import { knownTable, listOf, namedLines, namesIn } from "./tables.ts";
-import { type DeskParts, noRows } from "./table_api.ts";
+import { allOf, anyOf, type DeskParts, newestFirst, noRows, toQueryValue } from "./table_api.ts";
 import { attempt, excerpt, ifShown, invalidInput } from "./failure.ts";
 import { displayValue, type RecordFields, storedValue } from "./field_values.ts";
 import { type Column, columnsOf, findColumns, nearestFirst, type TableColumns } from "./columns.ts";
-import { allOf, anyOf, newestFirst, toQueryValue } from "./conditions.ts";
 import type { FoundRecord } from "./find_record.ts";
 import * as z from "zod";
 import { askJson } from "./transport.ts";

@@ -4,8 +4,7 @@
  */
 import * as z from "zod";
 import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
-import { type DeskParts, hasFixedFields, isSecretField, mayShowField } from "./table_api.ts";
-import { newestFirst, toQueryValue } from "./conditions.ts";
+import { type DeskParts, hasFixedFields, isSecretField, mayShowField, newestFirst, toQueryValue } from "./table_api.ts";
 import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
 import { closestWord } from "../lib/closest_word.ts";

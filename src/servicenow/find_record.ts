@@ -1,11 +1,10 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
 import { isKept, knownTable, namingFields, numbersOf, plainId, recordOfLink, tableOfNumber } from "./tables.ts";
-import { type DeskParts, readOn } from "./table_api.ts";
+import { allOf, anyOf, type DeskParts, newestFirst, readOn, toQueryValue, toQueryValues } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./field_values.ts";
 import { datesOf } from "./dates.ts";
-import { allOf, anyOf, newestFirst, toQueryValue, toQueryValues } from "./conditions.ts";
 
 /** A record: a number, a link, or with `table` a sys_id or a name. */
 export interface RecordName {

@@ -1,6 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import * as z from "zod";
-import { type DeskParts, hasFixedFields, mayShowField, noRows, readOn } from "./table_api.ts";
+import { allOf, anyOf, hasFixedFields, mayShowField, noRows, readOn, toQueryValue } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { attempt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { displayValue, isStoredSysId, isSysId, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { RecordFields } from "./field_values.ts";
@@ -8,7 +9,6 @@ import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts"
 import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
 import { isKept, knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
-import { allOf, anyOf, toQueryValue } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { lengthNames, lengthWords } from "./dates.ts";

@@ -1,6 +1,6 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
-import type { DeskParts } from "./table_api.ts";
+import { allOf, type DeskParts } from "./table_api.ts";
 import { attempt, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
@@ -10,7 +10,6 @@ import { delegatorsOf, findRecord, type RecordName, resolveReference } from "./f
 import { askJson } from "./transport.ts";
 import { type ChangeReport, type GivenValue, maxTextCharacters, parseValueLines, planChange } from "./write_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
-import { allOf } from "./conditions.ts";
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";

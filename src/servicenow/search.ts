@@ -1,11 +1,11 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
 import { knownTable, listOf, namingFields, numbersOf } from "./tables.ts";
-import { type DeskParts, mayShowField, type ReadingPlace, readOn } from "./table_api.ts";
+import { comparedField, resolveConditions } from "./resolve_conditions.ts";
+import { allOf, anyOf, mayShowField, newestFirst, readOn, toQueryValues } from "./table_api.ts";
+import type { DeskParts, ReadingPlace } from "./table_api.ts";
 import { attempt, excerpt, invalidInput, Refusal } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue, wordsOf } from "./field_values.ts";
-import { allOf, anyOf, comparedField, newestFirst, toQueryValues } from "./conditions.ts";
 import { columnNamed, columnsOf, findColumn, findColumns, type TableColumns } from "./columns.ts";
-import { resolveConditions } from "./resolve_conditions.ts";
 import { resolveReference } from "./find_record.ts";
 import { nextTurn } from "../lib/turns.ts";
 import { datesOf, lengthNames, lengthWords, momentOf, wallClock } from "./dates.ts";

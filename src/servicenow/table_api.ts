@@ -8,6 +8,7 @@ import { askJson, type CallAs, type Caller, maxReplyBytes, parseResult, type Ser
 import { isStoredSysId, type RecordFields, recordSchema, storedValue } from "./field_values.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 
 /** Its rows belong to tables that extend it: only rows of allowed ones are read through it. */
@@ -339,4 +340,41 @@ export async function readOn(
     if (requests >= maxRequests || found.length >= wanted) return end({ offset, skip, given }, total);
     chunk = nextOffset === null ? wideChunk : Math.max(chunk, Math.min(maxChunk, 4 * chunk));
   }
+}
+
+// Values as parts of encoded queries. Fields and operators are this server's own; a value can be nothing but a value.
+
+const maxValueCharacters = 200;
+
+/**
+ * A value as part of a query: one line, `^` as `^^`. Refuses what begins like a script: the instance evaluates
+ * `javascript:` values.
+ */
+export function toQueryValue(text: string): Result<string, string> {
+  const value = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
+  if (value === "") return failure("must not be empty");
+  if (value.length > maxValueCharacters) return failure(`must have at most ${maxValueCharacters} characters`);
+  if (/^javascript\s*:/i.test(value)) return failure("must not be a script");
+  return success(value.replaceAll("^", "^^"));
+}
+
+export const newestFirst = "ORDERBYDESCsys_updated_on";
+
+/** Values as parts of a query; the first that cannot be one is refused, as part of what `name` says. */
+export function toQueryValues(texts: readonly string[], name: string): readonly string[] {
+  return texts.map((text) => {
+    const value = toQueryValue(text);
+    if (!value.ok) throw invalidInput(`${name} ${value.error}`);
+    return value.value;
+  });
+}
+
+/** The terms of a query; an empty one asks nothing. */
+export function allOf(...terms: readonly string[]): string {
+  return terms.filter((term) => term !== "").join("^");
+}
+
+/** `^OR` binds to the term before it. */
+export function anyOf(terms: readonly string[]): string {
+  return terms.join("^OR");
 }

@@ -1,7 +1,7 @@
 /** What callers and records may try: none of it reads or writes more than the person could, or a closed table. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { toQueryValue } from "../../../src/servicenow/conditions.ts";
+import { toQueryValue } from "../../../src/servicenow/table_api.ts";
 import { isRefusedTable, parseTableList } from "../../../src/servicenow/tables.ts";
 import { parseEncodedQuery } from "../../fixtures/servicenow/query/parse.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
