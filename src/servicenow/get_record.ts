@@ -1,21 +1,163 @@
-/** One record as a person sees it, with its journal and related work where a caller asks for them. */
+/** The tool `servicenow_get_record`: one record as a person sees it, with its journal and related work. */
 import * as z from "zod";
+import { counted } from "../lib/counted.ts";
+import { defineTool, otherNames, type Tool } from "../mcp/mod.ts";
+import { showName } from "../files/mod.ts";
 import { allOf, anyOf, hasFixedFields, mayShowField, noRows, readOn, toQueryValue } from "./table_api.ts";
 import type { DeskParts } from "./table_api.ts";
 import { attempt, ifShown, invalidInput, Refusal } from "./failure.ts";
-import { displayValue, isStoredSysId, isSysId, oneLine, storedValue, wordsOf } from "./field_values.ts";
+import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { RecordFields } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { readAnswers } from "./catalog_item.ts";
 import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
-import { isKept, knownTable, namedLines, namesIn, namingFields, tablesOfKind } from "./tables.ts";
+import {
+  given,
+  isKept,
+  kindsOf,
+  knownTable,
+  listOf,
+  namedLines,
+  namesIn,
+  namingFields,
+  tablesOfKind,
+} from "./tables.ts";
 import { choicesOfColumn, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { lengthNames, lengthWords } from "./dates.ts";
 import { askJson } from "./transport.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
+import {
+  answerWith,
+  contentWarning,
+  indented,
+  joinOutcomes,
+  listedIds,
+  listLines,
+  maxListedRecords,
+  nameText,
+  reading,
+  recordNames,
+  recordParameters,
+  tooManyRecords,
+  toTextOutcome,
+  viewOf,
+} from "./outcome_tool.ts";
+
+/** A value of a field that was asked for by name. */
+const maxChosenCharacters = 20_000;
+const fewFields = 5;
+
+/** `servicenow_get_record`: one record, its journal and related work. */
+export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_get_record",
+    title: "Read a ServiceNow record",
+    description: `Reads a record, or several by their numbers; ${contentWarning}.`,
+    hasView: true,
+    ...reading,
+    aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
+    knownAs: "servicenow_my_profile servicenow_list_attachments",
+    input: z.object({
+      ...recordParameters,
+      id: recordParameters.id.describe("Number, link, or with table a name or sys_id; me is the user"),
+      fields: nameText.optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
+      include: nameText.optional().describe(
+        "By commas: journal, history, attachments, tasks, items, answers, approvals, ci (with relations), similar, slas, work, members, on_call",
+      ).meta({ written: "commas" }),
+    }),
+    async run({ id, table, fields, include }, context) {
+      const names = listOf(fields)?.map((name) => name === "all" ? "*" : name);
+      const ids = listedIds(id);
+      if (ids.length > maxListedRecords) return tooManyRecords;
+      const request = { table: given(table), fields: names, include: kindsOf(include) };
+      const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
+      const max = isChosen ? maxChosenCharacters : undefined;
+      const isOne = ids.length === 1;
+      const outcomes = ids.map((each) =>
+        answerWith({ servicenow, context }, getRecord, { ...request, id: each }, (view) => ({
+          ...toTextOutcome(viewLines(view, max, isOne)),
+          view: viewOf([view.record]),
+        }))
+      );
+      return joinOutcomes(ids, await Promise.all(outcomes), contentWarning);
+    },
+  });
+}
+
+// A record as lines of text.
+
+function viewLines(
+  { record, version, journal, files, answers, related }: RecordView,
+  maxCharacters: number | undefined,
+  isOne: boolean,
+): readonly string[] {
+  const warning = isOne ? `; ${contentWarning}` : "";
+  return [
+    `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}${warning})`,
+    record.link,
+    ...fieldLines(record, maxCharacters),
+    ...(journal === null ? [] : journalLines(journal)),
+    ...(files === null ? [] : fileLines(files)),
+    ...(answers === null ? [] : itemAnswerLines(answers)),
+    ...related.flatMap(relatedLines),
+  ];
+}
+
+function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
+  if (files.length === 0) return ["attachments: none"];
+  const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
+    `- ${showName(fileName)} (${counted(sizeBytes, "byte")}, ${contentType.slice(0, 60)})`;
+  const more = files.length < maxListedFiles ? "" : " (the first; fetch further ones by name)";
+  return [`attachments${more}:`, ...files.map(line)];
+}
+
+/** Of one value; a caller that asks for the field alone gets more. */
+const maxValueCharacters = 4_000;
+const journals = /^(comments|work_notes|comments_and_work_notes)$/;
+
+/** A line for each field. */
+function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
+  return fields.map(({ name, value }) => {
+    const label = journals.test(name) && value !== ""
+      ? `${name} (times as ServiceNow shows this user; include=journal: UTC)`
+      : name;
+    return `${label}: ${indented(cutText(value, maxCharacters))}`;
+  });
+}
+
+function journalLines({ entries, isCut }: NonNullable<RecordView["journal"]>): readonly string[] {
+  if (entries.length === 0) return ["journal: no single entry that the user may see"];
+  return [
+    `journal, newest first${isCut ? " (older entries are left out: read fields=comments,work_notes)" : ""}:`,
+    ...entries.map(({ isForCaller, author, at, text }) => {
+      const kind = isForCaller ? "comment, seen by the caller" : "work note";
+      return `- ${at} ${author} (${kind}): ${indented(cutText(text, maxValueCharacters))}`;
+    }),
+  ];
+}
+
+function itemAnswerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
+  if (answers === "hidden") return ["answers: ServiceNow hides them from this user"];
+  if (answers.answers.length === 0) return ["answers: none that the user may see"];
+  return [
+    `answers${answers.isCut ? " (the first; read each item by its number)" : ""}:`,
+    ...answers.answers.map(({ item, label, value }) =>
+      `- ${item === null ? "" : `${item} `}${oneLine(label)}: ${indented(cutText(value, maxValueCharacters))}`
+    ),
+  ];
+}
+
+function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly string[] {
+  const more = [...isCut ? ["the first"] : [], ...note === undefined ? [] : [note]].join("; ");
+  const heading = more === "" ? kind : `${kind} (${more})`;
+  if (kind === "history" && records.length === 0) return [`${kind}: ${note}`];
+  if (records.length === 0) return [`${heading}: none that the user may see`];
+  return [`${heading}:`, ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    "))];
+}
 
 /** A record as its reader may see it. */
-export interface RecordView {
+interface RecordView {
   record: ShownRecord;
   /** Grows with each change of the record. */
   version: string;
@@ -51,7 +193,7 @@ async function readJournal({ tableApi }: DeskParts, { sysId }: FoundRecord) {
 
 // Files on a record.
 
-export const maxListedFiles = 100;
+const maxListedFiles = 100;
 export const attachment = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
   table_sys_id: z.string(),
@@ -94,7 +236,7 @@ export async function listFiles(
 // Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs.
 
 /** Records that belong to another, of one kind. */
-export interface RelatedRecords {
+interface RelatedRecords {
   readonly kind: string;
   readonly records: readonly ShownRecord[];
   readonly isCut: boolean;
@@ -329,7 +471,7 @@ interface RecordViewRequest extends RecordName {
 }
 
 /** One request without `include`, where the table is known from the number. */
-export async function getRecord(
+async function getRecord(
   parts: DeskParts,
   { id, table: named, fields, include = [] }: RecordViewRequest,
 ): Promise<RecordView> {
