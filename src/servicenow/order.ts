@@ -1,15 +1,101 @@
-/** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
+/** Orders from the catalog, by the tool `servicenow_order`, and decisions on what waits for an approval. */
 import * as z from "zod";
+import { membersOf, otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
+import {
+  answerWith,
+  defineWritingTool,
+  dryRun,
+  indented,
+  nameText,
+  type Reader,
+  toTextOutcome,
+} from "./outcome_tool.ts";
 import { allOf, type DeskParts } from "./table_api.ts";
 import { attempt, excerpt, invalidInput } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, type RecordFields, storedValue } from "./field_values.ts";
 import { type CatalogItem, readItem, resolveAnswers } from "./catalog_item.ts";
 import { linkTo, maxSearchResults, type RecordPage, searchRecords, type ShownRecord, shownValue } from "./search.ts";
-import { isKept, namesIn } from "./tables.ts";
+import { given, isKept, namesIn } from "./tables.ts";
 import { delegatorsOf, findRecord, type RecordName, resolveReference } from "./find_record.ts";
 import { askJson } from "./transport.ts";
 import { type ChangeReport, type GivenValue, maxTextCharacters, parseValueLines, planChange } from "./write_record.ts";
 import { columnNamed, columnsOf } from "./columns.ts";
+
+const maxQuantity = 100;
+
+/** `servicenow_order`: orders from the service catalog. */
+export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
+  return defineWritingTool({
+    name: "servicenow_order",
+    title: "Order from the ServiceNow catalog",
+    description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
+    aliases: {
+      ...otherNames({ item: "item_name catalog_item", answers: "variables values" }),
+      ...membersOf("answers", "requested_for"),
+    },
+    places: ["sc_cat_item", "sc_request", "sc_req_item"],
+    input: z.object({
+      item: nameText.optional().describe("Name, sys_id or link"),
+      answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person").meta({
+        written: "values",
+      }),
+      quantity: z.int().min(1).max(maxQuantity).default(1),
+      action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
+      dry_run: dryRun,
+    }),
+  }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
+    const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
+    const show = (report: OrderReport): ToolOutcome => toTextOutcome(orderLines(report, reader), report.madeFrom);
+    return await answerWith({ servicenow, context }, orderFromCatalog, request, show);
+  });
+}
+
+function orderLines(report: OrderReport, reader: Reader): readonly string[] {
+  const { item, answers, requestedFor, made, cart, items, total, approvers } = report;
+  return [
+    reader === "person" ? effectHeading(report) : headingOf(report),
+    ...(made === null || made.link === "" ? [] : [made.link]),
+    ...items.map(oneLine),
+    ...(total === "" ? [] : [`total ${oneLine(total)}`]),
+    ...(approvers.length === 0 ? [] : [`waits for the approval of ${oneLine(approvers.join(", "))}`]),
+    ...answers.map(({ label, value }) => `${oneLine(label)}: ${indented(value)}`),
+    ...(requestedFor === null || made === null ? [] : [`requested for ${requestedFor}`]),
+    ...(cart === null ? [] : shownCart(cart, item === null)),
+  ];
+}
+
+/** `2 × Mobile phone for Petra Wolf (petra), $800.00 ($400.00 each)`. */
+function orderWords({ item, quantity, requestedFor, cost }: OrderReport): string {
+  const name = oneLine(item?.name ?? "");
+  const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
+  return `${ordered}${requestedFor === null ? "" : ` for ${requestedFor}`}${cost === "" ? "" : `, ${cost}`}`;
+}
+
+function effectHeading(report: OrderReport): string {
+  if (report.item === null) return "Order all that is in the cart:";
+  if (report.item.isProducer) return `Submit the form ${orderWords(report)}`;
+  return report.action === "add_to_cart" ? `Into the cart: ${orderWords(report)}` : `Order ${orderWords(report)}`;
+}
+
+function headingOf(report: OrderReport): string {
+  const { dryRun, item, made, quantity } = report;
+  if (item === null) {
+    if (made !== null) return `Ordered: ${made.number}`;
+    return report.action === "submit_cart" ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
+  }
+  const name = oneLine(item.name);
+  if (made !== null) return `Ordered: ${made.number}, ${quantity === 1 ? name : `${quantity} × ${name}`}`;
+  if (!dryRun) return `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`;
+  return `Dry run, nothing sent. Would order ${orderWords(report)}`;
+}
+
+/** If the caller asked for the cart, an empty one is reported too. */
+function shownCart({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked: boolean): readonly string[] {
+  if (lines.length === 0) return wasAsked ? ["The cart is empty"] : [];
+  const each = lines.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`);
+  return total === "" ? each : [...each, `total ${oneLine(total)}`];
+}
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
@@ -45,7 +131,7 @@ const notOrdered = {
 };
 
 /** What was ordered, or what would be. */
-export interface OrderReport extends Readonly<typeof notOrdered> {
+interface OrderReport extends Readonly<typeof notOrdered> {
   readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
   readonly dryRun: boolean;
   readonly item: CatalogItem | null;
@@ -65,7 +151,7 @@ interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun
   readonly answers?: string | undefined;
 }
 
-export async function orderFromCatalog(parts: DeskParts, request: OrderRequest): Promise<OrderReport> {
+async function orderFromCatalog(parts: DeskParts, request: OrderRequest): Promise<OrderReport> {
   const { action, item: named, dryRun } = request;
   parts.access.readable("sc_cat_item");
   const nothing = { ...notOrdered, action, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };

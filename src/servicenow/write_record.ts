@@ -25,7 +25,7 @@ import { dateValue, lengthTypes, lengthWords, parseLength } from "./dates.ts";
 // The outcome of a change: what the instance accepted, dropped, and changed besides.
 
 /** What a field held before a change, and what it holds after. */
-export interface FieldChange {
+interface FieldChange {
   readonly name: string;
   /** What people call the field. */
   readonly label: string;

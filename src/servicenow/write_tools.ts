@@ -1,9 +1,8 @@
 /** The tools that write to ServiceNow, and their messages to the caller and to a person who decides about the call. */
 import * as z from "zod";
 import { membersOf, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import { addNote, type ChangeReport, createRecord, type FieldChange, shortened, updateRecord } from "./write_record.ts";
-import { oneLine } from "./field_values.ts";
-import { decideApproval, orderFromCatalog, type OrderReport } from "./order.ts";
+import { addNote, type ChangeReport, createRecord, shortened, updateRecord } from "./write_record.ts";
+import { decideApproval, servicenowOrderTool } from "./order.ts";
 import type { Job, ServicenowRecords } from "./servicenow.ts";
 import {
   answerWith,
@@ -24,7 +23,9 @@ import {
 } from "./outcome_tool.ts";
 import { given, knownTable } from "./tables.ts";
 
-function changeLine({ name, before, after }: Pick<FieldChange, "name" | "before" | "after">): string {
+function changeLine(
+  { name, before, after }: Pick<ChangeReport["changes"][number], "name" | "before" | "after">,
+): string {
   const now = after === "" ? "(empty)" : after;
   if (before === after && before !== "") return indented(`${name}: ${now} (unchanged)`);
   return indented(`${name}: ${before === "" ? "" : `${before} → `}${now}`);
@@ -192,81 +193,6 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     const request = { id, table: given(table), audience, text, dryRun };
     return await reported({ servicenow, context, reader }, addNote, request);
   });
-}
-
-const maxQuantity = 100;
-
-/** `servicenow_order`: orders from the service catalog. */
-function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
-  return defineWritingTool({
-    name: "servicenow_order",
-    title: "Order from the ServiceNow catalog",
-    description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
-    aliases: {
-      ...otherNames({ item: "item_name catalog_item", answers: "variables values" }),
-      ...membersOf("answers", "requested_for"),
-    },
-    places: ["sc_cat_item", "sc_request", "sc_req_item"],
-    input: z.object({
-      item: nameText.optional().describe("Name, sys_id or link"),
-      answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person").meta({
-        written: "values",
-      }),
-      quantity: z.int().min(1).max(maxQuantity).default(1),
-      action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
-      dry_run: dryRun,
-    }),
-  }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
-    const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
-    const show = (report: OrderReport): ToolOutcome => toTextOutcome(orderLines(report, reader), report.madeFrom);
-    return await answerWith({ servicenow, context }, orderFromCatalog, request, show);
-  });
-}
-
-function orderLines(report: OrderReport, reader: Reader): readonly string[] {
-  const { item, answers, requestedFor, made, cart, items, total, approvers } = report;
-  return [
-    reader === "person" ? effectHeading(report) : headingOf(report),
-    ...(made === null || made.link === "" ? [] : [made.link]),
-    ...items.map(oneLine),
-    ...(total === "" ? [] : [`total ${oneLine(total)}`]),
-    ...(approvers.length === 0 ? [] : [`waits for the approval of ${oneLine(approvers.join(", "))}`]),
-    ...answers.map(({ label, value }) => `${oneLine(label)}: ${indented(value)}`),
-    ...(requestedFor === null || made === null ? [] : [`requested for ${requestedFor}`]),
-    ...(cart === null ? [] : cartLines(cart, item === null)),
-  ];
-}
-
-/** `2 × Mobile phone for Petra Wolf (petra), $800.00 ($400.00 each)`. */
-function orderWords({ item, quantity, requestedFor, cost }: OrderReport): string {
-  const name = oneLine(item?.name ?? "");
-  const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
-  return `${ordered}${requestedFor === null ? "" : ` for ${requestedFor}`}${cost === "" ? "" : `, ${cost}`}`;
-}
-
-function effectHeading(report: OrderReport): string {
-  if (report.item === null) return "Order all that is in the cart:";
-  if (report.item.isProducer) return `Submit the form ${orderWords(report)}`;
-  return report.action === "add_to_cart" ? `Into the cart: ${orderWords(report)}` : `Order ${orderWords(report)}`;
-}
-
-function headingOf(report: OrderReport): string {
-  const { dryRun, item, made, quantity } = report;
-  if (item === null) {
-    if (made !== null) return `Ordered: ${made.number}`;
-    return report.action === "submit_cart" ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
-  }
-  const name = oneLine(item.name);
-  if (made !== null) return `Ordered: ${made.number}, ${quantity === 1 ? name : `${quantity} × ${name}`}`;
-  if (!dryRun) return `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`;
-  return `Dry run, nothing sent. Would order ${orderWords(report)}`;
-}
-
-/** If the caller asked for the cart, an empty one is reported too. */
-function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked: boolean): readonly string[] {
-  if (lines.length === 0) return wasAsked ? ["The cart is empty"] : [];
-  const each = lines.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`);
-  return total === "" ? each : [...each, `total ${oneLine(total)}`];
 }
 
 /** `servicenow_approve`: the person's own decision on what waits for it. */
