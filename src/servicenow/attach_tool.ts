@@ -52,7 +52,7 @@ import { given } from "./tables.ts";
 type Done<T> = Promise<{ readonly ok: true; readonly value: T } | Extract<ToolOutcome, { readonly ok: false }>>;
 
 /** Files of the user who calls. */
-export type AttachmentFiles = ReturnType<typeof workspaceFiles>;
+type AttachmentFiles = ReturnType<typeof workspaceFiles>;
 
 /** The tool that changes files here. */
 const savingTool = "servicenow_fetch_attachment";

@@ -6,7 +6,7 @@ import { describeTable } from "./choices.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { searchWithOrders } from "./order.ts";
 import { servicenowGetRecordTool } from "./get_record.ts";
-import { countRecords, maxSearchResults, type MeanTime, type RecordPage } from "./search.ts";
+import { countRecords, maxSearchResults, type RecordPage } from "./search.ts";
 import { answerWith, contentWarning, listLines, nameText, reading, toTextOutcome, viewOf } from "./outcome_tool.ts";
 import { given, listOf } from "./tables.ts";
 import { clamped, defineTool, membersOf, otherNames, type Tool } from "../mcp/mod.ts";
@@ -138,7 +138,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
 function countLines(
   { table, understood, count, isWhole, instanceCount, groups = [], isDated, hasMean, mean }: RecordCount,
 ) {
-  const meanWords = (each: MeanTime | null): string => {
+  const meanWords = (each: RecordCount["mean"]): string => {
     if (!hasMean) return "";
     return each === null
       ? "; no record has both dates"

@@ -326,7 +326,7 @@ async function orderOf(parts: DeskParts, table: string, orderBy: string): Promis
 // Counts records that the person may see, all or by group. The instance's own count includes hidden ones.
 
 /** A mean over the records that have both dates. */
-export type MeanTime = Readonly<Record<"hours" | "records", number>>;
+type MeanTime = Readonly<Record<"hours" | "records", number>>;
 
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;

@@ -14,7 +14,6 @@ import { failure, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
 import { writeTools } from "./write_tools.ts";
 import { servicenowAttachTool, servicenowFetchAttachmentTool, workspaceFiles } from "./attach_tool.ts";
-import type { AttachmentFiles } from "./attach_tool.ts";
 import { readTools } from "./read_tools.ts";
 
 /** Everything that callers are offered of an instance; `gateResources` puts the rules about calls in front of them. */
@@ -27,15 +26,16 @@ export function servicenowOffer(
   },
 ) {
   const resources = gateResources(servicenowResources(servicenow));
-  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
+  const tools = servicenowTools(servicenow, { workspace, writing });
   return { tools, resources, prompts: servicenowPrompts(resources.read) };
 }
 
 /** Tools that read, and with `writing` also tools that write. */
 export function servicenowTools(
   servicenow: ServicenowRecords,
-  { files, writing }: { readonly files: AttachmentFiles; readonly writing: boolean },
+  { workspace, writing }: { readonly workspace: WorkspaceSource; readonly writing: boolean },
 ): readonly Tool[] {
+  const files = workspaceFiles(workspace);
   const tools = [
     ...readTools(servicenow),
     servicenowFetchAttachmentTool(servicenow, files),

@@ -28,7 +28,7 @@ const tools: ReadonlyMap<string, Tool> = new Map([
   fileDeleteTool(unused),
   fileUndoTool(unused),
   llmGenerateTool({ model: unused, workspace: unused, models: ["m"], clock: unused }),
-  ...servicenowTools(unused, { files: unused, writing: true }),
+  ...servicenowTools(unused, { workspace: unused, writing: true }),
 ].map((tool) => [tool.name, tool]));
 
 function fits(rule: Partial<Rule>, name: string, input: Record<string, unknown>): boolean {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createRecordReader } from "../../src/servicenow/servicenow_offer.ts";
 import { noPassphrase, users } from "../../src/oauth/records.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf } from "../servicenow/place.ts";
@@ -49,7 +50,7 @@ Deno.test("mode servicenow: people sign in at the instance, consent here, and th
     subjects.push(subject);
   }
   const [ada = "", ben = ""] = subjects;
-  const { reader } = place.servicenow;
+  const reader = createRecordReader(place.servicenow);
   assert.ok((await reader.read("change_request", "CHG0030001", callerOf(ada))).ok);
   const refused = await reader.read("change_request", "CHG0030001", callerOf(ben));
   assert.equal(!refused.ok && refused.error.reason, "forbidden");
@@ -185,7 +186,7 @@ Deno.test("mode local: a signed-in person links an account, sees it, and ends th
   const linked = await browser.get("/servicenow/link");
   const page = await linked.text();
   assert.match(page, /Ben Bitdiddle \(ben\)/);
-  const profile = await place.servicenow.reader.me(callerOf("owner"));
+  const profile = await createRecordReader(place.servicenow).me(callerOf("owner"));
   assert.equal(profile.ok && profile.value.fields["user_name"], "ben");
 
   const unlinked = await browser.post("/servicenow/link", { csrf: hiddenField(page, "csrf"), action: "unlink" });

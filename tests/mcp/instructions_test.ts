@@ -18,7 +18,7 @@ const maxTokens = 300;
 const unused = {} as never; // no tool is called
 const files: readonly Tool[] = [fileReadTool, fileListTool, fileSearchTool, fileEditTool].map((make) => make(unused));
 const llm = llmTools({ model: unused, models: ["tiny"], workspace: unused, clock: systemClock });
-const servicenow = servicenowTools(unused, { files: unused, writing: true });
+const servicenow = servicenowTools(unused, { workspace: unused, writing: true });
 const everything = [...files, ...llm, ...servicenow];
 
 Deno.test("instructions are under 300 tokens and name only tools that there are", () => {

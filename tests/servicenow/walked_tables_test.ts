@@ -25,7 +25,7 @@ Deno.test("no field, condition, order or group reads on in a table that a rule k
   ] as const;
   const call = async (rules: readonly unknown[], name: string, input: unknown) => {
     const tool =
-      servicenowTools(place.servicenow, { files: {} as never, writing: true }).find((each) => each.name === name) ??
+      servicenowTools(place.servicenow, { workspace: {} as never, writing: true }).find((each) => each.name === name) ??
         assert.fail(name);
     const gated = gateTool(tool, {
       ...{ rules: { current: rules }, clock: Date.now, placeReader, findTrueNames: () => Promise.resolve([]) },

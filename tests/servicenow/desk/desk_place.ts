@@ -5,7 +5,6 @@ import { parseToolInput } from "../../../src/mcp/tool_input.ts";
 import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
 import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
-import { workspaceFiles } from "../../../src/servicenow/attach_tool.ts";
 import { servicenowTools } from "../../../src/servicenow/servicenow_offer.ts";
 import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
 import { defaultWorkspaceLimits } from "../../../src/files/workspace/port.ts";
@@ -45,7 +44,7 @@ export async function openDesk(
     : place.another({ storage: place.storage, ...own });
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-desk-" });
   const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits });
-  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
+  const tools = servicenowTools(servicenow, { workspace, writing });
   const registry = createToolRegistry(tools);
 
   const act = async (name: string, input: object, userName: string, isPreview: boolean) => {
