@@ -7,8 +7,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { libraryFlag } from "../src/lib/library_paths.ts";
-import { heapFlag } from "../src/lib/heap_flag.ts";
+import { heapFlag, libraryFlag } from "../src/lib/start_flags.ts";
 import { bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
 import { bundledFiles } from "./bundler.ts";
 

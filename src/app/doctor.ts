@@ -19,7 +19,7 @@ import { listeningOn, portRemedy } from "./listeners.ts";
 import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../lib/kernel/kernel.ts";
-import { permittedLibraries } from "../lib/library_paths.ts";
+import { permittedLibraries } from "../lib/start_flags.ts";
 
 type Checks<Verdict> = Generator<Check, Verdict> | AsyncGenerator<Check, Verdict>;
 

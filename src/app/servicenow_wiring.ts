@@ -5,7 +5,7 @@ import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Parts } from "./installation.ts";
 import { systemTimers } from "../lib/time.ts";
-import { offeredScopes } from "../lib/scopes.ts";
+import { offeredScopes } from "../lib/principal.ts";
 
 const minute = 60_000;
 

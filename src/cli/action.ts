@@ -3,7 +3,7 @@ import { type Config, describeProblems, type Installation } from "../app/mod.ts"
 import { loadInstallation } from "../app/later.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { didYouMean } from "../lib/closest_word.ts";
+import { didYouMean } from "../lib/suggestible.ts";
 import { commandLine } from "../lib/program_name.ts";
 
 type Ending = ExitStatus | Promise<ExitStatus>;

@@ -1,5 +1,5 @@
 /** `clients create|list|approve|remove`: creates OAuth clients, lists, approves and removes them and those that registered themselves. */
-import { scopeCatalogue } from "../lib/scopes.ts";
+import { scopeCatalogue } from "../lib/principal.ts";
 import { readSeconds } from "../lib/settings.ts";
 import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";

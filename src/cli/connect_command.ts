@@ -1,12 +1,11 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
 import { fileURLToPath } from "node:url";
-import { heapFlag } from "../lib/heap_flag.ts";
-import { libraryFlag } from "../lib/library_paths.ts";
+import { nodeProcess } from "../lib/program.ts";
+import { heapFlag, libraryFlag } from "../lib/start_flags.ts";
 import { clientWords, commandLine, isOnPath, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
 import { isLoopbackHost, parseServerUrl } from "../lib/settings.ts";
-import { nodeProcess } from "../lib/program.ts";
-import { didYouMean } from "../lib/closest_word.ts";
+import { didYouMean } from "../lib/suggestible.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { clientFormats } from "../lib/client_configurations.ts";
 import type { ClientConfiguration, ClientFormat, Connection } from "../lib/client_configurations.ts";

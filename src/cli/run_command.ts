@@ -1,7 +1,7 @@
 /** Runs a command. Each command imports its code when it runs. */
 import * as app from "../app/mod.ts";
 import type { Config, ConfigFile, ConfigProblem } from "../app/mod.ts";
-import { closestWord, didYouMean } from "../lib/closest_word.ts";
+import { closestWord, didYouMean } from "../lib/suggestible.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
 import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
 import { programName, setGivenFlags, withCommandLines } from "../lib/program_name.ts";

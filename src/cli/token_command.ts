@@ -1,5 +1,5 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
-import { scopeCatalogue } from "../lib/scopes.ts";
+import { scopeCatalogue } from "../lib/principal.ts";
 import { readSeconds } from "../lib/settings.ts";
 import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";

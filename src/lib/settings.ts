@@ -1,5 +1,5 @@
 /** What a setting is. */
-import { didYouMean } from "./closest_word.ts";
+import { didYouMean } from "./suggestible.ts";
 import { parseIpNetwork, type TrustedProxies } from "./network.ts";
 import { failure, type Result, success } from "./result.ts";
 

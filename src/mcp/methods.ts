@@ -1,5 +1,5 @@
 /** The methods of the protocol, of both eras, but for streams and `tools/call`. */
-import { didYouMean } from "../lib/closest_word.ts";
+import { didYouMean } from "../lib/suggestible.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { isObject, present } from "../lib/json.ts";

@@ -1,5 +1,5 @@
 /** `tools/call`: find the tool, require its scopes, check its input, run it, encode its outcome. */
-import { closestWord } from "../lib/closest_word.ts";
+import { closestWord } from "../lib/suggestible.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { RegisteredTool, ToolRegistry } from "./registry.ts";
 import { headerParameterFault } from "./revision.ts";

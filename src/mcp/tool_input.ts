@@ -1,6 +1,6 @@
 /** Checks a call's arguments against the tool's schema and reports all problems together. */
 import type * as z from "zod";
-import { closestWord } from "../lib/closest_word.ts";
+import { closestWord } from "../lib/suggestible.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { type LineRange, parseLineRange } from "../lib/line_range.ts";
 import { type Meaning, saysNothing, type Tool } from "./tool.ts";

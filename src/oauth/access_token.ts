@@ -10,10 +10,9 @@ import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { type SigningKeys, signingKeys } from "./signing_keys.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { NamedGrant, Principal } from "../lib/principal.ts";
+import { effectiveScopes, type NamedGrant, type Principal } from "../lib/principal.ts";
 import type { StorageKey } from "../storage/mod.ts";
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
-import { effectiveScopes } from "../lib/scopes.ts";
 import { type Holder, holderOf, type UserDirectory } from "./manage_users.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.

@@ -14,7 +14,7 @@ import type { RecheckOptions } from "./company_people.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { isObject } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { effectiveScopes } from "../lib/scopes.ts";
+import { effectiveScopes } from "../lib/principal.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";

@@ -28,7 +28,7 @@ import { logStep } from "./exchange.ts";
 import type { Account } from "./manage_users.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
-import { scopeCatalogue } from "../lib/scopes.ts";
+import { scopeCatalogue } from "../lib/principal.ts";
 import { durationWords } from "../lib/time.ts";
 
 export function createConsentEndpoint(options: InteractionOptions): Endpoint {

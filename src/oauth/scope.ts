@@ -1,6 +1,6 @@
 /** Scope parameters and their arithmetic. */
-import { didYouMean } from "../lib/closest_word.ts";
-import { effectiveScopes, offeredScopes, scopeCatalogue } from "../lib/scopes.ts";
+import { didYouMean } from "../lib/suggestible.ts";
+import { effectiveScopes, offeredScopes, scopeCatalogue } from "../lib/principal.ts";
 
 /** The default scopes. */
 export const usualScopes: readonly string[] = offeredScopes({ servicenow: "off" });

@@ -30,7 +30,7 @@ import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
 import { knownScopes, parseScope, withinLimit } from "./scope.ts";
 import type { createClientAuthenticator } from "./client_authentication.ts";
-import { effectiveScopes } from "../lib/scopes.ts";
+import { effectiveScopes } from "../lib/principal.ts";
 import { createKeyedMutex } from "../lib/turns.ts";
 
 /** A grant type's success response (RFC 6749 §5.1). */

@@ -19,7 +19,7 @@ import { dateValue } from "./dates.ts";
 import { valuesOfChoice } from "./choices.ts";
 import { namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
-import { closestWord } from "../lib/closest_word.ts";
+import { closestWord } from "../lib/suggestible.ts";
 import { type GivenValue, refuseLineAfter } from "./write_record.ts";
 
 /** A question of a catalog item. */

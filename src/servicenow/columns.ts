@@ -7,7 +7,7 @@ import { isKept, knownTable, namedLines, namesIn } from "./tables.ts";
 import { type DeskParts, hasFixedFields, isSecretField, mayShowField, newestFirst, toQueryValue } from "./table_api.ts";
 import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { type RecordFields, storedValue } from "./field_values.ts";
-import { closestWord } from "../lib/closest_word.ts";
+import { closestWord } from "../lib/suggestible.ts";
 import { lengthNames } from "./dates.ts";
 import { askJson } from "./transport.ts";
 

@@ -1,7 +1,6 @@
 /** Which tables agents may use: the operator's, people and groups for look-up, never a refused one; and their rows. */
 import * as z from "zod";
-import { closestWord } from "../lib/closest_word.ts";
-import { maySuggestPlace } from "../lib/suggestible.ts";
+import { closestWord, maySuggestPlace } from "../lib/suggestible.ts";
 import { attempt, excerpt, ifShown, invalidInput, Refusal } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, namesIn, tableNameOf } from "./tables.ts";
 import { askJson, type CallAs, type Caller, maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";

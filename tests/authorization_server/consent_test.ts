@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { addUser } from "../../src/oauth/manage_users.ts";
-import { scopeCatalogue } from "../../src/lib/scopes.ts";
+import { scopeCatalogue } from "../../src/lib/principal.ts";
 import {
   authorizePath,
   decide,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { allScopes, knownScopes, parseScope, scopeProblem } from "../../src/oauth/scope.ts";
 import { isWithinScopes } from "../../src/oauth/token.ts";
-import { effectiveScopes } from "../../src/lib/scopes.ts";
+import { effectiveScopes } from "../../src/lib/principal.ts";
 
 const subset = fc.subarray(allScopes());
 

@@ -1,7 +1,7 @@
 /** An authorization server with a stand-in instance behind it, and the ways there and back. */
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { offeredScopes } from "../../src/lib/scopes.ts";
+import { offeredScopes } from "../../src/lib/principal.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
 import {

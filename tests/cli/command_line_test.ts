@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
-import { closestWord } from "../../src/lib/closest_word.ts";
+import { closestWord } from "../../src/lib/suggestible.ts";
 
 const mistakes: readonly (readonly [args: string, error: RegExp])[] = [
   ["doctro", /there is no command "doctro"; did you mean doctor\?/],

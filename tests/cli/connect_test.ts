@@ -1,7 +1,7 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
-import { heapFlag } from "../../src/lib/heap_flag.ts";
+import { heapFlag } from "../../src/lib/start_flags.ts";
 import { isOnPath } from "../../src/lib/program_name.ts";
 import { connectCommand, tunnelAdvice } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";

@@ -8,7 +8,7 @@ import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
 import { systemClock } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createChallenges, createGuard, createSpellings } from "../../src/http/guard.ts";
-import { scopeCatalogue } from "../../src/lib/scopes.ts";
+import { scopeCatalogue } from "../../src/lib/principal.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 /** A guard with a token. */

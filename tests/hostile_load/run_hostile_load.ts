@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../fixtures/free_port.ts";
-import { heapFlag } from "../../src/lib/heap_flag.ts";
+import { heapFlag } from "../../src/lib/start_flags.ts";
 import { makeServerPlace, runCommand, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { seeded } from "../soak/random.ts";
 import type { Attacks } from "./attack.ts";

@@ -1,7 +1,7 @@
 /** What the binding takes for granted of Deno: code that gives a buffer away frees no memory under a call on another thread. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { libraryPaths } from "../../src/lib/library_paths.ts";
+import { libraryPaths } from "../../src/lib/start_flags.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const library = Deno.build.os === "linux" ? libraryPaths.find((path) => existsSync(path)) : undefined;

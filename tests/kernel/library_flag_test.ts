@@ -1,7 +1,7 @@
 /** The tasks that serve files permit the C library by its paths, and no other library. */
 import assert from "node:assert/strict";
 import manifest from "../../deno.json" with { type: "json" };
-import { libraryFlag } from "../../src/lib/library_paths.ts";
+import { libraryFlag } from "../../src/lib/start_flags.ts";
 
 Deno.test("the tasks that start the server or examine it permit the C library, by its paths alone", () => {
   for (const task of ["dev", "start", "doctor"] as const) {

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { DatabaseSync } from "node:sqlite";
-import { libraryPaths } from "../../src/lib/library_paths.ts";
+import { libraryPaths } from "../../src/lib/start_flags.ts";
 
 /** Where the attempts aim. */
 export interface Targets {

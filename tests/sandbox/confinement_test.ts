@@ -1,6 +1,6 @@
 /** How the workspace is confined, as the start says it: by the kernel, or by checks where the system has no such call. */
 import assert from "node:assert/strict";
-import { libraryFlag } from "../../src/lib/library_paths.ts";
+import { libraryFlag } from "../../src/lib/start_flags.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { makeServerPlace, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";

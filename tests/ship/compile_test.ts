@@ -6,8 +6,7 @@ import { bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
 import { bundledFiles, runBundler } from "../../scripts/bundler.ts";
 import { binaryName, bundleFlags, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { npmManifest } from "../../scripts/release/npm_package.ts";
-import { heapFlag } from "../../src/lib/heap_flag.ts";
-import { libraryFlag } from "../../src/lib/library_paths.ts";
+import { heapFlag, libraryFlag } from "../../src/lib/start_flags.ts";
 import { compile, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
 

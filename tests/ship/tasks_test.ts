@@ -1,7 +1,7 @@
 /** The tasks of deno.json, and the programs that three of them choose by name. */
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
-import { heapFlag } from "../../src/lib/heap_flag.ts";
+import { heapFlag } from "../../src/lib/start_flags.ts";
 import { commandOf, programs } from "../../scripts/run_by_name.ts";
 
 Deno.test("deno.json has at most fifteen tasks", async () => {

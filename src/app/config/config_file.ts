@@ -2,7 +2,7 @@
  * The configuration file: `KEY=value` lines with the names of the environment. It may hold secrets, so no line is ever
  * quoted in an error, and a file that others can read or change is refused.
  */
-import { closestWord } from "../../lib/closest_word.ts";
+import { closestWord } from "../../lib/suggestible.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { absolutePath, expandHome } from "../../lib/system_path.ts";

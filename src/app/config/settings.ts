@@ -13,7 +13,7 @@ import { ollamaSettings } from "../../llm/mod_settings.ts";
 import { servicenowSettings } from "../../servicenow/mod_settings.ts";
 import { storageSettings } from "../../storage/mod_settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
-import { closestWord } from "../../lib/closest_word.ts";
+import { closestWord } from "../../lib/suggestible.ts";
 
 const serverSettings = {
   shutdownTimeoutSeconds: required({

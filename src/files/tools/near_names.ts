@@ -3,9 +3,8 @@
  * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
  */
 import { decodeTriplets } from "../../lib/network.ts";
-import { closestWord } from "../../lib/closest_word.ts";
+import { closestWord, maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { unicodeForms } from "../text/finder.ts";

@@ -3,7 +3,7 @@
  * A foreign function can do anything that the process can, whatever Deno's permissions say: nothing here leaves this
  * folder, and a test holds that.
  */
-import { permittedLibraries } from "../library_paths.ts";
+import { permittedLibraries } from "../start_flags.ts";
 
 // Numbers and layouts of Linux's interface. tests/kernel/ compares them with the headers of each architecture.
 

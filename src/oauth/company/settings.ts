@@ -3,10 +3,10 @@
  * let them do.
  */
 import { failure, type Result, success } from "../../lib/result.ts";
-import { didYouMean } from "../../lib/closest_word.ts";
+import { didYouMean } from "../../lib/suggestible.ts";
 import { isObject, parseJson } from "../../lib/json.ts";
 import { isSafeUrl } from "../../lib/settings.ts";
-import { effectiveScopes, scopeCatalogue } from "../../lib/scopes.ts";
+import { effectiveScopes, scopeCatalogue } from "../../lib/principal.ts";
 
 /** What the settings say about the company's provider. */
 export interface CompanySettings {
