@@ -1,4 +1,4 @@
-/* Prints the numbers of src/lib/kernel/libc.ts as the headers of one architecture have them. */
+/* Prints the numbers of src/lib/kernel as the headers of one architecture have them. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -238,7 +238,7 @@ function encodePath({ segments }: WorkspacePath): string {
 
 // * How text from the workspace is shown, so that it cannot pass for something else on a terminal or a page.
 
-/** Halves of surrogate pairs in a name: a byte that is not UTF-8 (lib/kernel/libc.ts), or one that cannot be told. */
+/** Halves of surrogate pairs in a name: a byte that is not UTF-8 (lib/kernel/descriptor.ts), or one that cannot be told. */
 const firstByte = 0xdc00;
 export const firstUnknown = 0xd800;
 

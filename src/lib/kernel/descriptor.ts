@@ -3,31 +3,7 @@
  * the kernel refuses what leads out of there (openat2(2)). Names are single or paths without `..`; links are never
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
-import {
-  type Architecture,
-  cName,
-  cNames,
-  cPath,
-  decode,
-  dirent,
-  type EntryStatus,
-  file,
-  KernelError,
-  lengthOf,
-  type Libc,
-  mustCall,
-  openat2,
-  openFlags,
-  otherBytes,
-  pathBytes,
-  pathMax,
-  statusAt,
-  statusOfOpen,
-  statusOfPath,
-  toName,
-  toOffset,
-  tryCall,
-} from "./libc.ts";
+import { type EntryStatus, file, KernelError, type Libc, mustCall, statusAt, statusOfOpen, tryCall } from "./libc.ts";
 
 /**
  * What an entry is opened for: to look and go on from there, to read, to list, to make a new file, to add to one
@@ -37,7 +13,7 @@ type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "l
 
 /** An entry of a directory. */
 export interface ListedName {
-  /** Bytes that are not UTF-8 are half surrogate pairs (libc.ts), here and wherever a name is given. */
+  /** Bytes that are not UTF-8 are half surrogate pairs, here and wherever a name is given. */
   readonly name: string;
   readonly kind: "file" | "directory" | "link" | "other";
 }
@@ -89,7 +65,8 @@ export interface KernelRoots<Status = EntryStatus> {
 }
 
 const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, MAP_SHARED, PROT_READ, RENAME_NOREPLACE } = file;
-const toBigInt = BigInt; // what later code could replace is taken now
+// What later code could replace is taken now.
+const toBigInt = BigInt;
 const { apply } = Reflect;
 const { freeze } = Object;
 const { then } = Promise.prototype;
@@ -281,7 +258,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
         must(() => libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
       );
     },
-    statusOf: (path) => statusOfPath(libc, path),
+    statusOf: (path) => statusAt(libc, AT_FDCWD, cPath(path)),
   });
   /**
    * Returns a function that copies a file's first bytes as they are now into `buffer`, without a system call: the file
@@ -296,7 +273,12 @@ export function createKernelRoots(libc: Libc, architecture: Architecture) {
   return { roots, mapStart };
 }
 
-// Names as getdents64(2) puts them into a buffer.
+// * Names as getdents64(2) puts them into a buffer.
+
+/** From dirent.h: types, and `struct dirent64` with offsets in bytes; the name ends with a zero byte. */
+export const dirent = freeze(
+  { d_reclen: 16, d_type: 18, d_name: 19, DT_UNKNOWN: 0, DT_DIR: 4, DT_REG: 8, DT_LNK: 10 },
+);
 
 const { d_name, d_reclen, d_type, DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } = dirent;
 
@@ -324,7 +306,180 @@ function kindOf(name: string, type: number, statusOf: (name: string) => EntrySta
   return status?.isSymlink ? "link" : status?.isDirectory ? "directory" : status?.isFile ? "file" : "other";
 }
 
-// Flags of openat2(2) for each purpose: nothing may lead out of the directory, and no link is followed.
+// * Names as Linux stores them are bytes, and need not be UTF-8. A byte that is part of no character becomes half a
+// surrogate pair, U+DC80 to U+DCFF (as PEP 383 has it), which no UTF-8 gives: each name has one text, and back.
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // U+FEFF at its start is a part of a name
+const decode = decoder.decode.bind(decoder);
+const { fromCharCode } = String;
+const unitAt: (text: string, at: number) => number = Function.prototype.call.bind(String.prototype.charCodeAt);
+
+/** The text of a stored name, which mostly is UTF-8. */
+function toName(bytes: Uint8Array): string {
+  const decoded = decode(bytes);
+  return decoded.includes("\ufffd") ? toNameText(bytes) : decoded;
+}
+
+/** The text of a stored name, or of a path of them. */
+function toNameText(bytes: Uint8Array): string {
+  let text = "";
+  let start = 0;
+  for (let at = 0; at < bytes.length;) {
+    const length = characterLength(bytes, at);
+    if (length === 0) {
+      text += decode(bytes.subarray(start, at)) + fromCharCode(0xdc00 + (bytes[at] ?? 0));
+      start = at + 1;
+    }
+    at += length || 1;
+  }
+  return text + decode(bytes.subarray(start));
+}
+
+/**
+ * Puts the stored bytes that have this text into `buffer`, as far as they fit, and gives their number; `null` where
+ * none have it, so that no name has two texts. Calls nothing that other code could have replaced.
+ */
+function putNameBytes(text: string, buffer: Uint8Array): number | null {
+  let length = 0;
+  let strays = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = unitAt(text, at);
+    if (unit < 0x80) {
+      buffer[length++] = unit;
+      continue;
+    }
+    const next = unitAt(text, at + 1);
+    const isPair = (unit & 0xfc00) === 0xd800 && (next & 0xfc00) === 0xdc00;
+    if (isPair) at++;
+    if (isPair || (unit & 0xf800) !== 0xd800) {
+      length = putCharacter(isPair ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit, buffer, length);
+      continue;
+    }
+    if (unit < 0xdc80 || unit > 0xdcff) return null;
+    buffer[length++] = unit - 0xdc00;
+    strays++;
+  }
+  buffer[length] = 0;
+  for (let at = 0; strays > 0 && at < length;) { // strays that are a character together have another text
+    const characterBytes = characterLength(buffer, at);
+    if (characterBytes === 0) strays--;
+    at += characterBytes || 1;
+  }
+  return strays === 0 ? length : null;
+}
+
+/** RFC 3629 §3, beyond ASCII. */
+function putCharacter(code: number, buffer: Uint8Array, at: number): number {
+  const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  buffer[at] = ((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more));
+  for (let index = 1; index <= more; index++) buffer[at + index] = 0x80 | ((code >> (6 * (more - index))) & 0x3f);
+  return at + more + 1;
+}
+
+/** The bytes of the character that starts at `at` (RFC 3629 §4); 0 where none does. */
+function characterLength(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at] ?? 0;
+  const second = bytes[at + 1] ?? 0;
+  if (lead < 0x80) return 1;
+  const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  for (let index = 1; index < length; index++) if (((bytes[at + index] ?? 0) & 0xc0) !== 0x80) return 0;
+  const isOverlong = (lead === 0xe0 && second < 0xa0) || (lead === 0xf0 && second < 0x90);
+  const isSurrogate = lead === 0xed && second >= 0xa0;
+  return isOverlong || isSurrogate || (lead === 0xf4 && second >= 0x90) ? 0 : length;
+}
+
+// * Paths, names and positions as the kernel takes them: texts are bytes with a zero at the end.
+
+/** PATH_MAX of linux/limits.h, with the zero at the end. */
+export const pathMax = 4_096;
+const slash = 0x2f;
+const dot = 0x2e;
+/** What was made last of a path or name, and of a second one beside it. */
+const pathBytes = new Uint8Array(pathMax);
+const otherBytes = new Uint8Array(pathMax);
+const maxOffset = Number.MAX_SAFE_INTEGER;
+const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength")?.get ??
+  missing();
+
+/** Its `byteLength`, whatever later code made of that. */
+function lengthOf(bytes: Uint8Array): number {
+  return apply(lengthGetter, bytes, []);
+}
+
+/** A position in a file. */
+function toOffset(position: number): bigint {
+  // valueOf() of an object could close the file, and what is beyond 64 bits would begin again at 0
+  if (typeof position === "number" && position >= 0 && position <= maxOffset) return toBigInt(position);
+  throw new KernelError("EINVAL");
+}
+
+/** A path as C has it, in `buffer`, until that is used again. Throws `KernelError` where it cannot be one. */
+export function cPath(path: string, buffer = pathBytes): Uint8Array<ArrayBuffer> {
+  if (typeof path !== "string") throw new KernelError("EINVAL"); // its toString() could give another path to this buffer
+  if (path.length >= pathMax) throw new KernelError("ENAMETOOLONG");
+  const length = putNameBytes(path, buffer);
+  if (length === null) throw new KernelError("ENOENT");
+  if (length >= pathMax) throw new KernelError("ENAMETOOLONG");
+  for (let at = 0; at < length; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
+  return buffer;
+}
+
+/** The same of one name, in {@link pathBytes}. */
+function cName(name: string): Uint8Array<ArrayBuffer> {
+  cPath(name);
+  requireName(pathBytes);
+  return pathBytes;
+}
+
+/** The same of two, of which the second is in {@link otherBytes}: both are judged when both are there. */
+function cNames(name: string, otherName: string): void {
+  cPath(otherName, otherBytes);
+  cPath(name);
+  requireName(otherBytes);
+  requireName(pathBytes);
+}
+
+/** The bytes are judged, right before their use: code that was loaded later may have replaced the methods of texts. */
+function requireName(bytes: Uint8Array<ArrayBuffer>): void {
+  const isDots = bytes[0] === dot && (bytes[1] === 0 || (bytes[1] === dot && bytes[2] === 0));
+  if (bytes[0] === 0 || isDots) throw new KernelError("EINVAL");
+  for (let at = 0; at < pathMax && bytes[at] !== 0; at++) if (bytes[at] === slash) throw new KernelError("EINVAL");
+}
+
+function missing(): never {
+  throw new TypeError("no byteLength");
+}
+
+// * Flags of openat2(2) for each purpose: nothing may lead out of the directory, and no link is followed.
+
+const sharedFlags = {
+  O_WRONLY: 0o1,
+  O_CREAT: 0o100,
+  O_EXCL: 0o200,
+  O_APPEND: 0o2000,
+  O_NOCTTY: 0o400,
+  O_NONBLOCK: 0o4000,
+  O_CLOEXEC: 0o2000000,
+  O_PATH: 0o10000000,
+};
+
+/** What open(2) takes, from asm/fcntl.h: the only numbers in use that differ between the architectures. */
+export const openFlags = freeze({
+  x86_64: freeze({ ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 }),
+  aarch64: freeze({ ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 }),
+});
+/** The architectures whose numbers are here; both are little-endian. */
+export type Architecture = keyof typeof openFlags;
+
+/** From asm/unistd.h and linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
+export const openat2 = freeze({
+  SYS_openat2: 437, // a call without a function in glibc; new calls have one number everywhere
+  RESOLVE_NO_XDEV: 0x01,
+  RESOLVE_NO_MAGICLINKS: 0x02,
+  RESOLVE_NO_SYMLINKS: 0x04,
+  RESOLVE_BENEATH: 0x08,
+  openHowBytes: 24,
+});
 
 const { openHowBytes, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV, SYS_openat2 } =
   openat2;

@@ -1,6 +1,6 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { cPath, type EntryStatus, KernelError, type Libc, loadLibc, openFlags, pathMax, statusOfPath } from "./libc.ts";
-import { createKernelRoots, type Descriptor, type KernelRoots } from "./descriptor.ts";
+import { type EntryStatus, KernelError, type Libc, loadLibc } from "./libc.ts";
+import { cPath, createKernelRoots, type Descriptor, type KernelRoots, openFlags, pathMax } from "./descriptor.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
@@ -45,7 +45,7 @@ export function loadKernel(): KernelAccess {
   return Object.freeze<KernelAccess>({
     available: true,
     roots,
-    watchPlace: createPlaceWatch(libc),
+    watchPlace: createPlaceWatch(roots),
     watchCommits: createCommitWatch({ roots, mapStart }),
     freeSpace: createFreeSpaceReader(libc),
     returnFreedMemory: () => void libc.trimLater?.(0n),
@@ -144,12 +144,12 @@ function createFreeSpaceReader(libc: Libc): ReadFreeSpace {
 type WatchPlace = (path: string) => () => boolean;
 
 /** Notices that a file was deleted, moved or replaced, through the C library, without Deno's permissions. */
-function createPlaceWatch(libc: Libc): WatchPlace {
+function createPlaceWatch(roots: KernelRoots): WatchPlace {
   return (path) => {
     /** `null`: it cannot be seen now. */
     const look = (): string | null => {
       try {
-        const status = statusOfPath(libc, path);
+        const status = roots.statusOf(path);
         return status === null ? "gone" : `${status.dev} ${status.ino}`;
       } catch (error) {
         return error instanceof KernelError && error.code === "ENOTDIR" ? "gone" : null;
