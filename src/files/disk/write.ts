@@ -9,13 +9,12 @@ import { type Disk, type Found, type Resolved, resolveInside } from "./resolve.t
 import { changedMeanwhile, coded, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
 import type { DiskDirectory, DiskFile, DiskInfo } from "./directory.ts";
 import { matchContent, readPieces, withFile } from "./read.ts";
-import { itemName, type StagedFile, type Staging } from "./staging.ts";
+import { type DiskChange, isFull, itemName, type StagedFile, type Staging } from "./staging.ts";
 import { beginningOf, maxArriving } from "../workspace/change.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { denied, refusedAt } from "../workspace/port.ts";
 import type { Outcome, PairRefusal, Workspace, WriteOptions, WrittenFile } from "../workspace/port.ts";
-import { type DiskChange, isFull } from "./disk_trash.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 
 const permissionBits = 0o777;
