@@ -5,9 +5,18 @@ import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, refusedAt, type Workspace, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
 import { beginningOf, type Left, maxArriving, type Passage } from "../workspace/change.ts";
-import { applyChange, dropGeneration, keptOf, putBelow, requireRoom, sizeOf, untilMade } from "./change.ts";
-import type { StoreChange } from "./change.ts";
-import { type FileRecord, findInStore, resolveInStore, type Store, type StorePlace } from "./store.ts";
+import {
+  applyChange,
+  dropGeneration,
+  findInStore,
+  keptOf,
+  putBelow,
+  requireRoom,
+  resolveInStore,
+  sizeOf,
+  untilMade,
+} from "./store.ts";
+import type { FileRecord, Store, StoreChange, StorePlace } from "./store.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Put } from "../../storage/mod.ts";
