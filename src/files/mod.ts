@@ -33,7 +33,8 @@ export { type TransferLinks, transferPath } from "./transfer/port.ts";
 export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
-export { type JoinedDirectory, joinWorkspaces } from "./workspace/joined_workspace.ts";
+export { createUserWorkspaces, joinWorkspaces, userDirectoryName } from "./workspace/joined_workspace.ts";
+export type { JoinedDirectory } from "./workspace/joined_workspace.ts";
 export {
   entryPath,
   foldedForms,
@@ -62,7 +63,6 @@ export {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "./workspace/port.ts";
-export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 /** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
 /** How a file is sent: loaded with the first download from the console. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { compileName, parseGlob, parseGlobs } from "../../src/files/workspace/glob.ts";
+import { compileName, parseGlob, parseGlobs } from "../../src/files/workspace/walk.ts";
 
 const cases: readonly (readonly [pattern: string, path: string, matches: boolean])[] = [
   ["*.txt", "a.txt", true],

@@ -5,7 +5,7 @@ import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { newNameProblem, parseFilePath } from "../../src/files/workspace/path.ts";
-import { createUserWorkspaces, userDirectoryName } from "../../src/files/workspace/user_workspaces.ts";
+import { createUserWorkspaces, userDirectoryName } from "../../src/files/workspace/joined_workspace.ts";
 import { callTool, principalOf } from "./call_tool.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 

@@ -4,8 +4,8 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { childPath, parseDirectoryPath, showName, showWritten, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
-import { createIgnored, type Ignored, maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
+import { createIgnored, maxWalkDepth, parseGlob, parseGlobs, walk } from "../workspace/walk.ts";
+import type { GlobMatcher, Ignored, WalkedEntry } from "../workspace/walk.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
 

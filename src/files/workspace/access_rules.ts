@@ -4,7 +4,7 @@
  * the least strict file systems do (path.ts).
  */
 import { failure, success } from "../../lib/result.ts";
-import { compileName, type NameMatcher } from "./glob.ts";
+import { compileName, type NameMatcher } from "./walk.ts";
 import { foldedForms, foldName, newNameProblem } from "./path.ts";
 import { denied, type Outcome } from "./port.ts";
 

@@ -1,13 +1,16 @@
 /**
- * One workspace of several directories: each is a workspace of its own, and the first name of a path says which. What
- * is refused in a read-only directory, or in one that is away, is refused here, for every caller.
+ * Workspaces of several: of directories, and of users. Each directory is a workspace of its own, and the first name of
+ * a path says which. What is refused in a read-only directory, or in one that is away, is refused here, for every
+ * caller.
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import { type ArrivingContent, type Change, type ChangeStep, createChangeIds, type KeptItem } from "./change.ts";
-import { childPath, compareNames, rootPath, type WorkspacePath } from "./path.ts";
+import { childPath, compareNames, newNameProblem, rootPath, type WorkspacePath } from "./path.ts";
 import { denied, refusedAt } from "./port.ts";
 import type { Eventually, Outcome, PairOutcome, Trash, Workspace, WorkspaceRefusal, WrittenFile } from "./port.ts";
+import type { Principal } from "../../lib/principal.ts";
+import { sha256Of } from "../../lib/secrets.ts";
 
 /** A directory of a joined workspace. */
 export interface JoinedDirectory {
@@ -285,3 +288,41 @@ function below(name: string, step: ChangeStep): ChangeStep {
   const path = belowName(name, step.path);
   return step.op === "move" ? { ...step, path, from: belowName(name, step.from) } : { ...step, path };
 }
+
+// * One workspace for each user, opened when they first need it.
+
+/**
+ * Opens workspaces by `open`, which gets a name that is safe as a directory and different for each user: their id when
+ * that is plain, and otherwise a hash of it.
+ */
+export function createUserWorkspaces(open: (name: string) => Workspace) {
+  const opened = new Map<string, Workspace>();
+  return {
+    /** The workspace of the principal's user, whatever client they use. */
+    of({ subject }: Principal): Workspace {
+      const name = userDirectoryName(subject);
+      let workspace = opened.get(name);
+      if (workspace === undefined) {
+        workspace = open(name);
+        opened.set(name, workspace);
+      }
+      return workspace;
+    },
+    /** The open ones. */
+    opened: (): Iterable<Workspace> => opened.values(),
+    /** Closes all that were opened. */
+    async close(): Promise<void> {
+      await Promise.all(Array.from(opened.values(), (workspace) => workspace.close()));
+      opened.clear();
+    },
+  };
+}
+
+/** The name of a user's directory. Small letters only, so that it stays different where file systems fold case. */
+export function userDirectoryName(subject: string): string {
+  const isPlain = /^[a-z0-9][a-z0-9_-]{0,63}$/.test(subject) && newNameProblem(subject) === null &&
+    !subject.startsWith(hashPrefix);
+  return isPlain ? subject : `${hashPrefix}${sha256Of(subject).toHex().slice(0, 40)}`;
+}
+
+const hashPrefix = "user-";
