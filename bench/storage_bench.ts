@@ -3,7 +3,7 @@
  * caller that waits for each answer and for 32 at once. Real disk, every write durable; rounds in turn, medians.
  */
 import process from "node:process";
-import { parseDatabaseUrl } from "../src/storage/database_url.ts";
+import { parseDatabaseUrl } from "../src/storage/mod_settings.ts";
 import type { Storage, StorageKey } from "../src/storage/port.ts";
 import { openPostgresStorage } from "../src/storage/postgres_storage.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";

@@ -8,7 +8,7 @@ import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import { masterKeyBytes, requireFinishedChange, requirePrivate, syncAndClose } from "./data_directory.ts";
 import { dataFiles } from "./mod_settings.ts";
 import { exists, parentOf } from "../lib/system_path.ts";
-import { requireOwn } from "./sqlite_database.ts";
+import { requireOwn } from "./sqlite_storage.ts";
 import { nodeFs } from "../lib/program.ts";
 
 /** SQLite's maximum for one step: with fewer pages the copy restarts whenever another process writes in between. */

@@ -1,10 +1,9 @@
 /** Examines a storage for `doctor`, without creating or changing anything. */
 import { systemClock } from "../lib/time.ts";
-import type { PostgresLocation } from "./database_url.ts";
+import type { PostgresLocation } from "./mod_settings.ts";
 import { guardStorage, markKey } from "./open_storage.ts";
 import type { Storage, StorageKey } from "./port.ts";
-import { describeSqliteFailure } from "./sqlite_database.ts";
-import { openSqliteStorage } from "./sqlite_storage.ts";
+import { describeSqliteFailure, openSqliteStorage } from "./sqlite_storage.ts";
 
 /** How long the trial waits for another process's write. */
 const busyTimeoutMs = 1_000;

@@ -6,8 +6,8 @@ import { nodeFs } from "../lib/program.ts";
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
-import type { PostgresLocation } from "./database_url.ts";
-import type { PostgresLimits } from "./postgres_connection.ts";
+import type { PostgresLocation } from "./mod_settings.ts";
+import type { PostgresLimits } from "./postgres_storage.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
 /** Which database to open, and what it reports to. */
@@ -48,10 +48,9 @@ export async function openStorage(options: OpenStorageOptions): Promise<Storage>
 async function openGuardedSqlite(
   { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, kernel }: OpenStorageOptions,
 ): Promise<Storage> {
-  const [{ openSqliteStorage }, { describeSqliteFailure, maxCheckedBytes, restoreRemedy }] = await Promise.all([
-    import("./sqlite_storage.ts"),
-    import("./sqlite_database.ts"),
-  ]);
+  const { describeSqliteFailure, maxCheckedBytes, openSqliteStorage, restoreRemedy } = await import(
+    "./sqlite_storage.ts"
+  );
   const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
   const storage = openSqliteStorage({
     path,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
+import { parseDatabaseUrl } from "../../src/storage/mod_settings.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { findPostgres, type PostgresCluster, startPostgresCluster } from "../storage/postgres_cluster.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";

@@ -27,7 +27,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["security", "public https addresses, 240 a minute at most", "lib/document_fetcher.ts", "maxFetchesPerMinute = 240"],
   ["deploy", "every five minutes", "app/toolbox.ts", "sweepIntervalMs = 300_000"],
   ["operations", "first 10 of each kind in a minute", "lib/log.ts", "maxRepeatedLines = 10"],
-  ["operations", "10 connections to PostgreSQL", "storage/postgres_connection.ts", "connections: 10"],
+  ["operations", "10 connections to PostgreSQL", "storage/postgres_storage.ts", "connections: 10"],
   ["operations", "waits up to 5 seconds for the lock", "storage/sqlite_storage.ts", "defaultBusyTimeoutMs = 5_000"],
   ["security", "gives one up after 30 seconds", "llm/port.ts", "shareMs: 30_000"],
   [
@@ -111,7 +111,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "lib/wall_clock_watch.ts",
     "steadyMs = 60 * 60_000",
   ],
-  ["operations", "up to 256 MB", "storage/sqlite_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
+  ["operations", "up to 256 MB", "storage/sqlite_storage.ts", "maxCheckedBytes = 256 * 2 ** 20"],
   ["operations", "four times a second", "storage/open_storage.ts", "lookEveryMs = 250"],
   ["operations", "PostgreSQL (13 or later)", "storage/postgres_storage.ts", "leastServerVersion = 130_000"],
   ["operations", "half a second or more after", "cli/welcome.ts", "sameSignalMs = 500"],

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Sql } from "postgres";
 import { closeAll } from "../../src/lib/result.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { listenToPostgres } from "../../src/storage/postgres_connection.ts";
+import { listenToPostgres } from "../../src/storage/postgres_storage.ts";
 import { until } from "../fixtures/until.ts";
 
 Deno.test("closeAll() closes each part in its order, and then says the first failure", async () => {

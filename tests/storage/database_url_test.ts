@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
+import { parseDatabaseUrl } from "../../src/storage/mod_settings.ts";
 
 const local = { kind: "postgres", host: "127.0.0.1", port: 5432, database: "d", user: "u", password: "p", tls: false };
 

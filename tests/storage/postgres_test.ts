@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { UnusableError } from "../../src/lib/result.ts";
-import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
+import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/mod_settings.ts";
 import { pause } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { UnusableError } from "../../src/lib/result.ts";
-import type { PostgresLocation } from "../../src/storage/database_url.ts";
+import type { PostgresLocation } from "../../src/storage/mod_settings.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { hasProgram } from "../fixtures/skipped_unless.ts";
 import { put } from "./contract.ts";

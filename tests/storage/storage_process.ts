@@ -1,7 +1,7 @@
 /** A process that works on a storage, for tests with several: `DRIVER LOCATION TASK [WORD]`. One line of output a step. */
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
+import { parseDatabaseUrl } from "../../src/storage/mod_settings.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
