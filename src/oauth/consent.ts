@@ -1,5 +1,6 @@
 /** `/oauth/consent`: the page where a user decides, the decision, and the authorization code that it yields. */
-import { type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
+import type { Lifetimes, ServicenowStatus } from "./context.ts";
+import { refreshIdleLifetimeSeconds, refreshTokenLifetimeSeconds } from "./token.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
 import { factList, findPending, mono, pathsOf, postForm, showSignIn } from "./interaction.ts";
 import type { InteractionOptions, Pending, Waiting } from "./interaction.ts";
@@ -26,8 +27,6 @@ import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./exchange.ts";
 import type { Account } from "./manage_users.ts";
-import { refreshIdleLifetimeSeconds } from "./token.ts";
-import type { ServicenowStatus } from "./servicenow_port.ts";
 import { scopeCatalogue } from "../lib/principal.ts";
 import { durationWords } from "../lib/time.ts";
 

@@ -7,7 +7,7 @@ import { type Account, holderOf } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/principal.ts";
-import type { ServicenowStatus } from "./servicenow_port.ts";
+import type { ServicenowStatus } from "./context.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf, postForm, showSignIn } from "./interaction.ts";

@@ -14,19 +14,21 @@ export {
 } from "./authorization_server.ts";
 export type { CompanySettings } from "./company/settings.ts";
 export type { ProviderFetch } from "./company/provider.ts";
-export { type Lifetimes, type Limits, type Registration } from "./context.ts";
+export {
+  accountName,
+  type InstanceSignIn,
+  type Lifetimes,
+  type Limits,
+  type LinkHealth,
+  linkProblem,
+  type Registration,
+  type VisitRefusal,
+} from "./context.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
 export { clients, ownerId, users } from "./records.ts";
 export { maxOAuthBodyBytes } from "./exchange.ts";
-export {
-  accountName,
-  type InstanceSignIn,
-  type LinkHealth,
-  linkProblem,
-  type VisitRefusal,
-} from "./servicenow_port.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
 export type { Verifier } from "./access_token.ts";
 export type { Visitor, Visits } from "./for_console.ts";

@@ -3,8 +3,8 @@
  * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
  */
 import { dateAndTime, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
-import { accountName, linkProblem } from "./servicenow_port.ts";
-import type { FinishedVisit, InstanceSignIn, LinkHealth, VisitRefusal } from "./servicenow_port.ts";
+import { accountName, linkProblem } from "./context.ts";
+import type { FinishedVisit, InstanceSignIn, LinkHealth, VisitRefusal } from "./context.ts";
 import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {

@@ -1,7 +1,7 @@
 /** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. `/oauth/revoke` ends tokens. */
 import { digestOf, equalInConstantTime, hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import { type AuthorizationServerOptions, type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
+import type { AuthorizationServerOptions, Lifetimes } from "./context.ts";
 import {
   type AuthorizationCode,
   authorizationCodes,
@@ -350,6 +350,8 @@ const pattern = /^pcr_([0-9a-f]{32})_([1-9]\d{0,8})_[A-Za-z0-9_-]{43}$/;
 const maxRotationsKept = 32;
 /** Hosted clients refresh from several machines, up to 90 s apart. */
 const refreshGraceSeconds = 120;
+/** A grant's refresh tokens end this long after its approval, however often they rotate. */
+export const refreshTokenLifetimeSeconds = 2_592_000;
 /** A refresh token ends this long after its last use. */
 export const refreshIdleLifetimeSeconds = 1_209_600;
 
