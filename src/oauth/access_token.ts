@@ -1,18 +1,22 @@
-/** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
+/**
+ * Access tokens, and the verifier of both kinds: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant;
+ * and operator tokens for scripts, made on the command line, while the server runs or before set-up.
+ */
 import * as z from "zod";
-import type { AuthorizationServerOptions } from "./context.ts";
+import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { loadOnce } from "../lib/program.ts";
-import { randomId } from "../lib/secrets.ts";
-import { type Grant, grants, operatorTokens, revokedTokens, users } from "./records.ts";
-import { parseScope } from "./scope.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
+import { conflict, grants, operatorTokens, ownerId, retryOnConflict, revokedTokens, users } from "./records.ts";
+import type { Grant, OperatorToken, Stored, User } from "./records.ts";
+import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { type SigningKeys, signingKeys } from "./signing_keys.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import { effectiveScopes, type NamedGrant, type Principal } from "../lib/principal.ts";
-import type { StorageKey } from "../storage/mod.ts";
-import { findOperatorToken, operatorClientId } from "./operator_token.ts";
+import type { NamedGrant, Principal } from "../lib/principal.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
+import { effectiveScopes } from "../lib/principal.ts";
 import { type Holder, holderOf, type UserDirectory } from "./manage_users.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
@@ -234,9 +238,9 @@ export function createVerifier(
     holderNow,
     /** Whether what this principal began may go on, with all of its scopes: its token may have expired meanwhile. */
     isLive,
-    /** Whether a grant, or a token of the command line, has not ended: what was begun with it may be decided about. */
     /** Whether a user who is not shut out is an administrator; `null` for any other. */
     isAdministrator: async (userId: string) => (await users.find(userId))?.isAdministrator ?? null,
+    /** Whether a grant, or a token of the command line, has not ended: what was begun with it may be decided about. */
     isGrantLive: async (held: NamedGrant) => await holderOfUnrevoked({ ...held, keyId: null, tokenId: null }) !== null,
     whyEnded,
     /** Calls `onRevoked` once when the token is revoked, or its grant or user ends; not at its expiry. */
@@ -264,4 +268,108 @@ function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): r
   if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
   const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];
   return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
+}
+
+/** The `clientId` of principals that come from operator tokens. */
+export const operatorClientId = "portcullis-cli";
+
+/** The arguments of `token create`. */
+export interface OperatorTokenRequest {
+  /** Names separated by spaces or commas. */
+  readonly scope: string;
+  readonly lifetimeSeconds: number;
+  readonly name?: string;
+  /** Of the workspace's directories those that it may use; all by default. */
+  readonly directories?: readonly string[];
+  /** The user that the token acts for; the owner by default. */
+  readonly userId?: string;
+}
+
+/** A refused request: the field and the remedy, for the terminal. */
+interface OperatorTokenProblem {
+  readonly field: "scope" | "ttl" | "name" | "user";
+  readonly message: string;
+}
+
+/** An operator token as lists show it, without the token itself. */
+export type OperatorTokenSummary = Omit<OperatorToken, "tokenHash" | "userEpoch">;
+
+/** Makes a token. It is shown this once; only its hash is kept. */
+export async function createOperatorToken(
+  { storage, clock }: AdministrationOptions,
+  request: OperatorTokenRequest,
+): Promise<Result<{ readonly token: string; readonly summary: OperatorTokenSummary }, OperatorTokenProblem>> {
+  return await retryOnConflict(async () => {
+    const user = await users.read(storage, request.userId ?? ownerId);
+    const problem = findProblem(user, request);
+    if (problem !== null) return failure(problem);
+    const id = randomId();
+    const token = `pct_${id}_${randomSecret()}`;
+    const now = clock();
+    const summary: OperatorTokenSummary = {
+      id,
+      name: request.name ?? "",
+      userId: request.userId ?? ownerId,
+      scopes: knownScopes(parseScope(request.scope)),
+      ...request.directories && { directories: [...request.directories] },
+      createdAt: now,
+      expiresAt: now + request.lifetimeSeconds * 1_000,
+    };
+    const epoch = user === null ? {} : { userEpoch: user.value.epoch };
+    const record = { ...summary, ...epoch, tokenHash: hashSecret(token) };
+    const committed = await storage.commit({
+      checks: [users.check(user, summary.userId)],
+      puts: [operatorTokens.put(id, record, summary.expiresAt)],
+    });
+    return committed ? success({ token, summary }) : conflict;
+  });
+}
+
+const maxLifetimeSeconds = 31_536_000;
+
+function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): OperatorTokenProblem | null {
+  const unfit = scopeProblem(request.scope);
+  if (unfit !== null) return { field: "scope", message: unfit };
+  const { lifetimeSeconds, name = "", userId = ownerId } = request;
+  if (!Number.isInteger(lifetimeSeconds) || lifetimeSeconds < 1 || lifetimeSeconds > maxLifetimeSeconds) {
+    return {
+      field: "ttl",
+      message: `must be a number of seconds from 1 to ${maxLifetimeSeconds}, or a time such as 12h or 30d`,
+    };
+  }
+  if (name.length > 100 || /\p{C}/u.test(name)) {
+    return { field: "name", message: "must have at most 100 characters and no control characters" };
+  }
+  if (user?.value.disabled) {
+    return { field: "user", message: "names a disabled user; `portcullis users enable` comes first" };
+  }
+  // The owner may have tokens before set-up; other users must exist.
+  return user === null && userId !== ownerId
+    ? { field: "user", message: "names no user; `portcullis users list` shows the names" }
+    : null;
+}
+
+/** The tokens that are alive, oldest first. */
+export async function listOperatorTokens({ storage }: AdministrationOptions): Promise<OperatorTokenSummary[]> {
+  const stored = await Array.fromAsync(operatorTokens.all(storage));
+  return stored.map(({ value }) => summariseToken(value)).sort((a, b) => a.createdAt - b.createdAt);
+}
+
+export function summariseToken({ tokenHash: _hash, userEpoch: _epoch, ...summary }: OperatorToken) {
+  return summary;
+}
+
+/** Ends a token at once; `false` when there is none with that id. */
+export async function revokeOperatorToken({ storage }: AdministrationOptions, id: string): Promise<boolean> {
+  return await storage.consume(operatorTokens.key(id)) !== null;
+}
+
+const operatorTokenPattern = /^pct_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/;
+
+/** The record of a presented token, or `null` when it is none of ours or has ended. */
+async function findOperatorToken(storage: Storage, token: string): Promise<OperatorToken | null> {
+  const id = operatorTokenPattern.exec(token)?.[1];
+  if (id === undefined) return null;
+  const stored = await operatorTokens.read(storage, id);
+  return stored !== null && matchesHash(token, stored.value.tokenHash) ? stored.value : null;
 }

@@ -2,7 +2,7 @@
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
-import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
+import { type OperatorTokenSummary, summariseToken } from "./access_token.ts";
 import { type Account, holderOf } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";

@@ -1,12 +1,10 @@
 /** The operator's commands on users: add, list, disable, enable, reset. They work while the server runs. */
 import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { deleteOperatorTokensOf } from "./operator_token.ts";
-import { hashPassword, passphraseProblem } from "./password_hash.ts";
-import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
 import {
   conflict,
   deleteGrants,
+  deleteOperatorTokensOf,
   type Grant,
   noPassphrase,
   type OperatorToken,
@@ -18,6 +16,8 @@ import {
   type User,
   users,
 } from "./records.ts";
+import { hashPassword, passphraseProblem } from "./password_hash.ts";
+import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
 import { rightsOf } from "./company/settings.ts";
 import type { Storage, VersionCheck } from "../storage/mod.ts";
 

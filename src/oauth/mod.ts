@@ -25,12 +25,11 @@ export {
   type VisitRefusal,
 } from "./context.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
-export { operatorClientId } from "./operator_token.ts";
+export { operatorClientId, type Verifier } from "./access_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
 export { clients, ownerId, users } from "./records.ts";
 export { maxOAuthBodyBytes } from "./exchange.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
-export type { Verifier } from "./access_token.ts";
 export type { Visitor, Visits } from "./for_console.ts";
 /** Makes, lists and removes clients: loaded for the command line and the console. */
 export const loadManageClients = (): Promise<typeof import("./manage_clients.ts")> => import("./manage_clients.ts");
@@ -39,7 +38,7 @@ export const loadPasswordHash = (): Promise<typeof import("./password_hash.ts")>
 /** Makes, rotates and withdraws signing keys. */
 export const loadSigningKeys = (): Promise<typeof import("./signing_keys.ts")> => import("./signing_keys.ts");
 /** Makes, lists and revokes command-line tokens. */
-export const loadOperatorToken = (): Promise<typeof import("./operator_token.ts")> => import("./operator_token.ts");
+export const loadOperatorToken = (): Promise<typeof import("./access_token.ts")> => import("./access_token.ts");
 /** Adds, disables and resets users. */
 export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> => import("./manage_users.ts");
 /** Seals the provider's refresh tokens anew. */

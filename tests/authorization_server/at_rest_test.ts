@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createClient } from "../../src/oauth/manage_clients.ts";
 import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { rotateSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { type Grant, grants, putsOfGrant } from "../../src/oauth/records.ts";
 import {
   authorizePath,

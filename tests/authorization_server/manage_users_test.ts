@@ -5,7 +5,7 @@ import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { type Grant, putsOfGrant } from "../../src/oauth/records.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/oauth/manage_users.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import {
   authorizePath,
   connect,

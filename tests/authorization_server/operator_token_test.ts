@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import {
-  createOperatorToken,
-  listOperatorTokens,
-  type OperatorTokenRequest,
-  revokeOperatorToken,
-} from "../../src/oauth/operator_token.ts";
+import { createOperatorToken, listOperatorTokens, revokeOperatorToken } from "../../src/oauth/access_token.ts";
+import type { OperatorTokenRequest } from "../../src/oauth/access_token.ts";
 import { addUser, disableUser, enableUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { operatorTokens } from "../../src/oauth/records.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { removeClient } from "../../src/oauth/manage_clients.ts";
 import { addUser, disableUser, resetUser } from "../../src/oauth/manage_users.ts";
-import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/access_token.ts";
 import { replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, startHarness } from "./harness.ts";

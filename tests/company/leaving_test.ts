@@ -1,7 +1,7 @@
 /** Who leaves the company is out: OIDC_RECHECK, lost groups, outages. */
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { listUsers } from "../../src/oauth/manage_users.ts";
 import { createProvider } from "../../src/oauth/company/provider.ts";
 import { createRecheck, endPerson, linkPerson } from "../../src/oauth/company_people.ts";

@@ -1,7 +1,7 @@
 /** The product's own token guard over a database of its own, and one token that it accepts. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { usualLifetimes } from "../authorization_server/harness.ts";
 import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { setAdministrator } from "../../src/oauth/manage_users.ts";
 import {
   connect,

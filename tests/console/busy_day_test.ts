@@ -5,7 +5,7 @@ import type { FoundLine } from "../../src/audit/search.ts";
 import { createDayOfCalls } from "../../src/console/pages/day_of_calls.ts";
 import { rulesSection } from "../../src/console/pages/rules.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { connect } from "../authorization_server/harness.ts";
 import { act, type ConsoleHarness, invitePerson, searchIn, signInTo, startConsole } from "./harness.ts";
 

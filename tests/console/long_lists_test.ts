@@ -4,7 +4,7 @@ import { createDecisions, heldCallId, heldMs, putHeldCall } from "../../src/cons
 import { createRuleStore } from "../../src/console/approvals/rule.ts";
 import { grants, putsOfGrant, users } from "../../src/oauth/records.ts";
 import { digestOf } from "../../src/lib/secrets.ts";
-import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { decisionsSection } from "../../src/console/pages/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";
 import { decodeEntities } from "../fixtures/person.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createChallenges, createGuard, createSpellings } from "../../src/http/guard.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/access_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, resource, startHarness } from "../authorization_server/harness.ts";
 
