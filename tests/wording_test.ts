@@ -57,7 +57,7 @@ Deno.test("wording: what connects is a client on every page and in the terminal;
     /(?<!groups of )\b(?:an?|the|this|your|which|no|how to connect an?) (?:applications?|agents?)\b(?!'s own)/gi;
   const where = /^src\/(?:oauth\/|http\/home|cli\/(?:connect|welcome|client_file)|lib\/(?:connect_card|client_conf))/;
   const texts = [...sourceFiles("src")].filter(([file]) => where.test(file));
-  assert.ok(texts.length > 40);
+  assert.ok(texts.length > 30);
   const found = texts.flatMap(([file, text]) =>
     text.split("\n").filter((line) => !/^\s*(?:\/\/|\/?\*)/.test(line) && line.search(other) >= 0).map((line) =>
       `${file}: ${line.trim()}`

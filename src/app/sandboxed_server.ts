@@ -193,7 +193,7 @@ type ProviderReply = { readonly status: number; readonly bytes: Uint8Array<Array
 /** A little more than `maxAnswerBytes` of the provider's reader, which then says that an answer is too large. */
 const maxReplyBytes = 1_100_000;
 const requestMs = 10_000;
-/** The worker's own limit for the provider (oauth/company/provider.ts): only a broken tool asks for more. */
+/** The worker's own limit for the provider (oauth/company_provider.ts): only a broken tool asks for more. */
 const maxAtOnce = 20;
 
 /** Makes the way to one issuer. */

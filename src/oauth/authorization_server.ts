@@ -33,7 +33,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { agreedClock = createAgreedClock(clock, timers) } = options;
   const loadCompany = loadOnce(async () => {
     if (company === undefined) throw new TypeError("No provider is configured");
-    const { createProvider } = await import("./company/provider.ts");
+    const { createProvider } = await import("./company_provider.ts");
     const { createRecheck } = await import("./company_people.ts");
     const asked = { company, timers, provider: createProvider({ company, fetch: company.fetch, clock, timers }) };
     return { ...asked, recheck: createRecheck({ ...options, ...asked }) };

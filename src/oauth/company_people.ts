@@ -12,13 +12,13 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { type CompanyPerson, readPerson, verifyIdToken, whatIsUnsaid } from "./company/identity.ts";
-import { type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
-import { type CompanySettings, isAllowed, namedGroups } from "./company/settings.ts";
+import { readPerson, reasonOf, verifyIdToken, whatIsUnsaid } from "./company_provider.ts";
+import type { CompanyPerson, Provider, ProviderFault } from "./company_provider.ts";
 import { companyUserId, endAccessByProvider, newUser, shownName } from "./manage_users.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import { companyPeople, conflict, defineRecordFamily, ownerId, retryOnConflict, unchanged, users } from "./records.ts";
 import type { User } from "./records.ts";
+import type { CompanySettings } from "./mod_settings.ts";
 
 /** `["provider_token", user id]`: the refresh token of a person's last sign-in at the company's provider, sealed. */
 const providerTokens = defineRecordFamily("provider_token", () => ({ sealed: z.string() }));
@@ -137,6 +137,29 @@ export function unlinkOwner({ storage }: Pick<PeopleOptions, "storage">): Promis
     });
     return isEnded || conflict;
   });
+}
+
+/** Whether one of the rules fits a person. */
+export function isAllowed(
+  rules: CompanySettings["allow"],
+  { subject, email, domain, groups }: Omit<Seen, "name">,
+): boolean {
+  return rules.some((rule) => {
+    if (rule.kind === "everyone") return true;
+    return rule.kind === "group" ? groups.includes(rule.name) : { subject, email, domain }[rule.kind] === rule.name;
+  });
+}
+
+/** Those of a person's groups that the settings name: no other is stored. */
+export function namedGroups(
+  { allow, groups }: Pick<CompanySettings, "allow" | "groups">,
+  held: readonly string[],
+): string[] {
+  const named = new Set([
+    ...groups?.keys() ?? [],
+    ...allow.flatMap((rule) => rule.kind === "group" ? [rule.name] : []),
+  ]);
+  return [...new Set(held)].filter((group) => named.has(group));
 }
 
 function checkOf(company: CompanySettings, { subject, groups }: Seen, now: number): NonNullable<User["company"]> {

@@ -7,8 +7,8 @@
  * - Logout tokens (OpenID Connect Back-Channel Logout 1.0): the provider says who signed out there.
  */
 import * as z from "zod";
-import { groupsIn, readPerson, whatIsUnsaid } from "./company/identity.ts";
-import { clockToleranceSeconds, isOutage, type Provider, type ProviderFault, reasonOf } from "./company/provider.ts";
+import { clockToleranceSeconds, groupsIn, isOutage, readPerson, reasonOf, whatIsUnsaid } from "./company_provider.ts";
+import type { Provider, ProviderFault } from "./company_provider.ts";
 import { admitPerson, endPerson, idAtProvider, isRecheckDue, providerSessions, userIdOf } from "./company_people.ts";
 import type { RecheckOptions } from "./company_people.ts";
 import type { Endpoint } from "../lib/endpoint.ts";

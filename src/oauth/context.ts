@@ -3,8 +3,8 @@ import type { AgreedClock, Timers } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Foundation } from "../storage/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import type { CompanySettings } from "./company/settings.ts";
-import type { ProviderFetch } from "./company/provider.ts";
+import type { CompanySettings } from "./mod_settings.ts";
+import type { ProviderFetch } from "./company_provider.ts";
 import type { Result } from "../lib/result.ts";
 
 /** What the operator's commands need. */

@@ -1,5 +1,5 @@
 /** The authorization server's endpoints, and the functions that the console uses. */
-import { assertionGrantType } from "./company/settings.ts";
+import { assertionGrantType, authorizationCodes, type Client, clients } from "./records.ts";
 import type { RecheckOptions } from "./company_people.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, Verifier } from "./access_token.ts";
@@ -11,7 +11,6 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
-import { authorizationCodes, type Client, clients } from "./records.ts";
 import {
   createRevokeEndpoint,
   createTokenEndpoint,

@@ -1,12 +1,6 @@
 /** The operator's commands on clients: create, list, approve, remove. They work while the server runs. */
-import { assertionGrantType } from "./company/settings.ts";
-import type { AdministrationOptions } from "./context.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/mod.ts";
-import { newClient } from "./client_directory.ts";
-import { parsePublicJwks } from "./signing_keys.ts";
-import { isAllowableRedirectUri } from "./redirect_uri.ts";
 import {
+  assertionGrantType,
   type Client,
   clients,
   conflict,
@@ -19,6 +13,12 @@ import {
   unusedClientId,
   waitingListOf,
 } from "./records.ts";
+import type { AdministrationOptions } from "./context.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Storage } from "../storage/mod.ts";
+import { newClient } from "./client_directory.ts";
+import { parsePublicJwks } from "./signing_keys.ts";
+import { isAllowableRedirectUri } from "./redirect_uri.ts";
 import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 
 /** The arguments of `clients create`. */

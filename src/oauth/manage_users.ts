@@ -18,8 +18,9 @@ import {
 } from "./records.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
 import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
-import { rightsOf } from "./company/settings.ts";
 import type { Storage, VersionCheck } from "../storage/mod.ts";
+import type { CompanySettings } from "./mod_settings.ts";
+import { effectiveScopes } from "../lib/principal.ts";
 
 /** A refused command: the argument and the remedy, for the terminal. */
 export interface UserProblem {
@@ -339,5 +340,15 @@ export function createUserDirectory(storage: Storage, options: DirectoryOptions)
       const stored = await users.list(storage, { limit: 2 });
       return stored.some(({ value }) => value.id !== ownerId);
     },
+  };
+}
+
+/** What members of these groups may do: `scopes` with what they imply, `null` for any. */
+export function rightsOf(rights: CompanySettings["groups"], held: readonly string[]) {
+  if (rights === null) return { scopes: null, administrator: false };
+  const given = held.flatMap((group) => rights.get(group) ?? []);
+  return {
+    scopes: effectiveScopes(given.flatMap(({ scopes }) => scopes)),
+    administrator: given.some((each) => each.administrator),
   };
 }

@@ -12,8 +12,8 @@ export {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "./authorization_server.ts";
-export type { CompanySettings } from "./company/settings.ts";
-export type { ProviderFetch } from "./company/provider.ts";
+export type { CompanySettings } from "./mod_settings.ts";
+export type { ProviderFetch } from "./company_provider.ts";
 export {
   accountName,
   type InstanceSignIn,
@@ -44,4 +44,4 @@ export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> =
 /** Seals the provider's refresh tokens anew. */
 export const loadCompanyPeople = (): Promise<typeof import("./company_people.ts")> => import("./company_people.ts");
 /** The company's identity provider, for its examination. */
-export const loadProvider = (): Promise<typeof import("./company/provider.ts")> => import("./company/provider.ts");
+export const loadProvider = (): Promise<typeof import("./company_provider.ts")> => import("./company_provider.ts");

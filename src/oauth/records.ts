@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 import { lazyObject } from "../lib/lazy_object.ts";
-import { assertionGrantType } from "./company/settings.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
@@ -123,6 +122,9 @@ export type AuthorizationRequest = RecordOf<typeof authorizationRequests>;
 export const authorizationRequestLifetimeSeconds = 600;
 
 // OAuth clients: registered by themselves (RFC 7591) or made by the operator.
+
+/** The grant type of identity assertions (RFC 7523 §2.1). */
+export const assertionGrantType = "urn:ietf:params:oauth:grant-type:jwt-bearer" as const;
 
 /** `["client", id]`; expires while unused. */
 export const clients = defineRecordFamily("client", () => ({

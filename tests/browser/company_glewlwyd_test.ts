@@ -1,7 +1,7 @@
 /** The story of the company's people with Debian's glewlwyd, in Chromium, against the started server: who leaves is out. */
 import assert from "node:assert/strict";
 import type { Browser, Page } from "playwright-core";
-import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { verifier } from "../authorization_server/harness.ts";
 import { type Glewlwyd, startGlewlwyd } from "../fixtures/company_provider/glewlwyd.ts";

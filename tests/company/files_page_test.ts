@@ -4,7 +4,7 @@ import { authorOf, changeSection, createChanges } from "../../src/console/pages/
 import { createOwnFiles, filesSection } from "../../src/console/pages/files.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
 import { users } from "../../src/oauth/records.ts";
-import { parseGroups } from "../../src/oauth/company/settings.ts";
+import { parseGroups } from "../../src/oauth/mod_settings.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";

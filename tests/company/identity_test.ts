@@ -1,9 +1,8 @@
 /** The rules of ID tokens, and which claims of which provider count. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readPerson, verifyIdToken } from "../../src/oauth/company/identity.ts";
-import { createProvider, type Provider } from "../../src/oauth/company/provider.ts";
-import { type CompanySettings, parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { createProvider, type Provider, readPerson, verifyIdToken } from "../../src/oauth/company_provider.ts";
+import { type CompanySettings, parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import { systemTimers } from "../../src/lib/time.ts";
 import { providerClient, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createOperatorToken } from "../../src/oauth/access_token.ts";
 import { listUsers } from "../../src/oauth/manage_users.ts";
-import { createProvider } from "../../src/oauth/company/provider.ts";
+import { createProvider } from "../../src/oauth/company_provider.ts";
 import { createRecheck, endPerson, linkPerson } from "../../src/oauth/company_people.ts";
 import { users } from "../../src/oauth/records.ts";
 import { Overload } from "../../src/lib/system_fault.ts";

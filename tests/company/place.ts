@@ -1,7 +1,7 @@
 /** An authorization server whose people come by the stand-in for a company's provider. */
 import assert from "node:assert/strict";
 import { createClient } from "../../src/oauth/manage_clients.ts";
-import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import {
   authorizePath,
   basic,

@@ -1,7 +1,7 @@
 /** The provider as this server asks it: what its answers and tokens must be, and what is borne while it is away. */
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify } from "@panva/jose";
-import { createProvider } from "../../src/oauth/company/provider.ts";
+import { createProvider } from "../../src/oauth/company_provider.ts";
 import { unavailability } from "../../src/lib/system_fault.ts";
 import { systemTimers } from "../../src/lib/time.ts";
 import { broken, startCompanyProvider } from "../fixtures/company_provider/provider.ts";

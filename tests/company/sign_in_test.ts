@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { addUser } from "../../src/oauth/manage_users.ts";
 import type { Section } from "../../src/console/pages/section.ts";
 import { noPassphrase, users } from "../../src/oauth/records.ts";
-import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import {
   authorizePath,
   decide,

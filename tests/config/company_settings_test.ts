@@ -1,7 +1,9 @@
 /** The settings of the company's identity provider: what each accepts, and which belong together. */
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { isAllowed, namedGroups, parseAllow, parseGroups, rightsOf } from "../../src/oauth/company/settings.ts";
+import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
+import { isAllowed, namedGroups } from "../../src/oauth/company_people.ts";
+import { rightsOf } from "../../src/oauth/manage_users.ts";
 
 const complete = {
   OIDC_ISSUER: "https://login.example.com/tenant/v2.0",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { judgeRedirect } from "../../src/app/doctor_address.ts";
 import { examineCompany } from "../../src/app/doctor_company.ts";
-import { parseAllow, parseGroups } from "../../src/oauth/company/settings.ts";
+import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import {
   broken,
   type CompanyProvider,
