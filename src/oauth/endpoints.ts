@@ -71,7 +71,7 @@ export function createEndpoints(options: SharedParts) {
   };
   const { company } = options;
   const loadCompany = loadOnce(async () => {
-    const { createCompanyEndpoints } = await import("./company_sign_in.ts");
+    const { createCompanyEndpoints } = await import("./company_endpoints.ts");
     return createCompanyEndpoints({ ...interaction, isAcceptedResource, ...await options.loadCompany() });
   });
   const byCompany = (name: "visit" | "callback" | "link" | "logout"): Endpoint => async (request, peer) =>
