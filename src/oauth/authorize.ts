@@ -9,10 +9,10 @@ import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { type InteractionOptions, showSignIn } from "./interaction.ts";
+import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, showSignIn } from "./interaction.ts";
+import type { DeadEnd, InteractionOptions } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { type DeadEnd, deadEnd, deadEndPage, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 /** Where a response goes. */

@@ -5,7 +5,6 @@ import { defineRecordFamily, type RecordOf, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerOptions, Limits } from "./context.ts";
-import type { DeadEnd } from "./error_page.ts";
 import { readForm } from "./exchange.ts";
 import { basePathOf } from "../lib/page.ts";
 
@@ -197,8 +196,13 @@ export function createBrowsers(
 
 // Forms of our own pages: another site can neither post one nor make one.
 
+type FormProblem = ReturnType<typeof foreignForm> | "malformed_request";
+
 /** Reads a posted form. A form from another site (`Sec-Fetch-Site`) is refused unread. */
-export async function readBrowserForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
+export async function readBrowserForm(
+  request: Request,
+  limits?: Limits,
+): Promise<Result<URLSearchParams, FormProblem>> {
   const site = request.headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {
     await request.body?.cancel();
@@ -213,7 +217,7 @@ export async function readOwnForm(
   { secrets, limits }: Pick<AuthorizationServerOptions, "secrets" | "limits">,
   request: Request,
   browser: Browser,
-): Promise<Result<URLSearchParams, DeadEnd>> {
+): Promise<Result<URLSearchParams, FormProblem>> {
   const form = await readBrowserForm(request, limits);
   if (!form.ok || isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return form;
   return failure(foreignForm(browser));

@@ -43,9 +43,22 @@ import {
   unlinkOwner,
   userIdOf,
 } from "./company_people.ts";
-import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
-import { accountPageIn, findPending, pathOfPage, pathOfRequest, pathsOf, showSignIn } from "./interaction.ts";
-import type { InteractionOptions, LinkCompany } from "./interaction.ts";
+import {
+  accountPageIn,
+  deadEnd,
+  deadEndPage,
+  errorPage,
+  findPending,
+  type InteractionOptions,
+  type LinkCompany,
+  methodNotAllowedPage,
+  pathOfPage,
+  pathOfRequest,
+  pathsOf,
+  showSignIn,
+  startAgain,
+  wayBackProblems,
+} from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
 import {

@@ -2,8 +2,19 @@
 import type { Lifetimes, ServicenowStatus } from "./context.ts";
 import { refreshIdleLifetimeSeconds, refreshTokenLifetimeSeconds } from "./token.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
-import { factList, findPending, mono, pathsOf, postForm, showSignIn } from "./interaction.ts";
-import type { InteractionOptions, Pending, Waiting } from "./interaction.ts";
+import {
+  errorPage,
+  factList,
+  findPending,
+  type InteractionOptions,
+  methodNotAllowedPage,
+  mono,
+  pathsOf,
+  type Pending,
+  postForm,
+  showSignIn,
+  type Waiting,
+} from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId } from "../lib/secrets.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
@@ -24,7 +35,6 @@ import type { Batch } from "../storage/mod.ts";
 import { type Html, html, noDefaultButton, pageResponse, redirectResponse } from "../lib/page.ts";
 import { locationOf, nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./exchange.ts";
 import type { Account } from "./manage_users.ts";
 import { scopeCatalogue } from "../lib/principal.ts";

@@ -1,9 +1,9 @@
 /** For the console: who its visitor is, their forms and passphrase, and changes to people, clients and access. */
 import type { Peer } from "../lib/endpoint.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { errorPage } from "./error_page.ts";
+import { accountPageIn, companyPath, errorPage, showSignIn } from "./interaction.ts";
+import type { AccountPage, ConsolePage } from "./interaction.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { type AccountPage, accountPageIn, companyPath, type ConsolePage, showSignIn } from "./interaction.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Log, LogFields } from "../lib/log.ts";

@@ -10,8 +10,8 @@ import { scopeCatalogue } from "../lib/principal.ts";
 import type { ServicenowStatus } from "./context.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { type InteractionOptions, pathsOf, postForm, showSignIn } from "./interaction.ts";
-import { errorPage, methodNotAllowedPage } from "./error_page.ts";
+import { errorPage, methodNotAllowedPage, pathsOf, postForm, showSignIn } from "./interaction.ts";
+import type { InteractionOptions } from "./interaction.ts";
 
 /** Grants, and as many tokens, that are read for one list. */
 const maxRead = 1_000;

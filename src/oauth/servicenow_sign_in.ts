@@ -5,13 +5,15 @@
 import { dateAndTime, html, pageResponse, redirectResponse, seeOther } from "../lib/page.ts";
 import { accountName, linkProblem } from "./context.ts";
 import type { FinishedVisit, InstanceSignIn, LinkHealth, VisitRefusal } from "./context.ts";
-import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, startAgain, wayBackProblems } from "./error_page.ts";
-import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   accountPageIn,
+  deadEnd,
+  deadEndPage,
+  errorPage,
   factList,
   findPending,
   type InteractionOptions,
+  methodNotAllowedPage,
   mono,
   pathOfPage,
   pathOfRequest,
@@ -19,7 +21,10 @@ import {
   postForm,
   showSignIn,
   type SignInElsewhere,
+  startAgain,
+  wayBackProblems,
 } from "./interaction.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { logStep, maxQueryCharacters } from "./exchange.ts";
 import { type Account, newUser, shownName } from "./manage_users.ts";
 import { users } from "./records.ts";

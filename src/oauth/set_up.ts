@@ -7,8 +7,8 @@ import * as z from "zod";
 import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { type InteractionOptions, pathsOf, postForm } from "./interaction.ts";
-import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
+import { errorPage, methodNotAllowedPage, pathsOf, postForm } from "./interaction.ts";
+import type { DeadEnd, InteractionOptions } from "./interaction.ts";
 import { basePathOf, html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
 import {

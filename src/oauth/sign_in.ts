@@ -13,15 +13,16 @@ import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   type AccountPage,
   accountPageIn,
+  errorPage,
   findPending,
   type InteractionOptions,
   type LinkCompany,
+  methodNotAllowedPage,
   pathOfPage,
   pathOfRequest,
   showSignIn,
   type SignInPurpose,
 } from "./interaction.ts";
-import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
 
 /** What checking a passphrase needs besides what all browser endpoints share. */
