@@ -7,12 +7,11 @@ import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { authorizationCodeLifetimeSeconds, authorizationRequestLifetimeSeconds, clients } from "./records.ts";
 import type { Client } from "./records.ts";
-import { knownScopes, parseScope } from "./scope.ts";
+import { hiddenText, knownScopes, parseScope } from "./exchange.ts";
 import type { Timers } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
-import { hiddenText } from "./exchange.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 
 /** Why there is no client of an id. */

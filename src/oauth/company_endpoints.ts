@@ -63,18 +63,20 @@ import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
 import {
   jsonResponse,
+  knownScopes,
   logStep,
   maxQueryCharacters,
+  parseScope,
   readForm,
   type RefusalReason,
   refuseStep,
   toParameters,
+  usualScopes,
   wrongMethod,
 } from "./exchange.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import { type GrantType, type GrantTypeOptions, type IssuedTokens, issueOwnGrant } from "./token.ts";
 import { effectiveScopes } from "../lib/principal.ts";
-import { knownScopes, parseScope, usualScopes } from "./scope.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
 type CompanyOptions = InteractionOptions & RecheckOptions;

@@ -1,5 +1,5 @@
 /** The authorization server's endpoints, and the functions that the console uses. */
-import { assertionGrantType, authorizationCodes, type Client, clients } from "./records.ts";
+import { assertionGrantType, authorizationCodes, clients } from "./records.ts";
 import type { RecheckOptions } from "./company_people.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, Verifier } from "./access_token.ts";
@@ -11,22 +11,19 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
+import { type Parameters, readParameters, usualScopes, wrongMethod } from "./exchange.ts";
 import {
+  createIntrospectEndpoint,
   createRevokeEndpoint,
   createTokenEndpoint,
   findRefreshToken,
   type GrantType,
   grantTypeNames,
   judgeRefreshToken,
-  readTokenRequest,
-  refreshEndsAt,
-  type TokenEndpointOptions,
 } from "./token.ts";
-import { jsonResponse, type Parameters, readParameters, refuseStep, wrongMethod } from "./exchange.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import type { LinkCompany } from "./interaction.ts";
 import { loadOnce } from "../lib/program.ts";
-import { createResourceCheck, usualScopes, withinLimit } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 import { createAdministration, createVisits } from "./for_console.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
@@ -39,7 +36,7 @@ import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createServicenowCallback, createServicenowLinkEndpoint, signInAtInstance } from "./servicenow_sign_in.ts";
-import { holderOf, type UserDirectory } from "./manage_users.ts";
+import type { UserDirectory } from "./manage_users.ts";
 
 /** Shared with the verifier. */
 interface SharedParts extends AuthorizationServerOptions {
@@ -170,62 +167,6 @@ function createMetadataEndpoint(
   return publishDocument(({ headers }) => headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
 }
 
-type IntrospectionOptions = TokenEndpointOptions & { readonly verifier: Pick<Verifier, "holderNow"> };
-
-/**
- * `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. §2.2: a token
- * that is inactive, or that the caller may not ask about, is said to be inactive and no more.
- */
-function createIntrospectEndpoint(options: IntrospectionOptions): Endpoint {
-  const { issuer, log } = options;
-  return async (request, peer) => {
-    const asked = await readTokenRequest(options, "introspection", request, peer);
-    if (asked instanceof Response) return asked;
-    const { client, token } = asked;
-    // §2.1: without client authentication, attackers could test tokens here
-    if (client.authentication === "none") {
-      return refuseStep({ log, peer }, "introspection", "public_client_may_not_introspect", { client: client.id });
-    }
-    const describe = token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken;
-    const described = await describe(options, client, token);
-    const outcome = described === null ? "inactive" : "active";
-    log.write("audit", "introspection", { outcome, client: client.id, address: peer.address });
-    return jsonResponse(
-      described === null ? { active: false } : { active: true, client_id: client.id, iss: issuer, ...described },
-    );
-  };
-}
-
-async function describeAccessToken(
-  { accessTokens, resource, verifier }: IntrospectionOptions,
-  client: Client,
-  token: string,
-) {
-  const verified = await accessTokens.verify(token);
-  if (!verified.ok || verified.value.clientId !== client.id) return null;
-  const { subject: sub, tokenId: jti, scopes, issuedAt, expiresAt } = verified.value;
-  const holder = await verifier.holderNow(verified.value);
-  if (holder === null) return null;
-  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
-  return { token_type: "Bearer", scope, sub, aud: resource, jti, iat: issuedAt / 1_000, exp: expiresAt / 1_000 };
-}
-
-async function describeRefreshToken(
-  { storage, secrets, clock, lifetimes, users }: IntrospectionOptions,
-  client: Client,
-  text: string,
-) {
-  const found = await findRefreshToken(storage, text);
-  if (found === null || found.stored.value.clientId !== client.id) return null;
-  const state = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
-  if (state !== "current" && state !== "grace") return null;
-  const { subject: sub, scopes } = found.stored.value;
-  const holder = holderOf(await users.find(sub), found.stored.value);
-  if (holder === null) return null;
-  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
-  return { scope, sub, exp: Math.floor(refreshEndsAt(found.family) / 1_000) };
-}
-
 /**
  * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
  * one client's servers, and a stranger there must not use up their allowance. `null` without a valid credential. Costs
@@ -259,4 +200,27 @@ function createCredentialKey(options: SharedParts & { readonly browsers: Browser
       ? `client ${client.value.id}`
       : null;
   };
+}
+
+// Resource indicators (RFC 8707): which of a request's `resource` values mean this server's MCP endpoint.
+
+/** Two spellings of a URL are the same target when only host case, default port or one trailing slash differ. */
+function canonicalUrl(text: string): string | null {
+  if (text.includes("#")) return null; // RFC 8707 §2: no fragment, not even an empty one
+  const url = URL.parse(text);
+  return url === null ? null : url.href.replace(/\/$/, "");
+}
+
+/**
+ * Builds the predicate: every value is one of the accepted spellings, or the address of this server in one, since the
+ * MCP endpoint is the only resource there; on a shared host, the origin is another's. No value at all is fine.
+ */
+export function createResourceCheck(accepted: readonly string[]): (values: readonly string[]) => boolean {
+  const spellings = accepted.flatMap((resource) => [resource, new URL(".", resource).href]);
+  const known = new Set(spellings.map(canonicalUrl).filter((url) => url !== null));
+  return (values) =>
+    values.every((value) => {
+      const url = canonicalUrl(value);
+      return url !== null && known.has(url);
+    });
 }

@@ -11,7 +11,7 @@ import { equalInConstantTime } from "../lib/secrets.ts";
 import { endAccess, listAccess, type Vouching } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
-import { usualScopes } from "./scope.ts";
+import { usualScopes } from "./exchange.ts";
 import { invite, listInvitations, withdrawInvitation } from "./set_up.ts";
 import { disableUser, enableUser, listUsers, setAdministrator } from "./manage_users.ts";
 import type { UserDirectory, UserProblem, UserSummary } from "./manage_users.ts";

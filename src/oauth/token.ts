@@ -1,4 +1,7 @@
-/** `POST /oauth/token` (RFC 6749 §3.2): finds out who asks and hands over to the grant type. `/oauth/revoke` ends tokens. */
+/**
+ * `POST /oauth/token` (RFC 6749 §3.2) finds out who asks and hands over to the grant type; `/oauth/revoke` ends tokens, and
+ * `/oauth/introspect` tells clients about theirs.
+ */
 import { digestOf, equalInConstantTime, hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { AuthorizationServerOptions, Lifetimes } from "./context.ts";
@@ -20,15 +23,25 @@ import {
   unchanged,
 } from "./records.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { hiddenText, jsonResponse, logStep, noStore, readParameters, refuseStep, wrongMethod } from "./exchange.ts";
-import type { Parameters, RefusalReason } from "./exchange.ts";
+import {
+  hiddenText,
+  jsonResponse,
+  knownScopes,
+  logStep,
+  noStore,
+  type Parameters,
+  parseScope,
+  readParameters,
+  type RefusalReason,
+  refuseStep,
+  wrongMethod,
+} from "./exchange.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AgreedClock } from "../lib/time.ts";
-import type { AccessTokens } from "./access_token.ts";
+import type { AccessTokens, Verifier } from "./access_token.ts";
 import type { Batch, Storage } from "../storage/mod.ts";
 import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, holderOf, type UserDirectory } from "./manage_users.ts";
-import { knownScopes, parseScope, withinLimit } from "./scope.ts";
 import type { createClientAuthenticator } from "./client_authentication.ts";
 import { effectiveScopes } from "../lib/principal.ts";
 import { createKeyedMutex } from "../lib/turns.ts";
@@ -50,7 +63,7 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
   "client_credentials",
 ];
 
-export interface TokenEndpointOptions extends GrantTypeOptions {
+interface TokenEndpointOptions extends GrantTypeOptions {
   /** Finds out which client sends a request from `address`. */
   readonly authenticateClient: ReturnType<typeof createClientAuthenticator>;
 }
@@ -367,7 +380,7 @@ export async function findRefreshToken(storage: Storage, text: string) {
 }
 
 /** When a family's tokens end: by their approval, or unused. */
-export function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
+function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
   return Math.min(endsAt, lastUsedAt + refreshIdleLifetimeSeconds * 1_000);
 }
 
@@ -423,7 +436,7 @@ function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Li
 type RevocationOutcome = "nothing" | "foreign" | { what: "grant" | "access_token"; grant: string; user: string };
 
 /** The client that asks to revoke a token, or about one, and the token; or the refusal. */
-export async function readTokenRequest(
+async function readTokenRequest(
   { log, limits, authenticateClient }: TokenEndpointOptions,
   event: "revocation" | "introspection",
   request: Request,
@@ -490,8 +503,69 @@ async function revokeAccessToken(
   return { what: "access_token", grant: grantId, user: subject };
 }
 
+type IntrospectionOptions = TokenEndpointOptions & { readonly verifier: Pick<Verifier, "holderNow"> };
+
+/**
+ * `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. §2.2: a token
+ * that is inactive, or that the caller may not ask about, is said to be inactive and no more.
+ */
+export function createIntrospectEndpoint(options: IntrospectionOptions): Endpoint {
+  const { issuer, log } = options;
+  return async (request, peer) => {
+    const asked = await readTokenRequest(options, "introspection", request, peer);
+    if (asked instanceof Response) return asked;
+    const { client, token } = asked;
+    // §2.1: without client authentication, attackers could test tokens here
+    if (client.authentication === "none") {
+      return refuseStep({ log, peer }, "introspection", "public_client_may_not_introspect", { client: client.id });
+    }
+    const describe = token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken;
+    const described = await describe(options, client, token);
+    const outcome = described === null ? "inactive" : "active";
+    log.write("audit", "introspection", { outcome, client: client.id, address: peer.address });
+    return jsonResponse(
+      described === null ? { active: false } : { active: true, client_id: client.id, iss: issuer, ...described },
+    );
+  };
+}
+
+async function describeAccessToken(
+  { accessTokens, resource, verifier }: IntrospectionOptions,
+  client: Client,
+  token: string,
+) {
+  const verified = await accessTokens.verify(token);
+  if (!verified.ok || verified.value.clientId !== client.id) return null;
+  const { subject: sub, tokenId: jti, scopes, issuedAt, expiresAt } = verified.value;
+  const holder = await verifier.holderNow(verified.value);
+  if (holder === null) return null;
+  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
+  return { token_type: "Bearer", scope, sub, aud: resource, jti, iat: issuedAt / 1_000, exp: expiresAt / 1_000 };
+}
+
+async function describeRefreshToken(
+  { storage, secrets, clock, lifetimes, users }: IntrospectionOptions,
+  client: Client,
+  text: string,
+) {
+  const found = await findRefreshToken(storage, text);
+  if (found === null || found.stored.value.clientId !== client.id) return null;
+  const state = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
+  if (state !== "current" && state !== "grace") return null;
+  const { subject: sub, scopes } = found.stored.value;
+  const holder = holderOf(await users.find(sub), found.stored.value);
+  if (holder === null) return null;
+  const scope = withinLimit(scopes, holder.mayGrant).join(" ");
+  return { scope, sub, exp: Math.floor(refreshEndsAt(found.family) / 1_000) };
+}
+
 /** Whether everything in `requested` is covered by `granted`, what it implies included. */
 export function isWithinScopes(requested: readonly string[], granted: readonly string[]): boolean {
   const effective = effectiveScopes(granted);
   return requested.every((name) => effective.has(name));
+}
+
+/** What is left of these scopes where a person may grant no more than `limit`, with what they imply; `null`: all. */
+function withinLimit(scopes: readonly string[], limit: ReadonlySet<string> | null): string[] {
+  return limit === null ? [...scopes] : knownScopes(effectiveScopes(scopes).intersection(limit));
 }

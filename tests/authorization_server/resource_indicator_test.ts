@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createResourceCheck } from "../../src/oauth/scope.ts";
+import { createResourceCheck } from "../../src/oauth/endpoints.ts";
 
 const isAccepted = createResourceCheck([
   "http://127.0.0.1:3000/mcp",
