@@ -16,12 +16,6 @@ import type { InteractionOptions } from "./interaction.ts";
 /** Grants, and as many tokens, that are read for one list. */
 const maxRead = 1_000;
 
-/** How far the name of a client can be trusted: as it says itself, as the owner of a domain says, or the operator. */
-export type Vouching =
-  | { readonly by: "none" }
-  | { readonly by: "domain"; readonly domain: string }
-  | { readonly by: "operator" };
-
 /** A grant as lists show it. */
 export interface ListedGrant
   extends

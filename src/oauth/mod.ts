@@ -6,7 +6,7 @@
  * Codes, links and refresh tokens work once across all instances; revocation takes effect on the next request. Secrets
  * are stored as hashes, or sealed under the master key.
  */
-export type { Administration, Doer, UserChange } from "./for_console.ts";
+export type { Administration, Doer, UserChange, Vouching } from "./administration.ts";
 export {
   type AuthorizationRoute,
   type AuthorizationServer,
@@ -24,13 +24,13 @@ export {
   type Registration,
   type VisitRefusal,
 } from "./context.ts";
-export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
+export type { AccessList, ListedGrant } from "./grants.ts";
 export { operatorClientId, type Verifier } from "./access_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
 export { clients, ownerId, users } from "./records.ts";
 export { maxOAuthBodyBytes } from "./exchange.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
-export type { Visitor, Visits } from "./for_console.ts";
+export type { Visitor, Visits } from "./sign_in.ts";
 /** Makes, lists and removes clients: loaded for the command line and the console. */
 export const loadManageClients = (): Promise<typeof import("./manage_clients.ts")> => import("./manage_clients.ts");
 /** Hashes and verifies passphrases. */

@@ -1,4 +1,4 @@
-/** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
+/** `/oauth/sign-in` checks the passphrase and starts a browser session; the console finds its visitors by one, and asks again. */
 import * as z from "zod";
 import { counted } from "../lib/counted.ts";
 import { type Admission, createKeyedMutex } from "../lib/turns.ts";
@@ -6,13 +6,15 @@ import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { conflict, defineRecordFamily, noPassphrase, ownerId, type RecordOf, retryOnConflict } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
-import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type Browser, csrfToken, isCsrfToken, readBrowserForm, readOwnForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./exchange.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   type AccountPage,
   accountPageIn,
+  companyPath,
+  type ConsolePage,
   errorPage,
   findPending,
   type InteractionOptions,
@@ -24,9 +26,12 @@ import {
   type SignInPurpose,
 } from "./interaction.ts";
 import { seeOther } from "../lib/page.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { goToInstancePage } from "./servicenow_sign_in.ts";
+import { equalInConstantTime } from "../lib/secrets.ts";
 
 /** What checking a passphrase needs besides what all browser endpoints share. */
-export interface SignInOptions extends InteractionOptions {
+interface SignInOptions extends InteractionOptions {
   readonly passwords: PasswordHasher;
   readonly throttle: ReturnType<typeof createPasswordThrottle>;
   /** Where people of a company sign in. */
@@ -109,8 +114,126 @@ async function checkPassphrase(
   return seeOther(next, [cookie]);
 }
 
+/** A signed-in person, on a page. */
+export interface Visitor {
+  readonly userId: string;
+  /** The name to show. */
+  readonly name: string;
+  readonly isAdministrator: boolean;
+  /** The most that they may allow, with what it implies; `null` for anything. */
+  readonly mayGrant: ReadonlySet<string> | null;
+  /** When their session began. */
+  readonly signedInAt: number;
+  /** When they last proved who they are, in milliseconds since the epoch; 0 where single sign-on alone let them in. */
+  readonly confirmedAt: number;
+  /** They signed in at the company's provider, and confirm there what asks for it. */
+  readonly byCompany: boolean;
+  /** The value of each form's `csrf` field. */
+  readonly csrf: string;
+  /** Sees what others do, and there are others. */
+  readonly seesOthers: boolean;
+}
+
+/** The console's sign-in: who a request's visitor is, and whether they may still be there. */
+export type Visits = ReturnType<typeof createVisits>;
+
+/** How long a sign-in may take that carries an act. */
+const carriedMs = 600_000;
+
+export function createVisits(options: SignInOptions) {
+  const { browsers, secrets, log, users } = options;
+  /** The page that asks someone to sign in, and then leads to `next`. */
+  const askSignIn = async (request: Request, next: AccountPage): Promise<Response> => {
+    const browser = browsers.identify(request);
+    const asked = await showSignIn(options, { kind: "account", browser, next }, { cookies: browser.cookies });
+    const away = request.method === "POST" ? asked.headers.get("location") : null; // no redirect may answer a form
+    return away === null ? asked : goToInstancePage(away);
+  };
+  /** The person, or the page that asks them to sign in and then leads to `page`. */
+  const enter = async (request: Request, page: ConsolePage): Promise<Result<Visitor, Response>> => {
+    const browser = browsers.identify(request);
+    const signedIn = await browsers.signedIn(request);
+    if (signedIn === null) {
+      const linked = request.method === "GET" ? accountPageIn(`${page}${new URL(request.url).search}`) : null;
+      return failure(await askSignIn(request, linked ?? page));
+    }
+    const { account, signedInAt, confirmedAt, byCompany } = signedIn;
+    return success({
+      userId: account.id,
+      name: account.displayName,
+      isAdministrator: account.isAdministrator,
+      mayGrant: account.mayGrant,
+      signedInAt,
+      confirmedAt,
+      byCompany,
+      csrf: csrfToken(secrets, browser),
+      seesOthers: account.isAdministrator && await users.hasNamedUsers(),
+    });
+  };
+  const proofOf = (hash: string, page: ConsolePage, act: string, until: string): string =>
+    secrets.authenticate("carried-act", [hash, page, act, until].join(" "));
+  /** Where the act of a form of this browser is done after a sign-in: see `carriedAct`. */
+  const carry = (request: Request, page: ConsolePage, act: string): ConsolePage => {
+    const until = String(options.clock() + carriedMs);
+    const proof = proofOf(browsers.identify(request).hash, page, act, until);
+    return `${page}?${new URLSearchParams({ act, until, proof })}`;
+  };
+  return {
+    enter,
+    askSignIn,
+    carry,
+    /** The act that a visit carries through the sign-in, asked for by a form of this very browser; `null` otherwise. */
+    carriedAct(request: Request, page: ConsolePage): string | null {
+      const query = new URL(request.url).searchParams;
+      const [act = "", until = "", proof = ""] = ["act", "until", "proof"].map((name) => query.get(name) ?? "");
+      const isAsked = browsers.identify(request).hashes
+        .some((hash) => equalInConstantTime(proof, proofOf(hash, page, act, until)));
+      return isAsked && options.clock() < Number(until) ? act : null;
+    },
+    /** The form of a signed-in person; others sign in, and then post it again, unless its act `isCarried`. */
+    async readForm(
+      request: Request,
+      page: ConsolePage,
+      isCarried: (act: string) => boolean,
+    ): Promise<Result<{ readonly visitor: Visitor; readonly form: URLSearchParams }, Response>> {
+      const form = await readOwnForm(options, request, browsers.identify(request));
+      if (!form.ok) return failure(errorPage(options.issuer, form.error));
+      const act = form.value.get("act") ?? "";
+      const entered = await enter(request, isCarried(act) ? carry(request, page, act) : page);
+      return entered.ok ? success({ visitor: entered.value, form: form.value }) : entered;
+    },
+    /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
+    renew: (request: Request) => browsers.renew(request),
+    /** Judges the passphrase once more: the cookie of the renewed session, or what to tell the person. */
+    async confirm(
+      request: Request,
+      { userId }: Visitor,
+      passphrase: string,
+      { address }: Peer,
+    ): Promise<Result<{ readonly cookie: string }, { readonly words: string; readonly status: 403 | 429 }>> {
+      const browser = browsers.identify(request);
+      const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
+      const fields = { user: outcome.user, address };
+      if (outcome.ok) {
+        log.write("audit", "confirmation", { outcome: "confirmed", ...fields });
+        return success({ cookie: await browsers.signIn(request, outcome.account) });
+      }
+      log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
+      return failure(
+        outcome.retryAfterSeconds === null
+          ? { words: "The passphrase is wrong. Try again.", status: 403 }
+          : { words: tooManyAttempts(outcome.retryAfterSeconds), status: 429 },
+      );
+    },
+    /** Where someone signs in at the company's provider once more, and then comes back to the page. */
+    confirmPath: (page: ConsolePage): string => companyPath(options.issuer, { next: page, again: "1" }),
+    /** Whether people sign in at another system, where no passphrase can be asked for. */
+    signInIsElsewhere: options.signInElsewhere !== undefined,
+  };
+}
+
 /** What a throttled user is told. */
-export function tooManyAttempts(retryAfterSeconds: number): string {
+function tooManyAttempts(retryAfterSeconds: number): string {
   return `Too many attempts. Wait ${counted(retryAfterSeconds, "second")}, then try again.`;
 }
 

@@ -1,14 +1,6 @@
-/** For the console: who its visitor is, their forms and passphrase, and changes to people, clients and access. */
-import type { Peer } from "../lib/endpoint.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import { accountPageIn, companyPath, errorPage, showSignIn } from "./interaction.ts";
-import type { AccountPage, ConsolePage } from "./interaction.ts";
-import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { goToInstancePage } from "./servicenow_sign_in.ts";
-import { csrfToken, readOwnForm } from "./browser_sessions.ts";
+/** What the console shows and changes of people, clients and access. */
+import { type Result, success } from "../lib/result.ts";
 import type { Log, LogFields } from "../lib/log.ts";
-import { equalInConstantTime } from "../lib/secrets.ts";
-import { endAccess, listAccess, type Vouching } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./exchange.ts";
@@ -17,125 +9,7 @@ import { disableUser, enableUser, listUsers, setAdministrator } from "./manage_u
 import type { UserDirectory, UserProblem, UserSummary } from "./manage_users.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients } from "./records.ts";
-
-/** A signed-in person, on a page. */
-export interface Visitor {
-  readonly userId: string;
-  /** The name to show. */
-  readonly name: string;
-  readonly isAdministrator: boolean;
-  /** The most that they may allow, with what it implies; `null` for anything. */
-  readonly mayGrant: ReadonlySet<string> | null;
-  /** When their session began. */
-  readonly signedInAt: number;
-  /** When they last proved who they are, in milliseconds since the epoch; 0 where single sign-on alone let them in. */
-  readonly confirmedAt: number;
-  /** They signed in at the company's provider, and confirm there what asks for it. */
-  readonly byCompany: boolean;
-  /** The value of each form's `csrf` field. */
-  readonly csrf: string;
-  /** Sees what others do, and there are others. */
-  readonly seesOthers: boolean;
-}
-
-/** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
-export type Visits = ReturnType<typeof createVisits>;
-
-/** How long a sign-in may take that carries an act. */
-const carriedMs = 600_000;
-
-/** Makes {@link Visits}. */
-export function createVisits(options: SignInOptions) {
-  const { browsers, secrets, log, users } = options;
-  /** The page that asks someone to sign in, and then leads to `next`. */
-  const askSignIn = async (request: Request, next: AccountPage): Promise<Response> => {
-    const browser = browsers.identify(request);
-    const asked = await showSignIn(options, { kind: "account", browser, next }, { cookies: browser.cookies });
-    const away = request.method === "POST" ? asked.headers.get("location") : null; // no redirect may answer a form
-    return away === null ? asked : goToInstancePage(away);
-  };
-  /** The person, or the page that asks them to sign in and then leads to `page`. */
-  const enter = async (request: Request, page: ConsolePage): Promise<Result<Visitor, Response>> => {
-    const browser = browsers.identify(request);
-    const signedIn = await browsers.signedIn(request);
-    if (signedIn === null) {
-      const linked = request.method === "GET" ? accountPageIn(`${page}${new URL(request.url).search}`) : null;
-      return failure(await askSignIn(request, linked ?? page));
-    }
-    const { account, signedInAt, confirmedAt, byCompany } = signedIn;
-    return success({
-      userId: account.id,
-      name: account.displayName,
-      isAdministrator: account.isAdministrator,
-      mayGrant: account.mayGrant,
-      signedInAt,
-      confirmedAt,
-      byCompany,
-      csrf: csrfToken(secrets, browser),
-      seesOthers: account.isAdministrator && await users.hasNamedUsers(),
-    });
-  };
-  const proofOf = (hash: string, page: ConsolePage, act: string, until: string): string =>
-    secrets.authenticate("carried-act", [hash, page, act, until].join(" "));
-  /** Where the act of a form of this browser is done after a sign-in: see `carriedAct`. */
-  const carry = (request: Request, page: ConsolePage, act: string): ConsolePage => {
-    const until = String(options.clock() + carriedMs);
-    const proof = proofOf(browsers.identify(request).hash, page, act, until);
-    return `${page}?${new URLSearchParams({ act, until, proof })}`;
-  };
-  return {
-    enter,
-    askSignIn,
-    carry,
-    /** The act that a visit carries through the sign-in, asked for by a form of this very browser; `null` otherwise. */
-    carriedAct(request: Request, page: ConsolePage): string | null {
-      const query = new URL(request.url).searchParams;
-      const [act = "", until = "", proof = ""] = ["act", "until", "proof"].map((name) => query.get(name) ?? "");
-      const isAsked = browsers.identify(request).hashes
-        .some((hash) => equalInConstantTime(proof, proofOf(hash, page, act, until)));
-      return isAsked && options.clock() < Number(until) ? act : null;
-    },
-    /** The form of a signed-in person; others sign in, and then post it again, unless its act `isCarried`. */
-    async readForm(
-      request: Request,
-      page: ConsolePage,
-      isCarried: (act: string) => boolean,
-    ): Promise<Result<{ readonly visitor: Visitor; readonly form: URLSearchParams }, Response>> {
-      const form = await readOwnForm(options, request, browsers.identify(request));
-      if (!form.ok) return failure(errorPage(options.issuer, form.error));
-      const act = form.value.get("act") ?? "";
-      const entered = await enter(request, isCarried(act) ? carry(request, page, act) : page);
-      return entered.ok ? success({ visitor: entered.value, form: form.value }) : entered;
-    },
-    /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
-    renew: (request: Request) => browsers.renew(request),
-    /** Judges the passphrase once more: the cookie of the renewed session, or what to tell the person. */
-    async confirm(
-      request: Request,
-      { userId }: Visitor,
-      passphrase: string,
-      { address }: Peer,
-    ): Promise<Result<{ readonly cookie: string }, { readonly words: string; readonly status: 403 | 429 }>> {
-      const browser = browsers.identify(request);
-      const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
-      const fields = { user: outcome.user, address };
-      if (outcome.ok) {
-        log.write("audit", "confirmation", { outcome: "confirmed", ...fields });
-        return success({ cookie: await browsers.signIn(request, outcome.account) });
-      }
-      log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
-      return failure(
-        outcome.retryAfterSeconds === null
-          ? { words: "The passphrase is wrong. Try again.", status: 403 }
-          : { words: tooManyAttempts(outcome.retryAfterSeconds), status: 429 },
-      );
-    },
-    /** Where someone signs in at the company's provider once more, and then comes back to the page. */
-    confirmPath: (page: ConsolePage): string => companyPath(options.issuer, { next: page, again: "1" }),
-    /** Whether people sign in at another system, where no passphrase can be asked for. */
-    signInIsElsewhere: options.signInElsewhere !== undefined,
-  };
-}
+import { endAccess, listAccess } from "./grants.ts";
 
 /** Who does something, from where. */
 export interface Doer {
@@ -256,6 +130,12 @@ export function createAdministration(
     },
   };
 }
+
+/** How far the name of a client can be trusted: as it says itself, as the owner of a domain says, or the operator. */
+export type Vouching =
+  | { readonly by: "none" }
+  | { readonly by: "domain"; readonly domain: string }
+  | { readonly by: "operator" };
 
 /** Who vouches for the names of these clients, by their ids. */
 async function vouchingFor(storage: Storage, clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>> {
