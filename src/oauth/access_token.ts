@@ -10,7 +10,7 @@ import { loadOnce } from "../lib/program.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import { conflict, grants, operatorTokens, ownerId, retryOnConflict, revokedTokens, users } from "./records.ts";
 import type { Grant, OperatorToken, Stored, User } from "./records.ts";
-import { knownScopes, parseScope, scopeProblem } from "./exchange.ts";
+import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { type SigningKeys, signingKeys } from "./signing_keys.ts";
 import { watchEntries } from "../lib/stored_entries.ts";

@@ -1,9 +1,9 @@
 /** What the console shows and changes of people, clients and access. */
 import { type Result, success } from "../lib/result.ts";
-import type { Log, LogFields } from "../lib/log.ts";
-import type { AdministrationOptions } from "./context.ts";
+import type { LogFields } from "../lib/log.ts";
+import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
-import { usualScopes } from "./exchange.ts";
+import { usualScopes } from "./scope.ts";
 import { invite, listInvitations, withdrawInvitation } from "./set_up.ts";
 import { disableUser, enableUser, listUsers, setAdministrator } from "./manage_users.ts";
 import type { UserDirectory, UserProblem, UserSummary } from "./manage_users.ts";
@@ -26,12 +26,8 @@ export type Administration = ReturnType<typeof createAdministration>;
 
 /** People and their connections, as the console shows and changes them. */
 export function createAdministration(
-  options: AdministrationOptions & {
-    readonly issuer: string;
+  options: Pick<AuthorizationServerOptions, "storage" | "clock" | "issuer" | "log" | "scopes" | "company"> & {
     readonly users: UserDirectory;
-    readonly log: Log;
-    readonly scopes?: readonly string[];
-    readonly company?: { readonly assertions: boolean };
   },
 ) {
   const { issuer, log, scopes = usualScopes } = options;

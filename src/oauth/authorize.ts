@@ -4,12 +4,12 @@ import { isCodeChallenge } from "./token.ts";
 import { authorizationRequestLifetimeSeconds, authorizationRequests, clients } from "./records.ts";
 import type { AuthorizationRequest, Client } from "./records.ts";
 import { classifyRedirectUri, locationOf, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
-import { hiddenText, knownScopes, logStep, maxQueryCharacters, parseScope, toParameters } from "./exchange.ts";
-import type { Parameters } from "./exchange.ts";
+import { hiddenText, logStep, maxQueryCharacters, type Parameters, toParameters } from "./exchange.ts";
+import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { deadEnd, deadEndPage, errorPage, methodNotAllowedPage, showSignIn } from "./interaction.ts";
+import { deadEnd, deadEndPage, errorPage, showSignIn, wrongVerbPage } from "./interaction.ts";
 import type { DeadEnd, InteractionOptions } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
@@ -79,7 +79,6 @@ function requestedScopes(client: Client, scope: string | undefined, offered: rea
 /** What the endpoint needs besides what all browser endpoints share. */
 interface AuthorizeOptions extends InteractionOptions {
   readonly findForAuthorization: ClientDirectory["findForAuthorization"];
-  readonly resource: string;
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
   readonly offeredScopes: readonly string[];
 }
@@ -90,7 +89,7 @@ type UrlProblem = "client_documents_off" | "forbidden_url";
 export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
   const { issuer, log, browsers, users, findForAuthorization } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
+    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);

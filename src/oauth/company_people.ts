@@ -140,13 +140,10 @@ export function unlinkOwner({ storage }: Pick<PeopleOptions, "storage">): Promis
 }
 
 /** Whether one of the rules fits a person. */
-export function isAllowed(
-  rules: CompanySettings["allow"],
-  { subject, email, domain, groups }: Omit<Seen, "name">,
-): boolean {
+export function isAllowed(rules: CompanySettings["allow"], person: Omit<Seen, "name">): boolean {
   return rules.some((rule) => {
     if (rule.kind === "everyone") return true;
-    return rule.kind === "group" ? groups.includes(rule.name) : { subject, email, domain }[rule.kind] === rule.name;
+    return rule.kind === "group" ? person.groups.includes(rule.name) : person[rule.kind] === rule.name;
   });
 }
 

@@ -11,7 +11,8 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
-import { type Parameters, readParameters, usualScopes, wrongMethod } from "./exchange.ts";
+import { type Parameters, readParameters, wrongMethod } from "./exchange.ts";
+import { usualScopes } from "./scope.ts";
 import {
   createIntrospectEndpoint,
   createRevokeEndpoint,

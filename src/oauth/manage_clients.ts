@@ -19,7 +19,7 @@ import type { Storage } from "../storage/mod.ts";
 import { newClient } from "./client_directory.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { isAllowableRedirectUri } from "./redirect_uri.ts";
-import { knownScopes, parseScope, scopeProblem } from "./exchange.ts";
+import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 
 /** The arguments of `clients create`. */
 export interface ClientRequest {

@@ -7,23 +7,12 @@
  * are stored as hashes, or sealed under the master key.
  */
 export type { Administration, Doer, UserChange, Vouching } from "./administration.ts";
-export {
-  type AuthorizationRoute,
-  type AuthorizationServer,
-  createAuthorizationServer,
-} from "./authorization_server.ts";
+export type { AuthorizationRoute, AuthorizationServer } from "./authorization_server.ts";
+export { createAuthorizationServer } from "./authorization_server.ts";
 export type { CompanySettings } from "./mod_settings.ts";
 export type { ProviderFetch } from "./company_provider.ts";
-export {
-  accountName,
-  type InstanceSignIn,
-  type Lifetimes,
-  type Limits,
-  type LinkHealth,
-  linkProblem,
-  type Registration,
-  type VisitRefusal,
-} from "./context.ts";
+export { accountName, linkProblem } from "./context.ts";
+export type { InstanceSignIn, Lifetimes, Limits, LinkHealth, Registration, VisitRefusal } from "./context.ts";
 export type { AccessList, ListedGrant } from "./grants.ts";
 export { operatorClientId, type Verifier } from "./access_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";

@@ -13,7 +13,6 @@ import {
   factList,
   findPending,
   type InteractionOptions,
-  methodNotAllowedPage,
   mono,
   pathOfPage,
   pathOfRequest,
@@ -23,6 +22,7 @@ import {
   type SignInElsewhere,
   startAgain,
   wayBackProblems,
+  wrongVerbPage,
 } from "./interaction.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { logStep, maxQueryCharacters } from "./exchange.ts";
@@ -31,9 +31,7 @@ import { users } from "./records.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-interface InstanceOptions extends InteractionOptions {
-  readonly instance: InstanceSignIn;
-}
+type InstanceOptions = InteractionOptions & { readonly instance: InstanceSignIn };
 
 const requestPrefix = "request ";
 const pagePrefix = "page ";
@@ -52,7 +50,7 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 export function createServicenowCallback(options: InstanceOptions): Endpoint {
   const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
+    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
     const { search, searchParams } = new URL(request.url);
     if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
     const signedIn = await browsers.signedIn(request);
@@ -113,7 +111,7 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
   const { instance, browsers, log, issuer } = options;
   const { servicenowLink } = pathsOf(issuer);
   return async (request, peer) => {
-    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
+    if (request.method !== "GET" && request.method !== "POST") return wrongVerbPage(issuer, "GET", "POST");
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {

@@ -19,11 +19,11 @@ import {
   findPending,
   type InteractionOptions,
   type LinkCompany,
-  methodNotAllowedPage,
   pathOfPage,
   pathOfRequest,
   showSignIn,
   type SignInPurpose,
+  wrongVerbPage,
 } from "./interaction.ts";
 import { seeOther } from "../lib/page.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -50,7 +50,7 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
         ? errorPage(options.issuer, browser.isNew ? "cookie_missing" : "request_gone")
         : await showSignIn(options, { kind: "request", waiting: pending }, { asOther: true });
     }
-    if (request.method !== "POST") return methodNotAllowedPage(options.issuer, "GET", "POST");
+    if (request.method !== "POST") return wrongVerbPage(options.issuer, "GET", "POST");
     if (options.signInElsewhere !== undefined) return errorPage(options.issuer, "sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(options.issuer, form.error);
@@ -303,16 +303,13 @@ const signInAttempts = defineRecordFamily(
 
 type SignInAttempts = RecordOf<typeof signInAttempts>;
 
-interface Bucket {
-  readonly id: string;
-  readonly freeFailures: number;
-  readonly maxDelaySeconds: number;
-}
-
 const forgetAfterMs = 3_600_000;
 /** Records expire by the wall clock, which may jump: well after their counts end by the agreed clock. */
 const keptMs = 24 * forgetAfterMs;
-const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
+const everyone = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
+
+type Bucket = Readonly<typeof everyone>;
+
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
 /**

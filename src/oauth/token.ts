@@ -23,19 +23,9 @@ import {
   unchanged,
 } from "./records.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import {
-  hiddenText,
-  jsonResponse,
-  knownScopes,
-  logStep,
-  noStore,
-  type Parameters,
-  parseScope,
-  readParameters,
-  type RefusalReason,
-  refuseStep,
-  wrongMethod,
-} from "./exchange.ts";
+import { hiddenText, jsonResponse, logStep, noStore, readParameters, refuseStep, wrongMethod } from "./exchange.ts";
+import type { Parameters, RefusalReason } from "./exchange.ts";
+import { knownScopes, parseScope } from "./scope.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens, Verifier } from "./access_token.ts";

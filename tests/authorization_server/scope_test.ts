@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { allScopes, knownScopes, parseScope, scopeProblem } from "../../src/oauth/exchange.ts";
+import { allScopes, knownScopes, parseScope, scopeProblem } from "../../src/oauth/scope.ts";
 import { isWithinScopes } from "../../src/oauth/token.ts";
 import { effectiveScopes } from "../../src/lib/principal.ts";
 
