@@ -1,13 +1,18 @@
 /** The operator's commands on users: add, list, disable, enable, reset. They work while the server runs. */
 import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { hashPassword, passphraseProblem } from "./password_hash.ts";
+import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
+import type { Storage, VersionCheck } from "../storage/mod.ts";
+import type { CompanySettings } from "./mod_settings.ts";
+import { effectiveScopes } from "../lib/principal.ts";
 import {
   conflict,
   deleteGrants,
-  deleteOperatorTokensOf,
   type Grant,
   noPassphrase,
   type OperatorToken,
+  operatorTokens,
   ownerId,
   retryOnConflict,
   type Stored,
@@ -16,11 +21,6 @@ import {
   type User,
   users,
 } from "./records.ts";
-import { hashPassword, passphraseProblem } from "./password_hash.ts";
-import { hashSecret, randomId, sha256Of } from "../lib/secrets.ts";
-import type { Storage, VersionCheck } from "../storage/mod.ts";
-import type { CompanySettings } from "./mod_settings.ts";
-import { effectiveScopes } from "../lib/principal.ts";
 
 /** A refused command: the argument and the remedy, for the terminal. */
 export interface UserProblem {
@@ -175,6 +175,13 @@ async function changeUser(
   await deleteGrants(storage, index.map(({ value }) => ({ id: value.grantId, subject: name })));
   await deleteOperatorTokensOf(storage, name);
   return changed;
+}
+
+/** Ends all command-line tokens of a user. */
+async function deleteOperatorTokensOf(storage: Storage, userId: string): Promise<void> {
+  for await (const { key, value } of operatorTokens.all(storage)) {
+    if (value.userId === userId) await storage.commit({ deletes: [key] });
+  }
 }
 
 function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): UserSummary {

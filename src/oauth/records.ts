@@ -279,13 +279,6 @@ export const operatorTokens = defineRecordFamily("operator_token", () => ({
 
 export type OperatorToken = RecordOf<typeof operatorTokens>;
 
-/** Ends all command-line tokens of a user. */
-export async function deleteOperatorTokensOf(storage: Storage, userId: string): Promise<void> {
-  for await (const { key, value } of operatorTokens.all(storage)) {
-    if (value.userId === userId) await storage.commit({ deletes: [key] });
-  }
-}
-
 // * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
 // that another instance can print the same link: the seed alone does not reveal the code.
 
