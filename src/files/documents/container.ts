@@ -1,6 +1,7 @@
-/** Zip containers, which docx, xlsx, pptx, odt and epub are (APPNOTE.TXT 6.3). Sizes are counted before bytes are made. */
+/** Zip containers, which docx, xlsx, pptx, odt and epub are (APPNOTE.TXT 6.3), and remarks on macros and files outside. */
 import { inflateRawSync } from "node:zlib";
-import { type DocumentBudget, DocumentRefusal } from "./document.ts";
+import { type DocumentBudget, DocumentRefusal, nameWords } from "./document.ts";
+import { countOf } from "./flow.ts";
 import { type Element, parseMarkup, type ParseOptions } from "./markup.ts";
 
 /** Entries of one container. */
@@ -8,7 +9,10 @@ const maxEntries = 20_000;
 const endSize = 22;
 const maxCommentBytes = 65_535;
 
-/** Reads a container's list of entries; each entry is inflated when it is asked for. Throws for what is damaged. */
+/**
+ * Reads a container's list of entries; each entry is inflated when it is asked for, and its size is counted before its
+ * bytes are made. Throws for what is damaged.
+ */
 export function openContainer(bytes: Uint8Array, budget: DocumentBudget) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = bytes.length - endSize;
@@ -45,4 +49,18 @@ export function openContainer(bytes: Uint8Array, budget: DocumentBudget) {
     /** The root of an entry's XML, empty where there is no such entry. */
     part: (name?: string, options?: ParseOptions): Element => parseMarkup(read(name), budget, options),
   };
+}
+
+export function macroRemarks(names: readonly string[], pattern: RegExp): string[] {
+  return names.some((name) => pattern.test(name)) ? ["contains macros, which were not run"] : [];
+}
+
+export function outsideRemarks(outside: readonly { readonly target: string }[]): string[] {
+  const were = outside.length === 1 ? "was" : "were";
+  const count = countOf(outside.length, "outside file");
+  return outside.length === 0 ? [] : [`refers to ${count}, which ${were} not fetched: ${targetWords(outside)}`];
+}
+
+export function targetWords(relations: readonly { readonly target: string }[]): string {
+  return relations.slice(0, 5).map(({ target }) => nameWords(target)).join(", ");
 }

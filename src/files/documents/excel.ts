@@ -1,9 +1,9 @@
 /** Excel workbooks (ECMA-376, part 1, §18): values with their formulas, dates as dates, what is hidden told. */
-import type { DocumentBudget, DocumentReader } from "./document.ts";
-import { columnName, parseCell } from "./cells.ts";
-import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
+import { targetWords } from "./container.ts";
+import { columnName, type DocumentBudget, type DocumentReader, parseCell } from "./document.ts";
+import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { chartWords, type OfficePackage, openOffice, type Relation, targetWords } from "./office.ts";
+import { chartWords, type OfficePackage, openOffice } from "./office.ts";
 
 /** What a sheet may have (Excel's own bounds). */
 const maxColumns = 16_384;
@@ -38,8 +38,9 @@ interface Book {
   readonly budget: DocumentBudget;
 }
 
-function readSheet({ part, relations }: OfficePackage, name: string, book: Book): Omit<Sheet, "name" | "isHidden"> {
-  const comments = readComments([...relations(name).values()], part);
+function readSheet(office: OfficePackage, name: string, book: Book): Omit<Sheet, "name" | "isHidden"> {
+  const { part, relations } = office;
+  const comments = readComments(office, name);
   const formulaOf = createFormulas();
   const rows = new Map<number, SheetRow>();
   let last = 0;
@@ -113,9 +114,9 @@ function isOn(value: string | undefined): boolean {
 }
 
 /** The comments of each cell; the newer threads stand for the older note that says to look at them. */
-function readComments(relations: readonly Relation[], part: OfficePackage["part"]): Map<string, string[]> {
+function readComments({ part, relations }: OfficePackage, name: string): Map<string, string[]> {
   const comments = new Map<string, string[]>();
-  for (const { type, target } of relations) {
+  for (const { type, target } of relations(name).values()) {
     if (!/\/(comments|threadedComment)$/.test(type)) continue;
     const root = part(target);
     const authors = allOf(root, "author").map(textOf);

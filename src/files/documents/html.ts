@@ -1,10 +1,22 @@
-/** HTML pages and the chapters of EPUB books, as the Markdown of what they show. */
+/** HTML pages, and what holds them: the chapters of EPUB books, and e-mail messages (RFC 5322, MIME). */
+import PostalMime, { type Address, type Attachment } from "postal-mime";
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
-import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, roleOf, say, wordsOf } from "./flow.ts";
-import { formulaText } from "./formula.ts";
+import {
+  countOf,
+  type Dialect,
+  formatNumber,
+  formulaText,
+  heading,
+  image,
+  inline,
+  oneLine,
+  renderFlow,
+  roleOf,
+  say,
+  wordsOf,
+} from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
-import { formatNumber } from "./numerals.ts";
 
 const blocks = "address article aside body center dd details div dl dt fieldset figcaption figure footer form header " +
   "hgroup hr legend li main nav ol p section summary table ul h1 h2 h3 h4 h5 h6 pre blockquote";
@@ -97,3 +109,42 @@ export const readEpub: DocumentReader = (bytes, budget) => {
   const title = titleOf(textOf(allOf(childOf(book, "metadata"), "title")[0]));
   return { kind: "epub", title, summary: countOf(parts.length, "chapter"), remarks: [...remarks], parts };
 };
+
+/** Of a message: parts within each other, and what headers may hold. */
+const maxNestingDepth = 50;
+const maxHeadersSize = 1_048_576;
+
+/** A message's headers, its text, and what is attached by name. */
+export const readMail: DocumentReader = async (bytes, budget) => {
+  budget.take(bytes.length * 2); // its parts are decoded
+  const options = { maxNestingDepth, maxHeadersSize, maxRfc822NestingDepth: maxNestingDepth };
+  const mail = await PostalMime.parse(bytes as Uint8Array<ArrayBuffer>, options);
+  const page = mail.text?.trim() || mail.html === undefined ? null : renderHtml(mail.html, budget);
+  const rows: [string, string | undefined][] = [
+    ["From", mail.from && addressWords([mail.from])],
+    ["To", addressWords(mail.to)],
+    ["Cc", addressWords(mail.cc)],
+    ["Date", mail.date],
+    ["Subject", mail.subject],
+    ["Attachments", mail.attachments.map(attachmentWords).join(", ")],
+  ];
+  const head = rows.filter(([, value]) => value).map(([name, value]) => `${name}: ${oneLine(value ?? "")}`).join("\n");
+  return {
+    kind: "eml",
+    title: titleOf(mail.subject ?? ""),
+    summary: countOf(mail.attachments.length, "attachment"),
+    remarks: page?.remarks ?? [],
+    parts: [{ name: "text", text: `${head}\n\n${page?.text ?? mail.text?.trim() ?? ""}` }],
+  };
+};
+
+function addressWords(addresses: readonly Address[] = []): string {
+  return addresses.flatMap((one) => one.group ?? [one]).map(({ name, address = "" }) =>
+    name === "" || name === address ? address : `${name} <${address}>`
+  ).join(", ");
+}
+
+function attachmentWords({ filename, mimeType, content }: Attachment): string {
+  const size = typeof content === "string" ? content.length : content.byteLength;
+  return `${filename ?? "unnamed"} (${mimeType}, ${countOf(size, "byte")})`;
+}

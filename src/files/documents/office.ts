@@ -1,13 +1,12 @@
 /** What docx, xlsx and pptx share (ECMA-376, part 2): parts, their relationships, and what is told of each of them. */
-import { openContainer } from "./container.ts";
-import { type DocumentBudget, DocumentRefusal, nameWords, titleOf } from "./document.ts";
-import { formulaText } from "./formula.ts";
-import { countOf, type Dialect, image, say } from "./flow.ts";
+import { macroRemarks, openContainer, outsideRemarks } from "./container.ts";
+import { type DocumentBudget, DocumentRefusal, titleOf } from "./document.ts";
+import { type Dialect, formulaText, image, say, seriesWords } from "./flow.ts";
 import { allOf, childOf, type Element, textOf } from "./markup.ts";
 
 export type OfficePackage = ReturnType<typeof openOffice>;
 
-export interface Relation {
+interface Relation {
   readonly type: string;
   readonly target: string;
   readonly isExternal: boolean;
@@ -41,20 +40,6 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
   return { names, title, remarks, main, part, relations, related };
 }
 
-export function macroRemarks(names: readonly string[], pattern: RegExp): string[] {
-  return names.some((name) => pattern.test(name)) ? ["contains macros, which were not run"] : [];
-}
-
-export function outsideRemarks(outside: readonly Pick<Relation, "target">[]): string[] {
-  const were = outside.length === 1 ? "was" : "were";
-  const count = countOf(outside.length, "outside file");
-  return outside.length === 0 ? [] : [`refers to ${count}, which ${were} not fetched: ${targetWords(outside)}`];
-}
-
-export function targetWords(relations: readonly Pick<Relation, "target">[]): string {
-  return relations.slice(0, 5).map(({ target }) => nameWords(target)).join(", ");
-}
-
 /** The cached values of charts that a part shows, as one line a series. */
 export function chartWords({ part }: Pick<OfficePackage, "part">, name: string | undefined): string {
   const chart = name === undefined ? undefined : part(name);
@@ -71,19 +56,6 @@ export function chartWords({ part }: Pick<OfficePackage, "part">, name: string |
     return [allOf(childOf(one, "tx"), "v").map(textOf).join(" "), points] as const;
   });
   return seriesWords(title, series);
-}
-
-/** A chart by its title and its series, each with its name and its points. */
-export function seriesWords(
-  title: string,
-  series: readonly (readonly [name: string, points: readonly (readonly [string | undefined, string])[]])[],
-): string {
-  const lines = series.slice(0, 50).map(([name, points]) => {
-    const told = points.slice(0, 50).map(([label, value]) => label === undefined ? value : `${label} ${value}`);
-    return `${name}: ${told.join(", ")}${points.length > 50 ? `, ${points.length - 50} more` : ""}`;
-  });
-  if (series.length > 50) lines.push(`${series.length - 50} more series`);
-  return `[chart${title === "" ? "" : ` ${title}`}${lines.length === 0 ? "" : `: ${lines.join("; ")}`}]`;
 }
 
 /** What stands for a picture: its alternative text, where it has one. */

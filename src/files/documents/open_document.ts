@@ -1,13 +1,27 @@
 /** OpenDocument texts, sheets and presentations (OASIS ODF 1.3, part 3): odt, ods, odp. */
-import { openContainer } from "./container.ts";
-import { type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
-import { formulaText } from "./formula.ts";
-import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, slideText, wordsOf } from "./flow.ts";
-import { columnName } from "./cells.ts";
-import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./grid.ts";
+import { macroRemarks, openContainer, outsideRemarks } from "./container.ts";
+import { columnName, type DocumentBudget, type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
+import {
+  countOf,
+  type Dialect,
+  formatNumber,
+  formulaText,
+  heading,
+  image,
+  inline,
+  oneLine,
+  renderFlow,
+  say,
+  seriesWords,
+  type Sheet,
+  type SheetRow,
+  slideText,
+  toNumberText,
+  toSheets,
+  withFormula,
+  wordsOf,
+} from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { formatNumber } from "./numerals.ts";
-import { macroRemarks, outsideRemarks, seriesWords } from "./office.ts";
 
 /** What a sheet may have (Excel's own bounds), and what a cell of it takes beside its text. */
 const maxRows = 1_048_576;

@@ -1,8 +1,7 @@
 /** PowerPoint presentations (ECMA-376, part 1, §19): a part for each slide, with its tables, charts, notes and comments. */
 import type { DocumentReader } from "./document.ts";
-import { countOf, type Dialect, heading, inline, renderFlow, slideText } from "./flow.ts";
+import { countOf, type Dialect, formatNumber, heading, inline, renderFlow, slideText } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
 
 export const readPowerPoint: DocumentReader = (bytes, budget) => {

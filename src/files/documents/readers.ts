@@ -2,8 +2,7 @@
 import { openContainer } from "./container.ts";
 import { type DocumentBudget, type DocumentReader, DocumentRefusal, type DocumentText } from "./document.ts";
 import { readExcel } from "./excel.ts";
-import { readEpub, readHtml } from "./html.ts";
-import { readMail } from "./mail.ts";
+import { readEpub, readHtml, readMail } from "./html.ts";
 import { readNotebook } from "./notebook.ts";
 import { readOpenDocument } from "./open_document.ts";
 import { readPdf } from "./pdf.ts";

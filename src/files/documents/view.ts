@@ -5,8 +5,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Trash, Workspace } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { readWholeFile } from "../text/edit.ts";
-import { columnNumber } from "./cells.ts";
-import { type DocumentPart, type DocumentText, nameWords, quoted } from "./document.ts";
+import { columnNumber, type DocumentPart, type DocumentText, nameWords, quoted } from "./document.ts";
 import { type Documents, maxDocumentBytes, type Share } from "./reading.ts";
 
 /** The file of the document, and what its notice says of it. */

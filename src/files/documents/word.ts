@@ -1,8 +1,8 @@
 /** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
 import { type DocumentReader, nameWords } from "./document.ts";
-import { countOf, type Dialect, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./flow.ts";
+import { countOf, formatNumber, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./flow.ts";
+import type { Dialect } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
-import { formatNumber } from "./numerals.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
 
 export const readWord: DocumentReader = (bytes, budget) => {
