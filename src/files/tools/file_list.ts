@@ -4,7 +4,7 @@ import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { childPath, createTwinDisplay, parseDirectoryPath, rootPath, showName, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import { decodeWide, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import {
@@ -14,34 +14,23 @@ import {
   patternInput,
   tagOf,
   textAnswer,
+  toTimestamp,
   toWalkCursor,
   toWalkCursorText,
   walkInput,
 } from "./input.ts";
-import {
-  createNamePatterns,
-  fitPage,
-  isWanted,
-  skippedOutput,
-  skippedParts,
-  toEntry,
-  toSize,
-  toTreeLine,
-  type TreeListing,
-  visitsPerCheck,
-  visitWanted,
-  wholeTreeAnswer,
-  withNotices,
-} from "./list_walk.ts";
 import { refuse, toFailure } from "./refusal.ts";
 import { mayBeDocument, openDocuments } from "../documents/view.ts";
 import type { Documents } from "../documents/reading.ts";
 import { shareKey } from "../../lib/principal.ts";
 import { createDigest } from "../../lib/secrets.ts";
-import { createIgnored, maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
+import { createIgnored, maxWalkDepth, walk } from "../workspace/walk.ts";
+import type { GlobMatcher, Ignored, WalkedEntry, WalkPosition } from "../workspace/walk.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { toolFrames } from "./argument_names.ts";
 import { findPath, suggestNear } from "./near_names.ts";
+import { createNamePatterns, skippedOutput, skippedParts, toSize, visitsPerCheck, withNotices } from "./list_walk.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
@@ -194,6 +183,29 @@ export function fileListTool(
   });
 }
 
+/** What is listed, and how. */
+interface TreeListing {
+  readonly workspace: Workspace;
+  readonly path: WorkspacePath;
+  readonly depth: number;
+  readonly limit: number;
+  readonly matches: GlobMatcher;
+  /** As a pattern says that ends with a slash. */
+  readonly hasDirectoriesOnly: boolean;
+  /** Paths in the workspace, which the next call can take, in place of a tree. */
+  readonly isFlat: boolean;
+  /** Sizes in bytes, in place of K and M. */
+  readonly isExact: boolean;
+  /** Milliseconds since the epoch, that time included: what was shown to the minute is found again. Only files. */
+  readonly modifiedAfter: number | null;
+  readonly ignored: Ignored | undefined;
+  readonly isOver: () => boolean;
+  /** Entries that an answer about the whole tree looks at. */
+  readonly maxVisits: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
 /** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
 const maxPageCharacters = 1_000_000;
 
@@ -290,6 +302,42 @@ function createTree(
   };
 }
 
+/** Whether a listing names the entry. */
+function isWanted(
+  { matches, modifiedAfter, hasDirectoriesOnly }: TreeListing,
+  { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
+): boolean {
+  if (isSkipped || (hasDirectoriesOnly && kind !== "directory") || !matches(segments)) return false;
+  return modifiedAfter === null || (kind === "file" && modifiedAt >= modifiedAfter);
+}
+
+/** The entry as structured content has it. */
+function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
+  const entry: Record<string, unknown> = { name: toPathText(segments.join("/")), kind };
+  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
+  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
+  return entry;
+}
+
+const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
+
+/** Trees show changes within this time to the minute, older ones by day. */
+const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
+
+/** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
+function toTreeLine(
+  { kind, sizeBytes, modifiedAt }: WalkedEntry,
+  shownName: string,
+  { now, isExact }: Pick<TreeListing, "now" | "isExact">,
+): string {
+  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes, isExact)}`;
+  const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
+  const time = modifiedAt === undefined || kind === "directory"
+    ? ""
+    : ` ${toTimestamp(modifiedAt).slice(0, isRecent ? 16 : 10)}`;
+  return `${shownName}${marks[kind]}${size}${time}`;
+}
+
 /** Entries held beyond the shown ones before sorting. */
 const maxUnsorted = 5_000;
 
@@ -327,6 +375,55 @@ async function listSorted(listing: TreeListing, sort: keyof typeof orders, isRev
     isCut: visited.value,
   });
 }
+
+/** Visits all entries that are wanted; `true` where the tree is larger than what was looked at. */
+async function visitWanted(
+  listing: TreeListing,
+  visit: (entry: WalkedEntry) => void | Promise<void>,
+): Promise<Result<boolean, WorkspaceRefusal>> {
+  const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
+  let visited = 0;
+  for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
+    if (!step.ok) return failure(step.error);
+    const { mayHaveNext, isSkipped } = step.value;
+    if (isWanted(listing, step.value)) await visit(step.value);
+    visited++;
+    const isTime = (isSkipped || visited % visitsPerCheck === 0) && isOver();
+    if (visited === maxVisits || isTime) return success(mayHaveNext);
+  }
+  return success(false);
+}
+
+/** The first of the lines that a page holds: one at least. */
+function fitPage(lines: Iterable<string>): readonly string[] {
+  const page: string[] = [];
+  let characters = 0;
+  for (const line of lines) {
+    characters += line.length + 1;
+    if (characters > pageBytes && page.length > 0) break;
+    page.push(line.length <= pageBytes ? line : line.slice(0, pageBytes).toWellFormed());
+  }
+  return page;
+}
+
+/** The answer of a listing of the whole tree: its lines, the skipped entries, and whether that was all. */
+function wholeTreeAnswer(
+  { path, ignored }: TreeListing,
+  { lines, facts, total, isCut }: {
+    readonly lines: readonly string[];
+    readonly facts: Readonly<Record<string, unknown>>;
+    /** Left out of an answer that is cut, or that has none. */
+    readonly total?: number;
+    readonly isCut: boolean;
+  },
+): ToolOutcome {
+  const skipped = skippedParts(ignored);
+  const text = [...lines, ...skipped.lines, ...isCut ? [cutNotice] : []].join("\n");
+  const extent = isCut ? { incomplete: true } : total === undefined ? {} : { total };
+  return textAnswer(text, { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts });
+}
+
+const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or exclude some)";
 
 const readBytes = 262_144;
 const newline = 0x0a;

@@ -7,8 +7,8 @@ import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
-import type { WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { otherNamesWords } from "../workspace/port.ts";
+import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
   allOrNone,
@@ -21,10 +21,14 @@ import {
   refuseEmptyVersion,
   versionFault,
 } from "./batch.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { TransferLinks } from "../transfer/port.ts";
+import { beginLook, findPath, type Look, slipOf } from "./near_names.ts";
+import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
+import { previewWrite } from "./preview.ts";
 import {
   count,
   filenameInput,
-  filenameOutput,
   ifVersionInput,
   linkedWrite,
   linkInput,
@@ -34,11 +38,9 @@ import {
   toVersion,
   versionOutput,
 } from "./input.ts";
-import type { Principal } from "../../lib/principal.ts";
-import type { TransferLinks } from "../transfer/port.ts";
-import { beginLook, findPath, type Look, slipOf } from "./near_names.ts";
-import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
-import { previewWrite } from "./preview.ts";
+
+/** The result's echo of the path, in its canonical form. */
+const filenameOutput = (): z.ZodString => z.string().describe("The file's path in the workspace");
 
 const action = "write file";
 /** Files of one call, the first included. */

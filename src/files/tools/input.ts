@@ -20,9 +20,6 @@ export const cursorInput = (): z.ZodOptional<z.ZodString> =>
 
 export const filenameInput = (): z.ZodString => z.string().describe("Path in the workspace, such as notes/today.txt");
 
-/** The result's echo of the path, in its canonical form. */
-export const filenameOutput = (): z.ZodString => z.string().describe("The file's path in the workspace");
-
 /** Text of one answer, unless the caller asks for more: clients cut what is longer at 12 to 50 kB. */
 export const pageBytes = 40_000;
 

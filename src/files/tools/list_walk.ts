@@ -1,35 +1,19 @@
-/** What listings and searches share: which entries, how they are shown, and what was skipped. */
+/** What listings and searches share: which names their patterns fit, what was skipped, and notices about both. */
 import * as z from "zod";
 import type { ToolOutcome } from "../../mcp/mod.ts";
-import { failure, type Result, success } from "../../lib/result.ts";
 import { childPath, parseDirectoryPath, showName, showWritten, toPathText } from "../workspace/path.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { createIgnored, maxWalkDepth, parseGlob, parseGlobs, walk } from "../workspace/walk.ts";
-import type { GlobMatcher, Ignored, WalkedEntry } from "../workspace/walk.ts";
-import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
-
-export interface TreeListing {
-  readonly workspace: Workspace;
-  readonly path: WorkspacePath;
-  readonly depth: number;
-  readonly limit: number;
-  readonly matches: GlobMatcher;
-  /** As a pattern says that ends with a slash. */
-  readonly hasDirectoriesOnly: boolean;
-  /** Paths in the workspace, which the next call can take, in place of a tree. */
-  readonly isFlat: boolean;
-  /** Sizes in bytes, in place of K and M. */
-  readonly isExact: boolean;
-  /** Milliseconds since the epoch, that time included: what was shown to the minute is found again. Only files. */
-  readonly modifiedAfter: number | null;
-  readonly ignored: Ignored | undefined;
-  readonly isOver: () => boolean;
-  /** Entries that an answer about the whole tree looks at. */
-  readonly maxVisits: number;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
+import {
+  createIgnored,
+  type GlobMatcher,
+  type Ignored,
+  maxWalkDepth,
+  parseGlob,
+  parseGlobs,
+  walk,
+} from "../workspace/walk.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { count } from "./input.ts";
 
 /** Entries between two looks at the time. */
 export const visitsPerCheck = 32;
@@ -43,59 +27,6 @@ const maxUnreadDirectories = 100;
 export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
   z.object({ count: z.int(), directories: z.array(z.string()) })
 );
-
-/** Visits all entries that are wanted; `true` where the tree is larger than what was looked at. */
-export async function visitWanted(
-  listing: TreeListing,
-  visit: (entry: WalkedEntry) => void | Promise<void>,
-): Promise<Result<boolean, WorkspaceRefusal>> {
-  const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
-  let visited = 0;
-  for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
-    if (!step.ok) return failure(step.error);
-    const { mayHaveNext, isSkipped } = step.value;
-    if (isWanted(listing, step.value)) await visit(step.value);
-    visited++;
-    const isTime = (isSkipped || visited % visitsPerCheck === 0) && isOver();
-    if (visited === maxVisits || isTime) return success(mayHaveNext);
-  }
-  return success(false);
-}
-
-/** Whether a listing names the entry. */
-export function isWanted(
-  { matches, modifiedAfter, hasDirectoriesOnly }: TreeListing,
-  { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
-): boolean {
-  if (isSkipped || (hasDirectoriesOnly && kind !== "directory") || !matches(segments)) return false;
-  return modifiedAfter === null || (kind === "file" && modifiedAt >= modifiedAfter);
-}
-
-/** The entry as structured content has it. */
-export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
-  const entry: Record<string, unknown> = { name: toPathText(segments.join("/")), kind };
-  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
-  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
-  return entry;
-}
-
-const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
-/** Trees show changes within this time to the minute, older ones by day. */
-const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
-
-/** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
-export function toTreeLine(
-  { kind, sizeBytes, modifiedAt }: WalkedEntry,
-  shownName: string,
-  { now, isExact }: Pick<TreeListing, "now" | "isExact">,
-): string {
-  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes, isExact)}`;
-  const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
-  const time = modifiedAt === undefined || kind === "directory"
-    ? ""
-    : ` ${toTimestamp(modifiedAt).slice(0, isRecent ? 16 : 10)}`;
-  return `${shownName}${marks[kind]}${size}${time}`;
-}
 
 /** A size as people write it: 340, 12K, 3.1M. */
 export function toSize(bytes: number, isExact = false): string {
@@ -130,36 +61,6 @@ export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, max
   return { lines: [line, ...notRead], facts: { ...facts, skipped: { count: all, directories: directoriesOf(names) } } };
 }
 
-/** The first of the lines that a page holds: one at least. */
-export function fitPage(lines: Iterable<string>): readonly string[] {
-  const page: string[] = [];
-  let characters = 0;
-  for (const line of lines) {
-    characters += line.length + 1;
-    if (characters > pageBytes && page.length > 0) break;
-    page.push(line.length <= pageBytes ? line : line.slice(0, pageBytes).toWellFormed());
-  }
-  return page;
-}
-
-/** The answer of a listing of the whole tree: its lines, the skipped entries, and whether that was all. */
-export function wholeTreeAnswer(
-  { path, ignored }: TreeListing,
-  { lines, facts, total, isCut }: {
-    readonly lines: readonly string[];
-    readonly facts: Readonly<Record<string, unknown>>;
-    /** Left out of an answer that is cut, or that has none. */
-    readonly total?: number;
-    readonly isCut: boolean;
-  },
-): ToolOutcome {
-  const skipped = skippedParts(ignored);
-  const text = [...lines, ...skipped.lines, ...isCut ? [cutNotice] : []].join("\n");
-  const extent = isCut ? { incomplete: true } : total === undefined ? {} : { total };
-  return textAnswer(text, { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts });
-}
-
-const cutNotice = "(the tree is larger than what was looked at: name a directory in it, or exclude some)";
 const seeIgnored = "; set include_ignored to see them";
 
 /** The notice when little or nothing was found. */
