@@ -1,15 +1,14 @@
 /** `file_delete` and `file_move` of several paths: all of them, or none. */
 import assert from "node:assert/strict";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
-import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileDeleteTool, previewDelete } from "../../src/files/tools/file_delete.ts";
+import { fileMoveTool, previewMove } from "../../src/files/tools/file_move.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { previewDelete, previewMove } from "../../src/files/tools/preview.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { principalOf } from "../workspace/call_tool.ts";

@@ -1,13 +1,15 @@
-/** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
+/** Several changes of one call: all are made, or none; a refusal names every obstacle, a preview what each would do. */
 import type { ToolContext } from "../../mcp/mod.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { childPath, parseDirectoryPath, rootPath, showName, type WorkspacePath } from "../workspace/path.ts";
 import { workspaceOf } from "../workspace/port.ts";
 import type { FileContent, Outcome, Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { decodeText } from "../text/detect.ts";
 import { readWholeFile } from "../text/edit.ts";
 import { undoChange } from "../text/undo.ts";
-import { toVersion } from "./input.ts";
+import { count, toVersion } from "./input.ts";
 import { beginLook, inStoredForm, type Look, suggestNear } from "./near_names.ts";
 
 /** Paths of one call. */
@@ -266,4 +268,36 @@ export function putBytes(
 
 async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
+}
+
+/** What a preview tells the person who decides about a call: one effect, or several below a line that counts them. */
+export async function effectsOf<Each>(
+  all: readonly Each[],
+  verb: string,
+  effectOf: (each: Each, look: Look) => Promise<string | null>,
+): Promise<string> {
+  const effects: string[] = [];
+  const look = beginLook();
+  for (const each of all) {
+    await nextTurn();
+    const effect = await effectOf(each, look);
+    if (effect !== null) effects.push(effect);
+  }
+  return [...effects.length > 1 ? [`${verb} ${effects.length} paths:`] : [], ...effects].join("\n");
+}
+
+/** The file as a preview has it. Its version is named, so that an approval is for this content, however long the difference. */
+export async function stateOf(
+  workspace: Workspace,
+  path: WorkspacePath,
+): Promise<{ readonly text: string; readonly what: string }> {
+  const read = await workspace.read(path);
+  if (!read.ok) return { text: "", what: read.error.reason === "not_found" ? "a new file" : "it cannot be read" };
+  const { bytes, sha256 } = read.value;
+  const text = (await decodeText(bytes))?.text;
+  const version = sha256 === null ? "" : `, version ${toVersion(sha256)}`;
+  return {
+    text: text ?? "",
+    what: `${text === undefined ? "not a text, " : ""}${count(bytes.byteLength, "byte")} now${version}`,
+  };
 }

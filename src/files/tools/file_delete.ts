@@ -2,11 +2,11 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
-import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time.ts";
-import { showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
+import { parseDirectoryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { walk } from "../workspace/walk.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
@@ -14,17 +14,18 @@ import {
   batchFailure,
   beginChange,
   type Changing,
+  effectsOf,
   maxNamed,
   maxPaths,
   ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
+  stateOf,
   versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
-import { beginLook, findPath, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
+import { beginLook, findPath, inStoredForm, isLink, parseEntryPath, suggestNear } from "./near_names.ts";
 import { type Failure, toFailure } from "./refusal.ts";
-import { previewDelete } from "./preview.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
@@ -66,7 +67,7 @@ export function fileDeleteTool(
       deleted_entries: z.int().describe("How many files, links and directories were deleted"),
       undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
     })),
-    preview: (input: Parameters<typeof previewDelete>[1], context) => previewDelete(source, input, context),
+    preview: (input, context) => previewDelete(source, input, context),
     async run(input, context) {
       const changing = beginChange(source, context, "file_delete");
       const planned = await inPlace(context, () => plan(changing.workspace, input));
@@ -202,4 +203,38 @@ async function keptUntil({ workspace: { trash }, change: id }: Changing): Promis
     if (machineFaultWords(error) === null) throw error;
     return null; // it is deleted all the same
   }
+}
+
+/** Entries that a preview names. */
+const maxListedEntries = 200;
+/** Entries that are counted. */
+const maxCountedEntries = 20_000;
+
+/** What a `file_delete` would take away. */
+export async function previewDelete(
+  source: WorkspaceSource,
+  { path: one, paths = [], recursive }: Pick<z.output<typeof input>, "path" | "paths" | "recursive">,
+  { principal }: ToolContext,
+): Promise<string> {
+  const workspace = workspaceOf(source, principal);
+  return await effectsOf(one === undefined ? paths : [one, ...paths], "Deletes", async (text, look) => {
+    const parsed = parseDirectoryPath(text);
+    if (!parsed.ok) return `Deletes ${showName(text)}`;
+    const path = await inStoredForm(workspace, parsed.value, look);
+    if (await isLink(workspace, path, look)) return `Deletes the link ${showName(path.text)}`;
+    const head = `Deletes ${showName(path.text)}`;
+    const there = await workspace.stat(path);
+    if (!there.ok && there.error.reason === "not_found") return `${head}: nothing is there, so the call fails`;
+    if (there.ok && there.value.kind === "directory" && !recursive) return `${head}, if the directory is empty`;
+    if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
+    const lines: string[] = [];
+    let entries = 0;
+    for await (const entry of walk(workspace, path, { depth: Infinity })) {
+      if (!entry.ok || ++entries >= maxCountedEntries) break;
+      if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
+    }
+    const others = entries - lines.length;
+    const more = others > 0 ? `\n... and ${others}${entries >= maxCountedEntries ? " or more" : ""} more` : "";
+    return entries === 0 ? head : `${head} with ${count(entries, "entry", "entries")}:\n${lines.join("\n")}${more}`;
+  });
 }

@@ -1,9 +1,16 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
-import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { childPath, entryPath, showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { otherNamesWords, type Workspace, type WorkspaceSource } from "../workspace/port.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
+import {
+  childPath,
+  entryPath,
+  parseDirectoryPath,
+  showName,
+  toPathText,
+  type WorkspacePath,
+} from "../workspace/path.ts";
+import { otherNamesWords, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { walk } from "../workspace/walk.ts";
 import { failure, success } from "../../lib/result.ts";
 import {
@@ -11,6 +18,7 @@ import {
   batchFailure,
   beginChange,
   type Changing,
+  effectsOf,
   endOf,
   maxNamed,
   maxPaths,
@@ -18,14 +26,23 @@ import {
   ofPath,
   onlyOneVersion,
   refuseEmptyVersion,
+  stateOf,
   versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { toolFrames } from "./argument_names.ts";
-import { destinationOf, previewMove } from "./preview.ts";
-import { beginLook, findPath, isLink, type Look, parseEntryPath, slipOf, suggestNear } from "./near_names.ts";
+import {
+  beginLook,
+  findPath,
+  inStoredForm,
+  isLink,
+  type Look,
+  parseEntryPath,
+  slipOf,
+  suggestNear,
+} from "./near_names.ts";
 
 /** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -50,7 +67,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       files: z.int().optional().describe("Files that were copied"),
       size_bytes: z.int().optional(),
     })),
-    preview: (input: Parameters<typeof previewMove>[1], context) => previewMove(source, input, context),
+    preview: (input, context) => previewMove(source, input, context),
     async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
       const to = parseEntryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);
@@ -345,4 +362,51 @@ async function copyDirectory(
 
 function failureWords({ message }: Failure): string {
   return message.replace(/^Failed to copy: /, "");
+}
+
+/**
+ * The path itself. As for `mv` and `cp`, a slash at its end means the directory that is there, and for a file one that is
+ * made: what is moved keeps its name in it.
+ */
+async function destinationOf(
+  workspace: Workspace,
+  from: WorkspacePath,
+  { text, path }: { readonly text: string; readonly path: WorkspacePath },
+): Promise<WorkspacePath> {
+  if (!text.endsWith("/")) return path;
+  const there = await workspace.stat(path);
+  const source = there.ok ? null : await workspace.stat(from);
+  const isInto = there.ok ? there.value.kind === "directory" : source?.ok && source.value.kind !== "directory";
+  return isInto ? childPath(path, from.segments.slice(-1)) : path;
+}
+
+/** What a `file_move` would do, and whether it replaces something. */
+export async function previewMove(
+  source: WorkspaceSource,
+  { path: one, paths = [], destination, copy }: {
+    readonly path?: string | undefined;
+    readonly paths?: readonly string[] | undefined;
+    readonly destination: string;
+    readonly copy: boolean;
+  },
+  { principal }: ToolContext,
+): Promise<string> {
+  const workspace = workspaceOf(source, principal);
+  const isInto = paths.length > 0;
+  if (one === undefined && !isInto) return `Makes the directory ${showName(destination)}`;
+  const verb = copy ? "Copies" : "Moves";
+  return await effectsOf(one === undefined ? paths : [one, ...paths], verb, async (path, look) => {
+    const from = parseDirectoryPath(path);
+    const given = parseDirectoryPath(destination);
+    if (!from.ok || !given.ok) return `${verb} ${showName(path)} to ${showName(destination)}`;
+    const stored = await inStoredForm(workspace, from.value, look);
+    const to = isInto
+      ? childPath(given.value, stored.segments.slice(-1))
+      : await destinationOf(workspace, stored, { text: destination, path: given.value });
+    const there = await workspace.stat(to);
+    const replaces = there.ok && there.value.kind === "file"
+      ? `, replacing a file (${(await stateOf(workspace, to)).what})`
+      : "";
+    return `${verb} ${showName(path)} to ${showName(to.text)}${replaces}`;
+  });
 }

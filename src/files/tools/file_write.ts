@@ -3,11 +3,12 @@ import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { encodeText, lackingIn } from "../workspace/encoding.ts";
 import { undetectedWords } from "../text/detect.ts";
+import { differenceOf } from "../text/diff.ts";
 import { hasOpenLine, inFormOf, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
-import { showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import { otherNamesWords } from "../workspace/port.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
+import { parseFilePath, showName, showText, toPathText, type WorkspacePath } from "../workspace/path.ts";
+import { otherNamesWords, workspaceOf } from "../workspace/port.ts";
 import type { Workspace, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { toolFrames } from "./argument_names.ts";
 import {
@@ -15,17 +16,18 @@ import {
   batchFailure,
   beginChange,
   conditionOf,
+  effectsOf,
   endOf,
   maxNamed,
   ofPath,
   refuseEmptyVersion,
+  stateOf,
   versionFault,
 } from "./batch.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
-import { beginLook, findPath, type Look, slipOf } from "./near_names.ts";
+import { beginLook, findPath, inStoredForm, type Look, slipOf } from "./near_names.ts";
 import { type Failure, refuse, refuseDocument, toFailure } from "./refusal.ts";
-import { previewWrite } from "./preview.ts";
 import {
   count,
   filenameInput,
@@ -246,3 +248,33 @@ const beyondAscii = /[^\0-\x7f]/;
 
 type Mode = NonNullable<WriteOptions["mode"]>;
 type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };
+
+interface WrittenText {
+  readonly filename: string;
+  readonly content?: string | undefined;
+  readonly mode?: "overwrite" | "create" | "append" | undefined;
+}
+
+/** The differences that a `file_write` would make. */
+export async function previewWrite(
+  source: WorkspaceSource,
+  { files = [], link, ...first }: WrittenText & {
+    readonly files?: readonly WrittenText[] | undefined;
+    readonly link?: boolean | undefined;
+  },
+  context: ToolContext,
+): Promise<string> {
+  if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
+  const workspace = workspaceOf(source, context.principal);
+  return await effectsOf([first, ...files], "Writes", async ({ filename, content = "", mode = first.mode }, look) => {
+    const parsed = parseFilePath(filename);
+    if (!parsed.ok) return null; // the call is refused for it
+    const path = await inStoredForm(workspace, parsed.value, look);
+    const { text, what } = await stateOf(workspace, path);
+    const appends = mode === "append";
+    const stored = mode === "create" ? null : await storedFormOf(workspace, path, false);
+    const { text: written } = inFormOf(stored, content, { isAdded: appends });
+    const difference = showText(await differenceOf(text, appends ? text + written : written, context));
+    return `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${difference}`;
+  });
+}
