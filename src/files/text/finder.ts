@@ -20,15 +20,6 @@ export function countLineEnds(characters: string, from = 0, to = characters.leng
   return count;
 }
 
-/** How many characters start from one offset to another. */
-export function countCharacters(characters: string, from: number, to: number): number {
-  const beyondAscii = characters.slice(from, to).search(/[\x80-\xff]/);
-  if (beyondAscii === -1) return Math.max(0, to - from);
-  let count = beyondAscii;
-  for (let at = from + beyondAscii; at < to; at++) if ((characters.charCodeAt(at) & 0xc0) !== 0x80) count++;
-  return count;
-}
-
 /** The offset of the first line end at or after `from`, or of the text's end. */
 export function endOfLine(characters: string, from: number): number {
   const lineEnd = characters.indexOf("\n", from);
@@ -42,12 +33,6 @@ export function startOfLine(characters: string, at: number): number {
 
 /** The offset of the first occurrence at or after `from`, or -1. */
 type TextFinder = (text: string, from: number) => number;
-
-/** Where a match begins and ends. */
-export interface Match {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** The text as it is, composed, and decomposed as macOS writes it (NFC, NFD): these look the same. */
 export function unicodeForms(text: string): readonly string[] {

@@ -3,11 +3,17 @@
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
 import { Buffer } from "node:buffer";
-import { createTextFinder, endOfLine, escapeExpression, startOfLine, unicodeForms, wordClass } from "./finder.ts";
-import type { ByteText, Match } from "./finder.ts";
 import { findPlaces } from "./edit.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
+import { createTextFinder, endOfLine, escapeExpression, startOfLine, unicodeForms, wordClass } from "./finder.ts";
+import type { ByteText } from "./finder.ts";
+
+/** Where a match begins and ends. */
+interface Match {
+  readonly start: number;
+  readonly end: number;
+}
 
 /** Finds lines that match. */
 export interface LinePattern {

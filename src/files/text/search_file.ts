@@ -1,6 +1,5 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
-import { type ByteText, countCharacters, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
 import { type NextTurn, whenReady } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import { decodeBytes, decodeWide, isShifted, shortBytes, shownEncoding } from "../workspace/encoding.ts";
@@ -10,6 +9,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Eventually, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./finder.ts";
 
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable" | "document";
@@ -425,4 +425,13 @@ function characterStart(characters: string, offset: number): number {
   let at = offset;
   while (at < characters.length && (characters.charCodeAt(at) & 0xc0) === 0x80) at++;
   return at;
+}
+
+/** How many characters start from one offset to another. */
+function countCharacters(characters: string, from: number, to: number): number {
+  const beyondAscii = characters.slice(from, to).search(/[\x80-\xff]/);
+  if (beyondAscii === -1) return Math.max(0, to - from);
+  let count = beyondAscii;
+  for (let at = from + beyondAscii; at < to; at++) if ((characters.charCodeAt(at) & 0xc0) !== 0x80) count++;
+  return count;
 }

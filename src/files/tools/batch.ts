@@ -287,7 +287,7 @@ export async function effectsOf<Each>(
 }
 
 /** The file as a preview has it. Its version is named, so that an approval is for this content, however long the difference. */
-export async function stateOf(
+export async function presentState(
   workspace: Workspace,
   path: WorkspacePath,
 ): Promise<{ readonly text: string; readonly what: string }> {

@@ -19,8 +19,8 @@ import {
   maxPaths,
   ofPath,
   onlyOneVersion,
+  presentState,
   refuseEmptyVersion,
-  stateOf,
   versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
@@ -226,7 +226,7 @@ export async function previewDelete(
     const there = await workspace.stat(path);
     if (!there.ok && there.error.reason === "not_found") return `${head}: nothing is there, so the call fails`;
     if (there.ok && there.value.kind === "directory" && !recursive) return `${head}, if the directory is empty`;
-    if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
+    if (!recursive) return `${head} (${(await presentState(workspace, path)).what})`;
     const lines: string[] = [];
     let entries = 0;
     for await (const entry of walk(workspace, path, { depth: Infinity })) {

@@ -25,8 +25,8 @@ import {
   missingAbove,
   ofPath,
   onlyOneVersion,
+  presentState,
   refuseEmptyVersion,
-  stateOf,
   versionFault,
 } from "./batch.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
@@ -405,7 +405,7 @@ export async function previewMove(
       : await destinationOf(workspace, stored, { text: destination, path: given.value });
     const there = await workspace.stat(to);
     const replaces = there.ok && there.value.kind === "file"
-      ? `, replacing a file (${(await stateOf(workspace, to)).what})`
+      ? `, replacing a file (${(await presentState(workspace, to)).what})`
       : "";
     return `${verb} ${showName(path)} to ${showName(to.text)}${replaces}`;
   });

@@ -20,8 +20,8 @@ import {
   endOf,
   maxNamed,
   ofPath,
+  presentState,
   refuseEmptyVersion,
-  stateOf,
   versionFault,
 } from "./batch.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -270,7 +270,7 @@ export async function previewWrite(
     const parsed = parseFilePath(filename);
     if (!parsed.ok) return null; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value, look);
-    const { text, what } = await stateOf(workspace, path);
+    const { text, what } = await presentState(workspace, path);
     const appends = mode === "append";
     const stored = mode === "create" ? null : await storedFormOf(workspace, path, false);
     const { text: written } = inFormOf(stored, content, { isAdded: appends });
