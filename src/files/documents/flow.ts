@@ -283,19 +283,8 @@ function grouped(text: string): string {
 }
 
 const romanValues = {
-  m: 1000,
-  cm: 900,
-  d: 500,
-  cd: 400,
-  c: 100,
-  xc: 90,
-  l: 50,
-  xl: 40,
-  x: 10,
-  ix: 9,
-  v: 5,
-  iv: 4,
-  i: 1,
+  ...{ m: 1000, cm: 900, d: 500, cd: 400, c: 100, xc: 90, l: 50 },
+  ...{ xl: 40, x: 10, ix: 9, v: 5, iv: 4, i: 1 },
 };
 const romans = Object.entries(romanValues);
 const maxRoman = 4_000;

@@ -249,19 +249,10 @@ const beyondAscii = /[^\0-\x7f]/;
 type Mode = NonNullable<WriteOptions["mode"]>;
 type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };
 
-interface WrittenText {
-  readonly filename: string;
-  readonly content?: string | undefined;
-  readonly mode?: "overwrite" | "create" | "append" | undefined;
-}
-
 /** The differences that a `file_write` would make. */
 export async function previewWrite(
   source: WorkspaceSource,
-  { files = [], link, ...first }: WrittenText & {
-    readonly files?: readonly WrittenText[] | undefined;
-    readonly link?: boolean | undefined;
-  },
+  { files = [], link, ...first }: Pick<Input, "filename"> & Partial<Input>,
   context: ToolContext,
 ): Promise<string> {
   if (link) return `Lets the client upload ${showName(first.filename)} by a link`;
