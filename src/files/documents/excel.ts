@@ -1,6 +1,6 @@
 /** Excel workbooks (ECMA-376, part 1, §18): values with their formulas, dates as dates, what is hidden told. */
 import { targetWords } from "./container.ts";
-import { columnName, type DocumentBudget, type DocumentReader, parseCell } from "./document.ts";
+import { columnName, columnNumber, type DocumentBudget, type DocumentReader } from "./document.ts";
 import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./flow.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { chartWords, type OfficePackage, openOffice } from "./office.ts";
@@ -87,6 +87,12 @@ function readSheet(office: OfficePackage, name: string, book: Book): Omit<Sheet,
   ]);
   drawn.forEach((words) => book.budget.take(words.length));
   return { rows: [...rows.values()].sort((one, other) => one.number - other.number), hiddenColumns, merged, drawn };
+}
+
+/** The column and row of "B7", from 1, or `null`. */
+function parseCell(name: string): { column: number; row: number } | null {
+  const [, letters, digits] = /^\$?([A-Z]{1,3})\$?(\d{1,7})$/.exec(name) ?? [];
+  return letters === undefined ? null : { column: columnNumber(letters), row: Number(digits) };
 }
 
 function valueOf(cell: Element, { strings, formats, is1904 }: Book): string {

@@ -14,7 +14,7 @@ import {
   count,
   cursorInput,
   filenameInput,
-  linkedRead,
+  linkAnswer,
   linkInput,
   linkOutput,
   pageBytes,
@@ -41,7 +41,7 @@ import { documentParts, isPage, mayBeDocument, openDocuments } from "../document
 import type { DocumentAccess, DocumentFacts } from "../documents/view.ts";
 import { createDocuments, type Documents } from "../documents/reading.ts";
 import { isShownAsItIs, maxShownBytes, mayBePicture, measurePicture } from "../documents/picture_facts.ts";
-import { shareKey } from "../../lib/principal.ts";
+import { type Principal, shareKey } from "../../lib/principal.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -642,6 +642,25 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     ? `it is a PDF, which is read as text where its name ends in .pdf${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;
   return refuse("read file", `${what} (${showName(path.text)})`, "not_text");
+}
+
+/** The address of a file's content as it is now. */
+async function linkedRead(
+  workspace: Workspace,
+  links: TransferLinks,
+  principal: Principal,
+  filename: string,
+): Promise<ToolOutcome> {
+  const found = await findPath(workspace, "filename", filename);
+  if (!found.ok) return found.error;
+  const { value: path } = found;
+  const link = await links.forDownload(principal, path);
+  if (!link.ok) return await suggestNear(workspace, path, toFailure("read file", path, link.error), { isFile: true });
+  const size = count(link.value.sizeBytes, "byte");
+  return linkAnswer(path, link.value, `GET ${showName(path.text)} (${size})`, {
+    size_bytes: link.value.sizeBytes,
+    untrusted: true,
+  });
 }
 
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */

@@ -32,7 +32,7 @@ import {
   count,
   filenameInput,
   ifVersionInput,
-  linkedWrite,
+  linkAnswer,
   linkInput,
   linkOutput,
   sha256Output,
@@ -199,6 +199,7 @@ async function obstacleOf(
 const whenNew = "leave if_version out to create it";
 const notUnicode = refuse(action, "the content is not valid Unicode (unpaired surrogate)", "content_not_unicode");
 
+/** The address at which the file's new content is put. */
 async function writeByLink(
   workspace: Workspace,
   links: TransferLinks,
@@ -214,7 +215,11 @@ async function writeByLink(
   const slip = await slipOf(workspace, action, path);
   if (slip !== null) return slip;
   const condition = await conditionOf(workspace, action, path, ifVersion, { whenNew });
-  return condition.ok ? await linkedWrite(links, principal, path, { mode, ...condition.value }) : condition.error;
+  if (!condition.ok) return condition.error;
+  const link = await links.forUpload(principal, path, { mode, ...condition.value });
+  if (!link.ok) return toFailure(action, path, link.error);
+  const what = `PUT ${showName(path.text)} (curl -T FILE URL, or a person opens it in a browser)`;
+  return linkAnswer(path, link.value, what);
 }
 
 async function writeOne(

@@ -2,13 +2,8 @@
 import * as z from "zod";
 import { lazyObject } from "../../lib/lazy_object.ts";
 import { clamped, emptyIsAbsent, type ToolOutcome } from "../../mcp/mod.ts";
-import type { Principal } from "../../lib/principal.ts";
-import type { TransferLink, TransferLinks } from "../transfer/port.ts";
-import type { ReceiveOptions } from "../workspace/change.ts";
-import { showName, toPathText, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
-import { findPath, suggestNear } from "./near_names.ts";
-import { toFailure } from "./refusal.ts";
+import type { TransferLink } from "../transfer/port.ts";
+import { toPathText, type WorkspacePath } from "../workspace/path.ts";
 import { hasMoreParts } from "../../lib/json.ts";
 import { sha256Of, toBase64Url } from "../../lib/secrets.ts";
 import type { TextPosition } from "../text/lines.ts";
@@ -131,47 +126,12 @@ export const linkOutput = (): { url: z.ZodOptional<z.ZodString>; expires_at: z.Z
   expires_at: z.string().optional(),
 });
 
-/** The address of a file's content as it is now. */
-export async function linkedRead(
-  workspace: Workspace,
-  links: TransferLinks,
-  principal: Principal,
-  filename: string,
-): Promise<ToolOutcome> {
-  const found = await findPath(workspace, "filename", filename);
-  if (!found.ok) return found.error;
-  const { value: path } = found;
-  const link = await links.forDownload(principal, path);
-  if (!link.ok) return await suggestNear(workspace, path, toFailure("read file", path, link.error), { isFile: true });
-  const size = count(link.value.sizeBytes, "byte");
-  return answerOf(path, link.value, `GET ${showName(path.text)} (${size})`, {
-    size_bytes: link.value.sizeBytes,
-    untrusted: true,
-  });
-}
-
-/** The address at which the file's new content is put. */
-export async function linkedWrite(
-  links: TransferLinks,
-  principal: Principal,
-  path: WorkspacePath,
-  rule: ReceiveOptions,
-): Promise<ToolOutcome> {
-  const link = await links.forUpload(principal, path, rule);
-  if (!link.ok) return toFailure("write file", path, link.error);
-  return answerOf(
-    path,
-    link.value,
-    `PUT ${showName(path.text)} (curl -T FILE URL, or a person opens it in a browser)`,
-    {},
-  );
-}
-
-function answerOf(
+/** The answer with such an address; `what` is done there. */
+export function linkAnswer(
   path: WorkspacePath,
   { url, expiresAt }: TransferLink,
   what: string,
-  facts: Readonly<Record<string, unknown>>,
+  facts: Readonly<Record<string, unknown>> = {},
 ): ToolOutcome {
   const until = toTimestamp(expiresAt);
   const text = `${what} once until ${until}, with no other credential, at ${url}`;
