@@ -1,7 +1,7 @@
 /** Zip containers, which docx, xlsx, pptx, odt and epub are (APPNOTE.TXT 6.3), and remarks on macros and files outside. */
 import { inflateRawSync } from "node:zlib";
 import { type DocumentBudget, DocumentRefusal, nameWords } from "./document.ts";
-import { countOf } from "./flow.ts";
+import { countOf } from "./markdown.ts";
 import { type Element, parseMarkup, type ParseOptions } from "./markup.ts";
 
 /** Entries of one container. */

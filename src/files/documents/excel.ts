@@ -1,7 +1,7 @@
 /** Excel workbooks (ECMA-376, part 1, §18): values with their formulas, dates as dates, what is hidden told. */
 import { targetWords } from "./container.ts";
 import { columnName, columnNumber, type DocumentBudget, type DocumentReader } from "./document.ts";
-import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./flow.ts";
+import { type Sheet, type SheetRow, toNumberText, toSheets, withFormula } from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { chartWords, type OfficePackage, openOffice } from "./office.ts";
 

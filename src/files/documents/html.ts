@@ -15,7 +15,7 @@ import {
   roleOf,
   say,
   wordsOf,
-} from "./flow.ts";
+} from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, parseMarkup, textOf } from "./markup.ts";
 
 const blocks = "address article aside body center dd details div dl dt fieldset figcaption figure footer form header " +

@@ -1,6 +1,6 @@
 /** Jupyter notebooks (nbformat 4): a part for each cell, and one for its outputs, which are given where they are asked for. */
 import { type DocumentReader, DocumentRefusal } from "./document.ts";
-import { countOf } from "./flow.ts";
+import { countOf } from "./markdown.ts";
 import * as z from "zod";
 
 const lines = z.union([z.string(), z.array(z.string())]).transform((text) =>

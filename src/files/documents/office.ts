@@ -1,7 +1,7 @@
 /** What docx, xlsx and pptx share (ECMA-376, part 2): parts, their relationships, and what is told of each of them. */
 import { macroRemarks, openContainer, outsideRemarks } from "./container.ts";
 import { type DocumentBudget, DocumentRefusal, titleOf } from "./document.ts";
-import { type Dialect, formulaText, image, say, seriesWords } from "./flow.ts";
+import { type Dialect, formulaText, image, say, seriesWords } from "./markdown.ts";
 import { allOf, childOf, type Element, textOf } from "./markup.ts";
 
 export type OfficePackage = ReturnType<typeof openOffice>;

@@ -20,7 +20,7 @@ import {
   toSheets,
   withFormula,
   wordsOf,
-} from "./flow.ts";
+} from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 
 /** What a sheet may have (Excel's own bounds), and what a cell of it takes beside its text. */

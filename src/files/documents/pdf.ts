@@ -2,7 +2,7 @@
 import { getDocument } from "unpdf/pdfjs";
 import { DocumentRefusal, maxDocumentCharacters, titleOf } from "./document.ts";
 import type { DocumentBudget, DocumentPart, DocumentText } from "./document.ts";
-import { countOf, oneLine, toTable } from "./flow.ts";
+import { countOf, oneLine, toTable } from "./markdown.ts";
 
 /** Further pages are read where one of them is asked for. */
 const maxPages = 10_000;

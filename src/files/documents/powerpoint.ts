@@ -1,6 +1,6 @@
 /** PowerPoint presentations (ECMA-376, part 1, §19): a part for each slide, with its tables, charts, notes and comments. */
 import type { DocumentReader } from "./document.ts";
-import { countOf, type Dialect, formatNumber, heading, inline, renderFlow, slideText } from "./flow.ts";
+import { countOf, type Dialect, formatNumber, heading, inline, renderFlow, slideText } from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
 

@@ -1,7 +1,7 @@
 /** Rich Text Format (RTF 1.9.1), by way of HTML that shows the same. */
 import { Buffer } from "node:buffer";
 import { type DocumentReader, DocumentRefusal, titleOf } from "./document.ts";
-import { wordsOf } from "./flow.ts";
+import { wordsOf } from "./markdown.ts";
 import { renderHtml } from "./html.ts";
 import { decoderOf } from "./markup.ts";
 

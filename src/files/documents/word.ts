@@ -1,7 +1,7 @@
 /** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
 import { type DocumentReader, nameWords } from "./document.ts";
-import { countOf, formatNumber, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./flow.ts";
-import type { Dialect } from "./flow.ts";
+import { countOf, formatNumber, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./markdown.ts";
+import type { Dialect } from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
 
