@@ -1,12 +1,12 @@
 /** `connect CLIENT --write` and `--remove`: shows what changes in a client's own configuration file, and changes it. */
 import { basename, dirname, join } from "node:path";
 import { structuredPatch } from "diff";
-import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { ClientFile } from "../lib/client_configurations.ts";
+import { type ClientFile, nested, tomlTable } from "../lib/client_configurations.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
-import type { EntryEditor } from "./edit_entry.ts";
+import { isDeepStrictEqual } from "node:util";
+import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 
 /** What is known of the machine and of whom to ask. */
 interface Machine {
@@ -20,7 +20,7 @@ interface Change {
   readonly title: string;
   readonly file: ClientFile;
   /** What the entry shall be; `null` removes it. */
-  readonly entry: Readonly<Record<string, unknown>> | null;
+  readonly entry: Entry | null;
   /** Whether the change was agreed to beforehand. */
   readonly isAgreed: boolean;
   /** What the user does next. */
@@ -30,7 +30,6 @@ interface Change {
 /** Larger files are not a person's configuration. */
 const maxFileBytes = 16 * 1_024 * 1_024;
 const shownContextLines = 3;
-const loadEditor = loadOnce(() => import("./edit_entry.ts"));
 
 /** Shows the change, asks, and writes. Expected refusals are told; nothing was changed then. */
 export async function changeClientFile(
@@ -41,7 +40,6 @@ export async function changeClientFile(
   const refuse = (words: string, hint: string): ExitStatus => endWith(say, `error: ${words}\nhint: ${hint}\n`);
   const places = file.places.map((place) => placeOn(place, { os, env }));
   const path = places.find((place) => placeExists(place)) ?? places[0] ?? "";
-  const { jsonEntry, tomlEntry } = await loadEditor();
   const editor = path.endsWith(".toml") ? tomlEntry(file.keys) : jsonEntry(file.keys);
   const stored = await readFile(path);
   if (!stored.ok) return refuse(`${path}: ${stored.error}`, "nothing was changed");
@@ -200,4 +198,236 @@ function difference(before: string, after: string): string {
 function printable(text: string): string {
   // deno-lint-ignore no-control-regex
   return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/**
+ * Finds, sets and removes the entry below some keys as text, so that comments, order, indentation and line ends of the
+ * rest stay. JSON may have comments and trailing commas. Failures say what is wrong, and in which line.
+ */
+interface EntryEditor {
+  /** The text of the entry that is there; `null` when there is none. */
+  find(text: string): Result<string | null, string>;
+  /** The text with this entry; `null` removes it. */
+  put(text: string, entry: Entry | null): Result<string, string>;
+}
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+function faultAt(text: string, offset: number, words: string): Result<never, string> {
+  return failure(`line ${text.slice(0, offset).split(/\r\n|\n|\r/).length}: ${words}`);
+}
+
+function lineEndOf(text: string): string {
+  return /\r\n|\n|\r/.exec(text)?.[0] ?? "\n";
+}
+
+/** The entry below these keys of a JSON file, with comments or without. */
+export function jsonEntry(keys: readonly string[]): EntryEditor {
+  return {
+    find(text) {
+      const place = locate(text, keys);
+      if (!place.ok || place.value.missing.length > 0) return place.ok ? success(null) : place;
+      const { offset, length } = valueOf(place.value.way.at(-1));
+      return success(text.slice(offset, offset + length));
+    },
+    put(text, entry) {
+      const place = locate(text, keys);
+      if (!place.ok) return place;
+      const { root, way, missing } = place.value;
+      const last = way.at(-1);
+      if (entry === null && missing.length > 0) return success(text);
+      if (root === undefined) return success(text + JSON.stringify(nested(keys, entry ?? {}), null, 2) + "\n");
+      let edits: readonly Edit[];
+      if (last === undefined) edits = [insertion(text, root, nested(missing, entry ?? {}))];
+      else if (entry === null) edits = removal(text, last);
+      else if (missing.length === 0) edits = [replacement(text, last, entry)];
+      else edits = [insertion(text, valueOf(last), nested(missing, entry))];
+      const after = edits.toSorted((one, other) => other.start - one.start)
+        .reduce((whole, edit) => whole.slice(0, edit.start) + edit.text + whole.slice(edit.end), text);
+      // Read again: what a rare form of JSON made of it is not written.
+      const written = parseObject(after);
+      const isRight = written.ok && written.value !== undefined &&
+        isDeepStrictEqual(contentOf(written.value), withEntry(contentOf(root), keys, entry));
+      return isRight ? success(after) : faultAt(text, 0, "the file has a form that cannot be changed safely");
+    },
+  };
+}
+
+function parseObject(text: string): Result<Node | undefined, string> {
+  const errors: ParseError[] = [];
+  let root: Node | undefined;
+  try {
+    root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true });
+  } catch (error) {
+    if (error instanceof RangeError) return faultAt(text, 0, "the file is nested too deeply"); // the stack's end
+    throw error;
+  }
+  const [first] = errors;
+  if (first !== undefined) {
+    const words = printParseErrorCode(first.error).replace(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+    return faultAt(text, first.offset, `the file is not valid JSON (${words})`);
+  }
+  return root === undefined || root.type === "object"
+    ? success(root)
+    : faultAt(text, root.offset, "the file does not hold a JSON object");
+}
+
+/** The properties of these keys, each in the one before it, as far as they are there; `missing` are the other keys. */
+function locate(text: string, keys: readonly string[]) {
+  const parsed = parseObject(text);
+  if (!parsed.ok) return parsed;
+  const way: Node[] = [];
+  let inside = parsed.value;
+  for (const key of keys) {
+    if (inside !== undefined && inside.type !== "object") {
+      return faultAt(text, inside.offset, `${JSON.stringify(keys[way.length - 1])} is not an object`);
+    }
+    const property = inside?.children?.findLast(({ children }) => children?.[0]?.value === key); // as readers take it
+    if (property === undefined) break;
+    way.push(property);
+    inside = valueOf(property);
+  }
+  return success({ root: parsed.value, way, missing: keys.slice(way.length) });
+}
+
+function valueOf(property: Node | undefined): Node {
+  const value = property?.children?.[1];
+  if (value === undefined) throw new TypeError("a property without a value"); // parse errors are refused
+  return value;
+}
+
+function contentOf(root: Node): unknown {
+  return JSON.parse(JSON.stringify(getNodeValue(root))); // whose objects have no prototype
+}
+
+function withEntry(value: unknown, [key = "", ...inner]: readonly string[], entry: Entry | null): Entry {
+  const { [key]: old, ...others } = value as Record<string, unknown>;
+  const next = inner.length > 0 ? withEntry(old ?? {}, inner, entry) : entry;
+  return next === null ? others : { ...others, [key]: next };
+}
+
+function endOf({ offset, length }: Node): number {
+  return offset + length;
+}
+
+/** The blanks from the line's beginning to what is at `offset`; `null` when something else is between. */
+function indentBefore(text: string, offset: number): string | null {
+  return /(?<=[\r\n])[ \t]*$/.exec(text.slice(0, offset))?.[0] ?? null;
+}
+
+/** What the line with `offset` begins with. */
+function indentOfLine(text: string, offset: number): string {
+  return /^[ \t]*/.exec(text.slice(0, offset).split(/[\r\n]/).at(-1) ?? "")?.[0] ?? "";
+}
+
+function written(text: string, value: object, indent: string): string {
+  const unit = /(?<=[\r\n])[ \t]+(?=")/.exec(text)?.[0] ?? "  ";
+  return JSON.stringify(value, null, unit).replaceAll("\n", `${lineEndOf(text)}${indent}`);
+}
+
+function replacement(text: string, property: Node, value: object): Edit {
+  const { offset, length } = valueOf(property);
+  const isInline = indentBefore(text, property.offset) === null;
+  const entry = isInline ? JSON.stringify(value) : written(text, value, indentOfLine(text, property.offset));
+  return { start: offset, end: offset + length, text: entry };
+}
+
+/** Puts the one property of `value` before the others of an object: beside them, or on lines of its own as they are. */
+function insertion(text: string, object: Node, value: object): Edit {
+  const start = object.offset + 1;
+  const [first] = object.children ?? [];
+  const own = indentOfLine(text, object.offset);
+  const indent = first === undefined ? null : indentBefore(text, first.offset);
+  if (first !== undefined && indent === null) {
+    return { start: first.offset, end: first.offset, text: `${JSON.stringify(value).slice(1, -1)}, ` };
+  }
+  const lines = written(text, value, own).slice(1, -1).trimEnd(); // without the braces
+  const rest = text.slice(start, endOf(object) - 1);
+  const close = /^[ \t]*[\r\n]/.test(rest) ? "" : `${lineEndOf(text)}${own}`;
+  return { start, end: start, text: lines + (first === undefined ? "" : ",") + close };
+}
+
+/** Where the comma behind a property begins; `null` when there is none. */
+function commaAfter(text: string, property: Node): number | null {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(endOf(property));
+  scanner.scan();
+  return text[scanner.getTokenOffset()] === "," ? scanner.getTokenOffset() : null;
+}
+
+function removal(text: string, property: Node): readonly Edit[] {
+  const siblings = property.parent?.children ?? [];
+  const before = siblings[siblings.indexOf(property) - 1];
+  const comma = commaAfter(text, property);
+  const between = before === undefined || comma !== null ? null : commaAfter(text, before);
+  const end = comma === null ? endOf(property) : comma + 1;
+  const isInline = indentBefore(text, property.offset) === null;
+  const blanks = isInline ? /[ \t]*/y : /$/y;
+  blanks.lastIndex = end;
+  const start = isInline ? property.offset : text.slice(0, property.offset).search(/(?:\r\n|[\r\n])[ \t]*$/);
+  const own = { start, end: end + (blanks.exec(text)?.[0].length ?? 0), text: "" };
+  return between === null ? [own] : [own, { start: between, end: between + 1, text: "" }];
+}
+
+/** Strings and comments of TOML; a string of several lines may hold what looks like a table. */
+const tomlTexts =
+  /"""(?:\\[^]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[^])*'{3,5}|"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')[^'\n]*'|#[^\n]*/g;
+
+/** A table's header alone on its line; in a list of lists a line can look like one, which ends a table too early at worst. */
+const header = /^[ \t]*(\[\[?)([^[\],=]+)\]\]?[ \t]*(?:#.*)?$/;
+
+/** The table of these keys in a TOML file, with those below it: appended, and found by its header. */
+export function tomlEntry(keys: readonly string[]): EntryEditor {
+  const name = keys.join(".");
+  const [parent, own] = keys;
+  const elsewhere = new RegExp(
+    `^[ \\t]*(?:\\[*[ \\t]*["']?${parent}["']?[ \\t]*(?:=|\\.[ \\t]*["']?${own}\\b)|["']?${own}["']?[ \\t]*[.=])`,
+  );
+  const locateTable = (text: string) => {
+    const open = /["']/.exec(text.replace(tomlTexts, (part) => part.replace(/[^\n]/g, "_")));
+    if (open !== null) return faultAt(text, open.index, "the file is not valid TOML: a text does not end");
+    const lines = text.split(/(?<=\n)/);
+    const plain = text.replace(tomlTexts, (part) => part.includes("\n") ? part.replace(/[^\n]/g, "_") : part)
+      .split(/(?<=\n)/);
+    const tables = plain.map((line) => {
+      const [, open, dotted = ""] = header.exec(line.trimEnd()) ?? [];
+      return open === "[" ? dotted.replaceAll(/["'\s]/g, "") : open;
+    });
+    const start = tables.indexOf(name);
+    const next = tables.findIndex((table, index) =>
+      index > start && table !== undefined && !table.startsWith(`${name}.`)
+    );
+    const limit = next < 0 ? lines.length : next;
+    const end = start < 0 ? start : plain.slice(0, limit).findLastIndex((line) => !/^\s*(?:#.*)?$/.test(line)) + 1;
+    const other = plain.findIndex((line, index) => (index < start || index >= end) && elsewhere.test(line));
+    if (other >= 0) return failure(`line ${other + 1}: this entry has a form that connect does not change`);
+    const partOf = (from: number, to?: number): string => lines.slice(from, to).join("");
+    return success(
+      start < 0
+        ? { before: text, table: null, after: "" }
+        : { before: partOf(0, start), table: partOf(start, end), after: partOf(end) },
+    );
+  };
+  return {
+    find(text) {
+      const found = locateTable(text);
+      return found.ok ? success(found.value.table) : found;
+    },
+    put(text, entry) {
+      const found = locateTable(text);
+      if (!found.ok) return found;
+      const { before, table, after } = found.value;
+      if (entry === null) return success(table === null ? text : before.replace(/(?<=\n)\r?\n$/, "") + after);
+      const lineEnd = lineEndOf(text);
+      const own = tomlTable(keys, entry).replaceAll("\n", lineEnd) + lineEnd;
+      if (table !== null || before === "") return success(before + own + after);
+      return success(`${before}${before.endsWith("\n") ? "" : lineEnd}${lineEnd}${own}`);
+    },
+  };
 }

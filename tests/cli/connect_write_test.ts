@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { createScanner, parse as parseJsonc } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
-import { changeClientFile } from "../../src/cli/client_file.ts";
-import { jsonEntry, tomlEntry } from "../../src/cli/edit_entry.ts";
+import { changeClientFile, jsonEntry, tomlEntry } from "../../src/cli/client_file.ts";
 
 const connection: Connection = { kind: "http", serverUrl: "https://mcp.example.com" };
 const overStdio: Connection = {
