@@ -1,11 +1,10 @@
 /** docs/commands.md, from the list of commands and their own help. */
-import { commands } from "../src/cli/commands.ts";
-import { loadCommand } from "../src/cli/load_commands.ts";
-import { ownHelpText } from "../src/cli/run_command.ts";
+import { commands } from "../src/cli/command.ts";
+import { loadCommand, ownHelpText } from "../src/cli/run_command.ts";
 
 const introduction = `# Commands
 
-<!-- Made by \`deno task reference\` from src/cli/commands.ts; a test compares. -->
+<!-- Made by \`deno task reference\` from src/cli/command.ts; a test compares. -->
 
 \`portcullis COMMAND\` runs a release's program, \`deno run -A main.ts COMMAND\` the sources. Without a command it is
 \`serve\`. Every command takes the flags of settings and \`--config FILE\` ([configuration.md](configuration.md)).

@@ -3,14 +3,23 @@ import * as app from "../app/mod.ts";
 import type { Config, ConfigFile, ConfigProblem } from "../app/mod.ts";
 import { closestWord, didYouMean } from "../lib/suggestible.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
-import { type Command, type CommandContext, type CommandStatus, endWith, type ExitStatus } from "./command.ts";
+import {
+  type Command,
+  type CommandContext,
+  type CommandName,
+  commands as listedCommands,
+  type CommandStatus,
+  type CommandWork,
+  endWith,
+  type ExitStatus,
+  helpText,
+} from "./command.ts";
 import { programName, setGivenFlags, withCommandLines } from "../lib/program_name.ts";
 import { failure, problemText, type Result, success, UnusableError } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
-import { describeVersion, version } from "../lib/version.ts";
-import { commands as listedCommands, helpText } from "./commands.ts";
-import { loadCommand } from "./load_commands.ts";
+import { describeVersion } from "../lib/version.ts";
+import { loadProgramModule } from "../lib/program.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
 function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean) {
@@ -72,7 +81,7 @@ export async function runCommand(
   };
   if (early.version || name === "version") return answer(`portcullis ${await describeVersion()}\n`);
   if (name === "settings" && wantsHelp) return answer(settingsHelpText());
-  if (name === undefined && wantsHelp) return answer(helpText(listedCommands, version));
+  if (name === undefined && wantsHelp) return answer(helpText());
   const listed = listedCommands.find((each) => each.name === (name ?? "serve"));
   if (listed === undefined) {
     const names = listedCommands.map((each) => each.name);
@@ -103,6 +112,36 @@ export async function runCommand(
   }
   const status = await runToEnd(command, { words, flags, loadConfig: load, findSetting: settings.find, print, say });
   return { status, isServer: command.isServer ?? false };
+}
+
+/** The code of each command. No import names its file: Deno reads all that imports name before it runs a module. */
+const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
+  serve: async () => (await code<typeof import("./serve_command.ts")>("serve")).serveCommand,
+  stdio: async () => (await code<typeof import("./stdio_command.ts")>("stdio")).stdioCommand,
+  connect: async () => (await code<typeof import("./connect_command.ts")>("connect")).connectCommand,
+  token: async () => (await code<typeof import("./token_command.ts")>("token")).tokenCommand,
+  users: async () => (await code<typeof import("./users_command.ts")>("users")).usersCommand,
+  clients: async () => (await code<typeof import("./clients_command.ts")>("clients")).clientsCommand,
+  keys: async () => (await code<typeof import("./keys_command.ts")>("keys")).keysCommand,
+  audit: async () => (await code<typeof import("./audit_command.ts")>("audit")).auditCommand,
+  workspace: async () => (await code<typeof import("./workspace_command.ts")>("workspace")).workspaceCommand,
+  trash: async () => (await code<typeof import("./trash_command.ts")>("trash")).trashCommand,
+  connections: async () => (await code<typeof import("./connections_command.ts")>("connections")).connectionsCommand,
+  notify: async () => (await code<typeof import("./notify_command.ts")>("notify")).notifyCommand,
+  doctor: async () => (await code<typeof import("./doctor_command.ts")>("doctor")).doctorCommand,
+  config: async () => (await code<typeof import("./config_command.ts")>("config")).configCommand,
+  "hash-password": async () =>
+    (await code<typeof import("./hash_password_command.ts")>("hash_password")).hashPasswordCommand,
+  backup: async () => (await code<typeof import("./backup_command.ts")>("backup")).backupCommand,
+  restore: async () => (await code<typeof import("./backup_command.ts")>("backup")).restoreCommand,
+  healthcheck: async () => (await code<typeof import("./healthcheck_command.ts")>("healthcheck")).healthcheckCommand,
+};
+
+const code = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/${file}_command.ts`);
+
+/** A command of the list, with what it does. */
+export async function loadCommand(listed: typeof listedCommands[number]): Promise<Command> {
+  return { ...listed, ...await work[listed.name]() };
 }
 
 /** What cannot be used, and an unforeseen error of the system, become a message; anything else is a bug, and keeps its stack. */

@@ -2,10 +2,9 @@
 import { hasProgram } from "../fixtures/skipped_unless.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { commonFlags } from "../../src/cli/run_command.ts";
-import { commands } from "../../src/cli/commands.ts";
+import { commonFlags, loadCommand } from "../../src/cli/run_command.ts";
+import { commands } from "../../src/cli/command.ts";
 import { describeVersion, version } from "../../src/lib/version.ts";
-import { loadCommand } from "../../src/cli/load_commands.ts";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 

@@ -46,7 +46,7 @@ async function modulesOf(entry: string, follow: (dependency: Dependency) => bool
 
 Deno.test("help and version load no module of Node, no setting and no command", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/commands.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/command.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
   assert.deepEqual(
     loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/)/.test(specifier)),
     [],
