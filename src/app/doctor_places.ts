@@ -3,7 +3,7 @@ import { access, constants, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
-import { leadsInto, lookAtPath } from "./config/overlap.ts";
+import { leadsInto, lookAtPath } from "./config/directories.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
 import { exists, isReadOnly } from "../lib/system_path.ts";
 import { requirePrivate } from "../storage/mod.ts";

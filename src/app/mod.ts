@@ -9,12 +9,30 @@
  * Importing it opens no storage, workspace or connection.
  */
 export { changeAdded, type Config, loadConfig } from "./config/config.ts";
-export { defaultConfigFileName, describeProblems, readConfigFile } from "./config/config_file.ts";
-export type { ConfigFile, ConfigProblem } from "./config/config_file.ts";
-export { findSetting, type FoundSetting, isDeploy, settingText } from "./config/find_setting.ts";
-export { formatDirectory, hasNames, parseNamedDirectories, readAdded, writeAdded } from "./config/directories.ts";
-export { leadsInto, lookAtPath } from "./config/overlap.ts";
-export { settings, settingSections, variableNames, warnOfMistypedNames } from "./config/settings.ts";
+export {
+  formatDirectory,
+  hasNames,
+  leadsInto,
+  lookAtPath,
+  parseNamedDirectories,
+  readAdded,
+  writeAdded,
+} from "./config/directories.ts";
+export {
+  type ConfigFile,
+  type ConfigProblem,
+  defaultConfigFileName,
+  describeProblems,
+  findSetting,
+  type FoundSetting,
+  isDeploy,
+  readConfigFile,
+  settings,
+  settingSections,
+  settingText,
+  variableNames,
+  warnOfMistypedNames,
+} from "./config/settings.ts";
 export type { Installation } from "./installation.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
 export type { RunningServer } from "./running_server.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { describeProblems, parseConfigFile, readConfigFile } from "../../src/app/config/config_file.ts";
-import { findSetting } from "../../src/app/config/find_setting.ts";
+import { describeProblems, findSetting, parseConfigFile, readConfigFile } from "../../src/app/config/settings.ts";
 import { storageSettings } from "../../src/storage/mod_settings.ts";
 
 const known = ["PORT", "HOST", "DATA_DIR", "OWNER_PASSWORD_HASH", "MASTER_KEY", "MASTER_KEY_FILE"];

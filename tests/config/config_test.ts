@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/app/config/config.ts";
-import { describeProblems } from "../../src/app/config/config_file.ts";
+import { type ConfigSources, loadConfig } from "../../src/app/config/config.ts";
+import { describeProblems } from "../../src/app/config/settings.ts";
 import { expandHome } from "../../src/lib/system_path.ts";
-import type { ConfigSources } from "../../src/app/config/find_setting.ts";
 
 function load(sources: Partial<ConfigSources>) {
   return loadConfig({ flags: {}, env: {}, readFile: () => assert.fail("no file was named"), ...sources });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { leadsInto, lookAtPath } from "../../src/app/config/overlap.ts";
+import { leadsInto, lookAtPath } from "../../src/app/config/directories.ts";
 import { foldingSkipped, withFoldingMount } from "../fixtures/folding_mount.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

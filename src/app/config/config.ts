@@ -1,7 +1,6 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
-import { type ConfigSources, findSetting, isDeploy, settingText, shownText } from "./find_setting.ts";
-import type { ConfigProblem } from "./config_file.ts";
-import { settings, settingSections, settingTables, type SettingValues } from "./settings.ts";
+import { findSetting, isDeploy, settings, settingSections, settingTables, settingText, shownText } from "./settings.ts";
+import type { ConfigProblem, SettingSources, SettingValues } from "./settings.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { isLoopbackHost, parseCertificates, parsePrivateKey } from "../../lib/settings.ts";
@@ -11,9 +10,8 @@ import { storageSettings } from "../../storage/mod_settings.ts";
 import { completeCompany } from "../../oauth/mod_settings.ts";
 import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
-import { formatDirectory, parseNamedDirectories, withAdded } from "./directories.ts";
-import type { NamedDirectory, WorkspaceDirectory } from "./directories.ts";
-import { leadsInto, lookAtPath } from "./overlap.ts";
+import { formatDirectory, leadsInto, lookAtPath, parseNamedDirectories, withAdded } from "./directories.ts";
+import type { NamedDirectory, readAdded, WorkspaceDirectory } from "./directories.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
 /** What is wrong with a setting that is no secret; `undefined`: it is not set. */
@@ -156,6 +154,18 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   readonly configFile?: string;
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
+}
+
+/** Everything that a configuration is made of. */
+export interface ConfigSources extends SettingSources {
+  /** The home directory; `null` for a user without one. The system's answer unless given. */
+  readonly home?: () => string | null;
+  /** Whether the command listens, for which settings must be there that others do without. Yes unless given. */
+  readonly listens?: boolean;
+  /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
+  readonly lookAt?: typeof lookAtPath;
+  /** Reads which directories were added to the workspace; none unless given. */
+  readonly readAdded?: typeof readAdded;
 }
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
