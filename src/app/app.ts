@@ -4,22 +4,22 @@ import type { Config } from "./config/config.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
-import { openApproval } from "./approval.ts";
+import { type Approval, openApproval } from "./approval.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer, type ProviderFetch, type Registration } from "../oauth/mod.ts";
+import { createAuthorizationServer, type ProviderFetch, type Registration, type Verifier } from "../oauth/mod.ts";
+import type { Live } from "../console/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { createStorageProbe, serverIcons } from "../http/mod.ts";
-import type { Parts } from "./installation.ts";
+import { mayHaveSeveralInstances, type Parts } from "./installation.ts";
 import { createAgreedClock } from "../lib/time.ts";
-import { researchTools } from "../files/mod.ts";
+import { type Access, researchTools } from "../files/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { placesOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics } from "../audit/mod.ts";
 import { createProfiles } from "../mcp/mod.ts";
-import { createHttpSide, createTransferAccess } from "./http_side.ts";
+import { createHttpSide, createRateLimits } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
-import { createRateLimits, mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
@@ -240,5 +240,35 @@ function createConsoleSide(
     routes: ["/console", ...names.map((name) => `/console/${name}`)]
       .map((path) => ({ paths: [path], kind: "page", endpoint: endpointAt(path) })),
     close: () => void load.ifLoaded(({ close }) => close()),
+  };
+}
+
+const toolOfLink = { download: "file_read", upload: "file_write" };
+
+/**
+ * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for what
+ * the rules about calls allow.
+ */
+function createTransferAccess(
+  verifier: Pick<Verifier, "isLive" | "changeCount">,
+  live: Pick<Live, "callWatch" | "switches">,
+  { judge, rules }: Pick<Approval, "judge" | "rules">,
+): Access {
+  let known: unknown[] = [];
+  let changes = 0;
+  return {
+    isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
+    async judge({ principal, direction, path }) {
+      const rule = await judge(principal, toolOfLink[direction], path);
+      return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
+    },
+    async changeCount() {
+      const now = [live.switches.state, rules.current];
+      // what a name leads to may change without a word
+      const mayLeadElsewhere = rules.current.some(({ place }) => place !== undefined);
+      if (mayLeadElsewhere || now.some((each, index) => each !== known[index])) changes += 1;
+      known = now;
+      return changes + await verifier.changeCount(); // both only grow
+    },
   };
 }

@@ -8,10 +8,10 @@ import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
 import type { Storage } from "../storage/mod.ts";
-import type { Parts } from "./installation.ts";
-import { mayHaveSeveralInstances } from "./rate_limits.ts";
-import { isAnsweredHere, serverUrlSpellings } from "./server_url.ts";
+import { mayHaveSeveralInstances, type Parts } from "./installation.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
 
 /**
  * Opens the stored audit behind the log, the running calls, and the steps of clients that connect. `close` stores what
@@ -146,4 +146,11 @@ export async function readClientName(storage: Storage, clientId: string): Promis
   if (operator !== undefined) return operator;
   const stored = await clients.read(storage, clientId).catch(() => null);
   return stored?.value.name ?? URL.parse(clientId)?.host ?? null;
+}
+
+/** Whether clients on this machine reach the server itself at `serverUrl`: no setting says that a proxy is in front. */
+function isAnsweredHere(http: Config["http"], serverUrl: string): boolean {
+  const { hostname, port, pathname } = new URL(serverUrl);
+  const isOwnPort = http.serverUrl === undefined || port === String(http.port);
+  return isOwnPort && pathname === "/" && isLoopbackHost(hostname) && http.trustedProxies === undefined;
 }

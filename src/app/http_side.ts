@@ -1,11 +1,9 @@
 /** The HTTP side of a server: its endpoints, each with its limits, behind one router. */
-import { defaultWorkspaceLimits, loadTransfers, refusalWords, transferPath } from "../files/mod.ts";
-import type { Access, TransferLinks, WorkspaceSource } from "../files/mod.ts";
+import { defaultWorkspaceLimits, transferPath } from "../files/mod.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
-import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
-import type { AttemptRecorder, Live } from "../console/mod.ts";
-import { type AuthorizationRoute, type AuthorizationServer, maxOAuthBodyBytes, type Verifier } from "../oauth/mod.ts";
+import type { AttemptRecorder } from "../console/mod.ts";
+import { type AuthorizationRoute, type AuthorizationServer, maxOAuthBodyBytes } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import * as http from "../http/mod.ts";
@@ -14,38 +12,18 @@ import type { LimitName, Metrics } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
-import type { Parts } from "./installation.ts";
+import { mayHaveSeveralInstances, type Parts } from "./installation.ts";
 import { serverUrlSpellings } from "./server_url.ts";
-import { scopesOf } from "./servicenow_wiring.ts";
-import type { Approval } from "./approval.ts";
-import type { createRateLimits } from "./rate_limits.ts";
+import { scopesOf, servicenowCallsPerMinute } from "./servicenow_wiring.ts";
+import type { Toolbox } from "./toolbox.ts";
+import type { AgreedClock } from "../lib/time.ts";
 
 /** Who may open without a token, by COMPATIBILITY: every other value goes by the caller. */
 const publicInitialize: Readonly<Record<string, "always" | "never">> = { servicenow: "always", spec: "never" };
 
-/** The tools' way to make links, and the endpoint at which they are used. */
-export function openTransfers(source: WorkspaceSource, parts: Parts, access: Access) {
-  const limits = parts.bounds.transfers ?? {};
-  const load = loadOnce(async () =>
-    (await loadTransfers()).createTransfers({ ...parts, source, access, limits, refusalWords })
-  );
-  const links: TransferLinks = {
-    forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
-    forUpload: async (principal, path, rule) => await (await load()).links.forUpload(principal, path, rule),
-  };
-  const endpoint: Endpoint = async (request, peer) => await (await load()).endpoint(request, peer);
-  return {
-    links,
-    endpoint,
-    /** Admits no more; resolves when the running ones have ended, or after so many milliseconds. */
-    finish: (milliseconds: number) => load.ifLoaded(({ finish }) => finish(milliseconds)),
-    close: () => load.ifLoaded(({ close }) => close()),
-  };
-}
-
 interface HttpSideParts extends Parts {
   readonly authorizationServer: AuthorizationServer;
-  readonly transfers: ReturnType<typeof openTransfers> | null;
+  readonly transfers: Toolbox["transfers"];
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly probeStorage: () => Promise<void>;
@@ -155,31 +133,34 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   };
 }
 
-// * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for
-// what the rules about calls allow.
+const minute = 60_000;
+/** For each address. */
+const healthChecksPerMinute = 30;
 
-const tools = { download: "file_read", upload: "file_write" };
-
-export function createTransferAccess(
-  verifier: Pick<Verifier, "isLive" | "changeCount">,
-  live: Pick<Live, "callWatch" | "switches">,
-  { judge, rules }: Pick<Approval, "judge" | "rules">,
-): Access {
-  let known: unknown[] = [];
-  let changes = 0;
+/**
+ * The rate limits: which are shared by all instances, and which each instance counts for itself. One instance alone on
+ * its storage counts in memory only.
+ */
+export function createRateLimits(
+  config: Config,
+  { storage, secrets, clock, agreedClock, timers, log, bounds }: Parts & { readonly agreedClock: AgreedClock },
+) {
+  const { rateLimit } = config;
+  const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
+  const limiter = (name: string, count: number, windowMs: number): http.RateLimiter => {
+    if (!mayHaveSeveralInstances(config)) return http.createRateLimiter({ count, windowMs, clock: timers.elapsed });
+    return http.createSharedRateLimiter({ name, count, windowMs, storage, hideKey, clock, agreedClock, log });
+  };
   return {
-    isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
-    async judge({ principal, direction, path }) {
-      const rule = await judge(principal, tools[direction], path);
-      return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
-    },
-    async changeCount() {
-      const now = [live.switches.state, rules.current];
-      // what a name leads to may change without a word
-      const mayLeadElsewhere = rules.current.some(({ place }) => place !== undefined);
-      if (mayLeadElsewhere || now.some((each, index) => each !== known[index])) changes += 1;
-      known = now;
-      return changes + await verifier.changeCount(); // both only grow
-    },
+    toolCalls: limiter("tool_calls", rateLimit.toolCallsPerMinute, minute),
+    servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
+    oauthAttempts: limiter("oauth_attempts", rateLimit.oauthFailuresPerQuarterHour, 15 * minute),
+    registrations: limiter("registrations", Math.ceil(rateLimit.oauthFailuresPerQuarterHour / 5), 60 * minute),
+    // By each instance for itself: a question about one instance is no reason to write into the storage of all.
+    healthChecks: http.createRateLimiter({
+      count: bounds.healthChecksPerMinute ?? healthChecksPerMinute,
+      windowMs: minute,
+      clock: timers.elapsed,
+    }),
   };
 }

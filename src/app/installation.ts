@@ -2,26 +2,33 @@
 import {
   bindMasterKey,
   boundMark,
+  type Foundation,
   loadExamineStorage,
   masterKeyMark,
   missingMasterKey,
   openDataDirectory,
   openStorage,
+  type OpenStorageOptions,
   peekMasterKey,
   readDataDirectory,
+  type Storage,
+  type StorageBounds,
+  type StorageKey,
   wrongMasterKey,
 } from "../storage/mod.ts";
-import type { Foundation, OpenStorageOptions, Storage, StorageKey } from "../storage/mod.ts";
 import type { Telemetry } from "../audit/mod.ts";
 import type { Clock, Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
+import type { Log, RepeatBounds } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
-import type { Tool } from "../mcp/mod.ts";
-import type { Bounds } from "./bounds.ts";
+import type { McpLimits, Tool } from "../mcp/mod.ts";
+import type { Lifetimes, Limits } from "../oauth/mod.ts";
+import type { EventStreamOptions } from "../http/mod.ts";
+import type { OllamaLimits } from "../llm/mod.ts";
+import type { TransferLimits, WorkspaceLimits } from "../files/mod.ts";
 
 /** An open storage and the key box that belongs to it. The caller closes the storage. */
 export interface Installation {
@@ -41,6 +48,36 @@ export interface Parts extends Installation, Foundation {
   readonly kernel?: KernelAccess | undefined;
   /** Tools in addition to the configuration's; see docs/tools.md. */
   readonly extraTools: readonly Tool[];
+}
+
+/**
+ * Bounds that tests may change, by part; a number that is left out is the part's constant. Plain data, so that a worker
+ * can be given it in its address.
+ */
+export interface Bounds {
+  /**
+   * How long a client is kept waiting for a person, how soon it cannot answer for one, and how long a sign-in counts for
+   * dangerous acts in the console.
+   */
+  readonly approval?: {
+    readonly patienceMs?: number;
+    readonly leastReadingMs?: number;
+    readonly signInCountsMs?: number;
+  };
+  readonly authorizationServer?: Partial<Limits>;
+  readonly lifetimes?: Partial<Lifetimes>;
+  readonly healthChecksPerMinute?: number;
+  readonly http?: { readonly bodyTimeoutMs?: number; readonly maxPublicBodyBytes?: number };
+  /** How often it is looked at. */
+  readonly certificate?: { readonly lookMs?: number };
+  readonly eventStreams?: Partial<EventStreamOptions>;
+  readonly log?: RepeatBounds;
+  readonly mcp?: Partial<McpLimits>;
+  readonly ollama?: Partial<OllamaLimits>;
+  readonly storage?: StorageBounds;
+  readonly sweepIntervalMs?: number;
+  readonly transfers?: Partial<TransferLimits>;
+  readonly workspace?: Partial<WorkspaceLimits>;
 }
 
 /**
@@ -67,6 +104,11 @@ export async function openInstallation(
     await storage.close().catch(() => {}); // why it is closed says more
     throw error;
   }
+}
+
+/** Whether another instance may answer the next request. */
+export function mayHaveSeveralInstances({ storage: { database }, onDeploy }: Config): boolean {
+  return database !== undefined || onDeploy;
 }
 
 /**

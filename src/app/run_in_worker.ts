@@ -9,7 +9,7 @@ import { problemText, UnusableError } from "../lib/result.ts";
 import { crashText, faultWords } from "../lib/system_fault.ts";
 import type { ProviderFetch } from "../oauth/mod.ts";
 import type { Tool } from "../mcp/mod.ts";
-import type { Bounds } from "./bounds.ts";
+import type { Bounds } from "./installation.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import type { Answers, FromWorker, Question, ToWorker } from "./sandboxed_server.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";

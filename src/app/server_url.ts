@@ -22,13 +22,6 @@ export function missesTrustProxy({ http, onDeploy }: Config): boolean {
   return !onDeploy && serverUrl?.startsWith("https:") === true && !servesTls(http) && trustedProxies === undefined;
 }
 
-/** Whether clients on this machine reach the server itself at `serverUrl`: no setting says that a proxy is in front. */
-export function isAnsweredHere(http: Config["http"], serverUrl: string): boolean {
-  const { hostname, port, pathname } = new URL(serverUrl);
-  const isOwnPort = http.serverUrl === undefined || port === String(http.port);
-  return isOwnPort && pathname === "/" && isLoopbackHost(hostname) && http.trustedProxies === undefined;
-}
-
 /** What that means for an operator. */
 export const missingTrustWords =
   "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address";

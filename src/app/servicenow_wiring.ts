@@ -2,12 +2,13 @@
 import { loadServicenow, type Servicenow } from "../servicenow/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
-import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Parts } from "./installation.ts";
 import { systemTimers } from "../lib/time.ts";
 import { offeredScopes } from "../lib/principal.ts";
 
 const minute = 60_000;
+/** For each user; an instance has its own limits. */
+export const servicenowCallsPerMinute = 240;
 
 /**
  * `null` where the configuration names no instance: then none of this is loaded. `calls` counts the calls of each

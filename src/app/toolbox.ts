@@ -16,13 +16,18 @@ import {
   fileSearchTool,
   fileUndoTool,
   fileWriteTool,
+  loadTransfers,
+  refusalWords,
+  type TransferLinks,
   workspaceFilesResource,
+  type WorkspaceSource,
 } from "../files/mod.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Approval } from "./approval.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import { createFilePlaces, keepsChanges, openWorkspaces } from "./workspaces.ts";
-import { openTransfers } from "./http_side.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { loadOnce } from "../lib/program.ts";
 
 /** Wires the local model. */
 function openModel(config: Config, { telemetry: { fetch }, bounds }: Parts, clock: Clock): LocalModel {
@@ -135,5 +140,25 @@ export async function createToolbox(config: Config, parts: ToolboxParts) {
       model.close();
       await opened.close();
     },
+  };
+}
+
+/** The tools' way to make links, and the endpoint at which they are used. */
+function openTransfers(source: WorkspaceSource, parts: Parts, access: Access) {
+  const limits = parts.bounds.transfers ?? {};
+  const load = loadOnce(async () =>
+    (await loadTransfers()).createTransfers({ ...parts, source, access, limits, refusalWords })
+  );
+  const links: TransferLinks = {
+    forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
+    forUpload: async (principal, path, rule) => await (await load()).links.forUpload(principal, path, rule),
+  };
+  const endpoint: Endpoint = async (request, peer) => await (await load()).endpoint(request, peer);
+  return {
+    links,
+    endpoint,
+    /** Admits no more; resolves when the running ones have ended, or after so many milliseconds. */
+    finish: (milliseconds: number) => load.ifLoaded(({ finish }) => finish(milliseconds)),
+    close: () => load.ifLoaded(({ close }) => close()),
   };
 }

@@ -1,7 +1,7 @@
 /** The story of the company's people with a certified provider, in Chromium, against the started server. */
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import type { Bounds } from "../../src/app/bounds.ts";
+import type { Bounds } from "../../src/app/installation.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { verifier } from "../authorization_server/harness.ts";
 import { type Staff, startCertifiedProvider } from "../fixtures/company_provider/certified.ts";

@@ -1,6 +1,6 @@
 /** What a lost connection does to a call, at the started server: it cancels on 2026-07-28, and not before. */
 import assert from "node:assert/strict";
-import type { Bounds } from "../../src/app/bounds.ts";
+import type { Bounds } from "../../src/app/installation.ts";
 import { modernRequest, toolCall } from "../fixtures/mcp_call.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";

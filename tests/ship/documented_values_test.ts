@@ -39,7 +39,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "servicenow",
     "240 calls a minute for each user",
-    "app/rate_limits.ts",
+    "app/servicenow_wiring.ts",
     "servicenowCallsPerMinute = 240",
   ],
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/transport.ts", "maxReadAttempts = 3"],
@@ -97,7 +97,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "oauth/password_hash.ts",
     "maxConcurrentHashes = 2",
   ],
-  ["operations", "30 a minute for each address", "app/rate_limits.ts", "healthChecksPerMinute = 30"],
+  ["operations", "30 a minute for each address", "app/http_side.ts", "healthChecksPerMinute = 30"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/write.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],

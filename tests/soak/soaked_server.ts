@@ -1,5 +1,5 @@
 /** The real server under the soak: killed with SIGKILL, started again at the same address, asked without repetitions. */
-import type { Bounds } from "../../src/app/bounds.ts";
+import type { Bounds } from "../../src/app/installation.ts";
 import { type RunningServer, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
 import { Cut } from "./actor.ts";
 
