@@ -2,13 +2,25 @@
 import type { Config } from "./config/config.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords } from "../lib/system_fault.ts";
-import { checksOf, examineDataDirectory, examineDisks, examineWorkspace, isFull } from "./doctor_places.ts";
-import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
+import {
+  checksOf,
+  examineCertificate,
+  examineDataDirectory,
+  examineDisks,
+  examineStoredCertificate,
+  examineWorkspace,
+  isFull,
+} from "./doctor_machine.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { type Check, orUnusable, UnusableError } from "../lib/result.ts";
 import { withoutBrackets } from "../lib/network.ts";
-import { examineMetadata, examineNamedPort, examinePublicAddress, judgeRedirect } from "./doctor_address.ts";
-import { examineCompany } from "./doctor_company.ts";
+import {
+  examineCompany,
+  examineMetadata,
+  examineNamedPort,
+  examinePublicAddress,
+  judgeRedirect,
+} from "./doctor_network.ts";
 import { loadServicenow, loadTransport } from "../servicenow/mod.ts";
 import { formWords } from "./servicenow_wiring.ts";
 import { confinementWords, examineInstallation } from "./installation.ts";

@@ -6,8 +6,7 @@ import { type Clock, systemClock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { readClientName } from "./call_records.ts";
-import { examineDisks } from "./doctor_places.ts";
-import { examineCertificate, examineStoredCertificate } from "./doctor_certificate.ts";
+import { examineCertificate, examineDisks, examineStoredCertificate } from "./doctor_machine.ts";
 import type { Parts } from "./installation.ts";
 import { serverUrlFor } from "./server_url.ts";
 

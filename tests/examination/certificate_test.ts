@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { examineCertificate } from "../../src/app/doctor_certificate.ts";
+import { examineCertificate } from "../../src/app/doctor_machine.ts";
 import { hasOpenssl, makeCertificate } from "../fixtures/certificate.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 

@@ -1,7 +1,6 @@
 /** What `doctor` finds of the company's identity provider. */
 import assert from "node:assert/strict";
-import { judgeRedirect } from "../../src/app/doctor_address.ts";
-import { examineCompany } from "../../src/app/doctor_company.ts";
+import { examineCompany, judgeRedirect } from "../../src/app/doctor_network.ts";
 import { parseAllow, parseGroups } from "../../src/oauth/mod_settings.ts";
 import {
   broken,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { examinePublicAddress } from "../../src/app/doctor_address.ts";
+import { examinePublicAddress } from "../../src/app/doctor_network.ts";
 
 const trusted = (): Promise<void> => Promise.resolve();
 

@@ -1,7 +1,7 @@
 /** The certificate of PUBLIC_DOMAIN, got from Pebble by real challenges, and every way in which none is to be had. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { judgeCertificateState } from "../../src/app/doctor_certificate.ts";
+import { judgeCertificateState } from "../../src/app/doctor_machine.ts";
 import { openInstallation } from "../../src/app/installation.ts";
 import { moveToMasterKey } from "../../src/app/move_to_master_key.ts";
 import { createCertificateKeeper, readCertificateState } from "../../src/http/public_certificate.ts";
