@@ -25,7 +25,7 @@ export { viewResource } from "./view/view.ts";
  * The pages, loaded with the first request below `/console`: a start waits for none of them, and with `CONSOLE=off` they
  * are not loaded at all. Each section renders a page for one visitor.
  */
-export const loadConsolePages = (): Promise<typeof import("./pages/sections.ts")> => import("./pages/sections.ts");
+export const loadConsolePages = (): Promise<typeof import("./pages/console.ts")> => import("./pages/console.ts");
 /** How clients tried to connect, from the stored steps. */
 export const loadAttemptReports = (): Promise<typeof import("./connections/report.ts")> =>
   import("./connections/report.ts");

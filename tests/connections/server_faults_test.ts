@@ -16,7 +16,7 @@ import {
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
-import { whySection } from "../../src/console/pages/why.ts";
+import { whySection } from "../../src/console/pages/connections.ts";
 import { signInTo, startConsole } from "../console/harness.ts";
 import { judgedAttempts, storedAttempts } from "./reports.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

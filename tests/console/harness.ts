@@ -9,7 +9,7 @@ import { type Html, html } from "../../src/lib/page.ts";
 import { success } from "../../src/lib/result.ts";
 import type { FoundLine } from "../../src/audit/search.ts";
 import { createDayOfCalls } from "../../src/console/pages/day_of_calls.ts";
-import type { Act, ConsoleSources, SearchAudit, Section } from "../../src/console/pages/section.ts";
+import type { Act, ConsoleSources, Section } from "../../src/console/pages/section.ts";
 import {
   fetchFrom,
   type Harness,
@@ -28,7 +28,7 @@ import {
 export const noPart = (): Promise<Html> => Promise.resolve(html``);
 
 /** The search of an audit that has these lines, which may become more. */
-export function searchIn(lines: readonly FoundLine[]): SearchAudit {
+export function searchIn(lines: readonly FoundLine[]): ConsoleSources["search"] {
   return ({ since = 0 }, { limit, cursor }) => {
     const fitting = lines.filter(({ time }) => time >= since).toSorted((one, other) => other.time - one.time);
     const end = Number(cursor ?? 0) + limit;

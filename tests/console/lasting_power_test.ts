@@ -3,14 +3,13 @@ import assert from "node:assert/strict";
 import type { Decisions, HeldCall } from "../../src/console/approvals/decisions.ts";
 import { activitySection } from "../../src/console/pages/activity.ts";
 import { changeSection } from "../../src/console/pages/changes.ts";
-import { connectionsSection } from "../../src/console/pages/connections.ts";
+import { connectionsSection, whySection } from "../../src/console/pages/connections.ts";
 import { decisionsSection } from "../../src/console/pages/decisions.ts";
 import { filesSection } from "../../src/console/pages/files.ts";
 import { overviewSection } from "../../src/console/pages/overview.ts";
 import { peopleSection } from "../../src/console/pages/people.ts";
 import { rulesSection } from "../../src/console/pages/rules.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
-import { whySection } from "../../src/console/pages/why.ts";
 import type { Section } from "../../src/console/pages/section.ts";
 import { act, noPart, signInTo, startConsole } from "./harness.ts";
 
@@ -71,7 +70,7 @@ Deno.test("every act of the console asks for the passphrase again, but for those
   const makers = { activitySection, changeSection, connectionsSection, decisionsSection, filesSection } as const;
   const others = { overviewSection, peopleSection, rulesSection, settingsSection, whySection } as const;
   const all: Readonly<Record<string, (...parts: never[]) => Section>> = { ...makers, ...others };
-  const wired = Deno.readTextFileSync("src/console/pages/sections.ts").matchAll(/^ +(\w+Section)\(/gm);
+  const wired = Deno.readTextFileSync("src/console/pages/console.ts").matchAll(/^ +(\w+Section)\(/gm);
   assert.deepEqual(Array.from(wired, ([, name]) => name).sort(), Object.keys(all).sort());
   const acts = Object.values(all).flatMap((make) => {
     const { name, acts = {} } = make(anything, anything, anything);

@@ -1,6 +1,6 @@
 /** Outcomes in the console are words: numbers of JSON-RPC and tags of the log say little to an owner. */
 import assert from "node:assert/strict";
-import { outcomeBadge } from "../../src/console/pages/section.ts";
+import { outcomeBadge } from "../../src/console/pages/activity.ts";
 
 Deno.test("outcomeBadge() says what an error's number means", () => {
   const cases = [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { reportAttempts } from "../../src/console/connections/report.ts";
 import { makeStep, type NewStep } from "../../src/console/connections/step.ts";
 import type { ConsoleSources } from "../../src/console/pages/section.ts";
-import { whySection } from "../../src/console/pages/why.ts";
+import { whySection } from "../../src/console/pages/connections.ts";
 import { invitePerson, signInTo, startConsole } from "./harness.ts";
 
 const hostile = `<img src=x onerror="alert(1)">`;

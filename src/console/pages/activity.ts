@@ -6,19 +6,9 @@ import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { showExactly } from "../../files/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { failure, success } from "../../lib/result.ts";
-import {
-  ago,
-  choiceField,
-  dataTable,
-  duration,
-  exactly,
-  outcomeBadge,
-  personColumn,
-  plainName,
-  textField,
-} from "./section.ts";
-import type { Act, ConsoleSources, SearchAudit, Section, Visit } from "./section.ts";
 import { actButton } from "./frame.ts";
+import { ago, choiceField, dataTable, exactly, personColumn, textField } from "./section.ts";
+import type { Act, ConsoleSources, Section, Visit } from "./section.ts";
 
 const linesOfPage = 100;
 const linesOfExportPage = 500;
@@ -262,7 +252,7 @@ function filterLink(
 }
 
 /** The lines as they are found: an export of millions is never in memory. */
-async function* exported(search: SearchAudit, filter: AuditFilter, isStill: () => Promise<boolean>) {
+async function* exported(search: ConsoleSources["search"], filter: AuditFilter, isStill: () => Promise<boolean>) {
   const encoder = new TextEncoder();
   let cursor: string | null | undefined;
   while (cursor !== null) {
@@ -282,4 +272,48 @@ function exportResponse(...of: Parameters<typeof exported>): Response {
       "cache-control": "no-store",
     },
   });
+}
+
+const failures: Readonly<Record<string, string>> = {
+  tool_error: "failed",
+  protocol_error: "failed",
+  internal_error: "failed",
+  insufficient_scope: "refused",
+  rate_limited: "refused",
+};
+/** Of JSON-RPC 2.0 §5.1 and of MCP. */
+const errorCodes: Readonly<Record<string, string>> = {
+  "-32700": "not JSON",
+  "-32600": "invalid request",
+  "-32601": "unknown method",
+  "-32602": "invalid parameters",
+  "-32603": "internal error",
+  "-32002": "resource not found",
+};
+const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|scope|limited|expired/;
+
+/** What became of something, and why. */
+export function outcomeBadge(outcome: string | null, code: string | null): Html {
+  if (outcome === null) return html``;
+  const kind = badOutcome.test(outcome) ? "warn" : "good";
+  const what = code?.startsWith("denied_by_") ? "refused" : failures[outcome] ?? outcome;
+  const why = errorCodes[code ?? ""] ?? code?.replace(/^-\d+$/, "error $&") ?? outcome;
+  return html`<span class="badge ${kind}">${plainName(what)}</span>${
+    why !== what && html`
+      <span class="quiet">${plainName(why)}</span>
+    `
+  }`;
+}
+
+/** A name of the log, as `signed_in`, in words. */
+function plainName(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+/** How long something took. */
+function duration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  return ms < 60_000
+    ? `${(ms / 1_000).toFixed(1)} s`
+    : `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1_000)} s`;
 }

@@ -35,7 +35,6 @@ type Known = Readonly<{ calls: readonly Call[]; from: number }>;
 const nothing: Known = { calls: [], from: Infinity };
 
 export type DayOfCalls = ReturnType<typeof createDayOfCalls>;
-export type Usage = Awaited<ReturnType<DayOfCalls["usage"]>>;
 
 /** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
 export function createDayOfCalls({ search, tools, clock }: ConsoleSources) {

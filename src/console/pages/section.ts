@@ -94,7 +94,11 @@ export interface ConsoleSources {
   nameOfClient(clientId: string): string | null;
   /** The same as it is stored. */
   readClientName(clientId: string): Promise<string | null>;
-  readonly search: SearchAudit;
+  /** Searches the stored audit, newest first. */
+  search(
+    filter: AuditFilter,
+    options: { readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<FoundPage>;
   /** Calls of each of the last hours (when it began, in milliseconds since the epoch), by outcome. */
   callsOfDay(): Promise<readonly { readonly hour: number; readonly outcomes: Readonly<Record<string, number>> }[]>;
   readonly workspace: WorkspaceSource;
@@ -107,7 +111,13 @@ export interface ConsoleSources {
   attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
   health(): Promise<readonly Check[]>;
   /** Accounts at the instance; `null` where none is configured. */
-  readonly servicenow: ServicenowAccounts | null;
+  readonly servicenow: {
+    readonly origin: string;
+    /** The page where a person links an account. */
+    readonly linkPath: string;
+    /** The links of one person, or of all. */
+    health(subject: string | null): Promise<readonly LinkHealth[]>;
+  } | null;
   /** Where someone who signed in with a passphrase links an account at the company's provider; `null` without one. */
   readonly companyLink: string | null;
   /** Of the workspace, where it has several; `takeOut` starts the server anew. */
@@ -121,21 +131,7 @@ export interface ConsoleSources {
   readonly settings: readonly Readonly<Record<"heading" | "name" | "value" | "source", string>>[];
 }
 
-/** Searches the stored audit, newest first. */
-export type SearchAudit = (
-  filter: AuditFilter,
-  options: { readonly limit: number; readonly cursor?: string | undefined },
-) => Promise<FoundPage>;
-
-export interface ServicenowAccounts {
-  readonly origin: string;
-  /** The page where a person links an account. */
-  readonly linkPath: string;
-  /** The links of one person, or of all. */
-  health(subject: string | null): Promise<readonly LinkHealth[]>;
-}
-
-// How the console writes moments, durations, outcomes and commands.
+// How the console writes moments and commands.
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -175,53 +171,9 @@ export function timeOfDay(time: number): string {
   return `${new Date(time).toISOString().slice(11, 16)} UTC`;
 }
 
-/** How long something took. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
-  return ms < minute
-    ? `${(ms / 1_000).toFixed(1)} s`
-    : `${Math.floor(ms / minute)} min ${Math.round(ms % minute / 1_000)} s`;
-}
-
 /** A text in which what stands between backticks is code, its commands as this program is called. */
 export function withCode(text: string): Html {
   return inCode(withCommandLines(text));
-}
-
-/** A name of the log, as `signed_in`, in words. */
-export function plainName(name: string): string {
-  return name.replaceAll("_", " ");
-}
-
-const failures: Readonly<Record<string, string>> = {
-  tool_error: "failed",
-  protocol_error: "failed",
-  internal_error: "failed",
-  insufficient_scope: "refused",
-  rate_limited: "refused",
-};
-/** Of JSON-RPC 2.0 §5.1 and of MCP. */
-const errorCodes: Readonly<Record<string, string>> = {
-  "-32700": "not JSON",
-  "-32600": "invalid request",
-  "-32601": "unknown method",
-  "-32602": "invalid parameters",
-  "-32603": "internal error",
-  "-32002": "resource not found",
-};
-const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|scope|limited|expired/;
-
-/** What became of something, and why. */
-export function outcomeBadge(outcome: string | null, code: string | null): Html {
-  if (outcome === null) return html``;
-  const kind = badOutcome.test(outcome) ? "warn" : "good";
-  const what = code?.startsWith("denied_by_") ? "refused" : failures[outcome] ?? outcome;
-  const why = errorCodes[code ?? ""] ?? code?.replace(/^-\d+$/, "error $&") ?? outcome;
-  return html`<span class="badge ${kind}">${plainName(what)}</span>${
-    why !== what && html`
-      <span class="quiet">${plainName(why)}</span>
-    `
-  }`;
 }
 
 // Tables of the console.
