@@ -1,5 +1,5 @@
 /** Wires the notices of NOTIFY_URL: where they go, and what they are told of. Loaded where there is one. */
-import { loadNoticeMessage, loadNotices } from "../console/mod.ts";
+import { loadNotices } from "../console/mod.ts";
 import { type Check, failure, type Result, success } from "../lib/result.ts";
 import { randomId } from "../lib/secrets.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
@@ -12,8 +12,9 @@ import { serverUrlFor } from "./server_url.ts";
 
 /** `null` without NOTIFY_URL. */
 export async function openNotices(config: Config, parts: Parts) {
-  const target = (await loadNoticeMessage()).noticeTarget(config.notices);
-  return target && (await loadNotices()).openNotices(target, {
+  const notices = await loadNotices();
+  const target = notices.noticeTarget(config.notices);
+  return target && notices.openNotices(target, {
     ...parts,
     fetch,
     hasConsole: config.console.pages === "on",
@@ -37,13 +38,14 @@ export async function upkeepFacts(config: Config, parts: Parts): Promise<readonl
 
 /** Where notices go; nothing without NOTIFY_URL. */
 export async function examineNotices(config: Config, storage: Storage, clock: Clock): Promise<readonly Check[]> {
-  const target = (await loadNoticeMessage()).noticeTarget(config.notices);
-  return target === null ? [] : [await (await loadNotices()).examineNotices(target, storage, clock)];
+  const notices = await loadNotices();
+  const target = notices.noticeTarget(config.notices);
+  return target === null ? [] : [await notices.examineNotices(target, storage, clock)];
 }
 
 /** Sends one, for `portcullis notify test`: where it went, or why it did not. */
 export async function sendTestNotice(config: Config): Promise<Result<string, string>> {
-  const { sendNotice, noticeTarget, targetWords } = await loadNoticeMessage();
+  const { sendNotice, noticeTarget, targetWords } = await loadNotices();
   const target = noticeTarget(config.notices);
   if (target === null) return failure("NOTIFY_URL is not set");
   const now = systemClock();

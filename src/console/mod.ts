@@ -10,8 +10,7 @@
  * - pages: the sections of `/console`. Each shows visitors their own things, and administrators everyone's.
  */
 export { createDecisions } from "./approvals/decisions.ts";
-export { type FindStates, gateTool } from "./approvals/gate.ts";
-export { gateResources } from "./approvals/gate_resources.ts";
+export { type FindStates, gateResources, gateTool } from "./approvals/gate.ts";
 export { createRuleStore, judgeByNames, mapPaths } from "./approvals/rule.ts";
 export type { FindTrueNames, PlaceReader, Rule } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
@@ -29,7 +28,5 @@ export const loadConsolePages = (): Promise<typeof import("./pages/console.ts")>
 /** How clients tried to connect, from the stored steps. */
 export const loadAttemptReports = (): Promise<typeof import("./connections/report.ts")> =>
   import("./connections/report.ts");
-/** What the owner is told at once, where NOTIFY_URL is set. */
+/** What the owner is told at once, and where it goes. */
 export const loadNotices = (): Promise<typeof import("./notices/notices.ts")> => import("./notices/notices.ts");
-/** One notice, and where it goes. */
-export const loadNoticeMessage = (): Promise<typeof import("./notices/message.ts")> => import("./notices/message.ts");

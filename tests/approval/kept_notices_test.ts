@@ -1,7 +1,7 @@
 /** What a listener hears of files that a rule keeps from it. */
 import assert from "node:assert/strict";
 import { placeOfResource } from "../../src/app/approval.ts";
-import { gateResources } from "../../src/console/approvals/gate_resources.ts";
+import { gateResources } from "../../src/console/approvals/gate.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
 import { mcpLimits } from "../../src/mcp/limits.ts";
 import { createResourceRegistry, createResourceWatch, type ResourceFamily } from "../../src/mcp/resource.ts";

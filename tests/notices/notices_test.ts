@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import { ask } from "../../src/console/approvals/gate.ts";
 import { noticeSettings } from "../../src/console/mod_settings.ts";
 import {
+  examineNotices,
   type Notice,
   type NoticeTarget,
   noticeTarget,
+  openNotices,
   requestOf,
   sendNotice,
-} from "../../src/console/notices/message.ts";
-import { examineNotices, openNotices } from "../../src/console/notices/notices.ts";
+} from "../../src/console/notices/notices.ts";
 import type { Log, LogFields } from "../../src/lib/log.ts";
 import type { Check } from "../../src/lib/result.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { gateResources } from "../../src/console/approvals/gate_resources.ts";
+import { gateResources } from "../../src/console/approvals/gate.ts";
 import { placeOfResource, readingToolOf } from "../../src/app/approval.ts";
 import { servicenowPrompts, servicenowResources } from "../../src/servicenow/servicenow_offer.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
