@@ -1,7 +1,7 @@
 /**
- * Tells the owner at once, at the address of NOTIFY_URL: it reads the log, and sends what they should know. No call
- * waits for it. Each event is told once, whichever instances see it; several at once become one message; what is late is
- * dropped.
+ * Tells the owner at once, at the address of NOTIFY_URL: it reads the log, and sends what they should know, in the
+ * format of each service. No call waits for it. Each event is told once, whichever instances see it; several at once
+ * become one message; what is late is dropped.
  */
 import * as z from "zod";
 import { showExactly } from "../../files/mod.ts";

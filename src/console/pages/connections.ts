@@ -1,4 +1,7 @@
-/** Connections: every client with its grant, tokens of the command line, accounts at ServiceNow; one click ends one. */
+/**
+ * Connections: every client with its grant, tokens of the command line, accounts at ServiceNow; one click ends one. And
+ * Troubleshooting: each attempt of a client to connect, with its steps and a diagnosis.
+ */
 import { accountName, linkProblem } from "../../oauth/mod.ts";
 import type { AccessList, Administration, LinkHealth, ListedGrant, Vouching } from "../../oauth/mod.ts";
 import { type Html, html, noDefaultButton } from "../../lib/page.ts";
