@@ -38,12 +38,6 @@ interface Flag {
   readonly help: string;
 }
 
-/** One command of the program. */
-export interface Command extends CommandWork {
-  readonly name: string;
-  readonly summary: string;
-}
-
 /** What a command does, and how it is called. */
 export interface CommandWork {
   /** How it is called, a line each. */

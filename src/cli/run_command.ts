@@ -4,7 +4,6 @@ import type { Config, ConfigFile, ConfigProblem } from "../app/mod.ts";
 import { closestWord, didYouMean } from "../lib/suggestible.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
 import {
-  type Command,
   type CommandContext,
   type CommandName,
   commands as listedCommands,
@@ -138,6 +137,12 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
 };
 
 const code = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/${file}_command.ts`);
+
+/** One command of the program: its place in the list, and what it does. */
+interface Command extends CommandWork {
+  readonly name: string;
+  readonly summary: string;
+}
 
 /** A command of the list, with what it does. */
 export async function loadCommand(listed: typeof listedCommands[number]): Promise<Command> {
