@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { needing } from "../fixtures/forms/chosen_form.ts";
+import { form, needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
@@ -89,7 +89,9 @@ Deno.test("doctor tells one cause once, with the first check that meets it", asy
     SERVICENOW_CLIENT_SECRET: "secret",
   };
   const causes: readonly (readonly [cause: string, env: Readonly<Record<string, string>>])[] = [
-    ["data directory", { DATA_DIR: `${file.path}/below` }],
+    ...(form.lacks["data directory"] === undefined
+      ? [["data directory", { DATA_DIR: `${file.path}/below` }] as const]
+      : []),
     ["port", { PORT: String(other.addr.port) }],
     ["ServiceNow", unknown],
     ["ServiceNow", { ...unknown, SERVICENOW_INSTANCE: `http://127.0.0.1:${freePort()}` }],

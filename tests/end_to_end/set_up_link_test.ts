@@ -5,7 +5,7 @@ import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 
-needing("one process").test(
+needing("sources").test( // the program whose clock a test moves runs from source
   "a set-up link that was opened too late prints a new one by itself, in the terminal alone",
   async () => {
     await using place = await makeServerPlace();
