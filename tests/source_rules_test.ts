@@ -124,6 +124,25 @@ Deno.test("source rules: imports form no cycle, those of types included", () => 
   assert.deepEqual(cyclesAmong(edges), []);
 });
 
+/** Files of others, and of an example. */
+const foreignFiles: readonly string[] = ["ext/http/00_serve.ts", "src/a.ts"];
+
+Deno.test("source rules: comments name only files that are there", () => {
+  const known = [...foreignFiles, ...everything.keys()].map((file) => `/${file}`);
+  const missing: string[] = [];
+  let named = 0;
+  for (const [file, text] of src) {
+    for (const [comment] of text.matchAll(/^ *(?:\/\/|\/?\*).*$/gm)) {
+      for (const [, name] of comment.matchAll(/(?<![\w*./-])([a-z]\w*(?:\/\w+)*\.ts)\b/g)) {
+        named += 1;
+        if (!known.some((path) => path.endsWith(`/${name}`))) missing.push(`${file}: ${name}`);
+      }
+    }
+  }
+  assert.deepEqual(missing, []);
+  assert.ok(named > 20, `${named} files are named`);
+});
+
 Deno.test("source rules: no file has more than 800 lines, and src/ itself holds folders", () => {
   const long = [...src].filter(([, text]) => text.split("\n").length - 1 > maxLinesOfFile).map(([file]) => file);
   assert.deepEqual(long, []);

@@ -70,7 +70,7 @@ function oncePerPurpose<T>(make: (purpose: string) => T): (purpose: string) => T
 }
 
 // * SHA-256 of short texts, and HMAC-SHA-256. In JavaScript, since Node's cryptography takes 13 ms of a start to load
-// and is hardly faster for 200 bytes; files go to content_digest.ts.
+// and is hardly faster for 200 bytes; files are hashed by `createDigest`.
 
 /** The hash of a text's UTF-8 form. */
 export function sha256Of(text: string): Uint8Array {
