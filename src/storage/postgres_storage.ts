@@ -9,16 +9,8 @@ import { atMost, type Clock, pause } from "../lib/time.ts";
 import type { PostgresLocation } from "./mod_settings.ts";
 import { joinNext } from "../lib/turns.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
-import {
-  createKeyedWatches,
-  encodeKeyToRead,
-  entryOf,
-  isWatchable,
-  listRange,
-  prepareBatch,
-  requireOwnFormat,
-  storedFormat,
-} from "./port.ts";
+import { encodeKeyToRead, entryOf, listRange, prepareBatch, requireOwnFormat, storedFormat } from "./port.ts";
+import { createKeyedWatches, isWatchable } from "./watches.ts";
 import type { EntryRow, Storage, StorageKey } from "./port.ts";
 import { readFileSync } from "node:fs";
 

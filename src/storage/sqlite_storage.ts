@@ -5,18 +5,9 @@
 import { closeAll, type Problem, UnusableError } from "../lib/result.ts";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
-import {
-  createKeyedWatches,
-  encodeKeyToRead,
-  entryOf,
-  isCounted,
-  isWatchable,
-  listRange,
-  prepareBatch,
-  requireOwnFormat,
-  storedFormat,
-} from "./port.ts";
-import type { Batch, EntryRow, KeyedWatches, Storage, StorageKey, StoredEntry } from "./port.ts";
+import { encodeKeyToRead, entryOf, listRange, prepareBatch, requireOwnFormat, storedFormat } from "./port.ts";
+import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
+import type { Batch, EntryRow, Storage, StorageKey, StoredEntry } from "./port.ts";
 
 /** How long an operation waits for a database file that another process writes. */
 const defaultBusyTimeoutMs = 5_000;

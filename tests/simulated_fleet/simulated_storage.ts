@@ -1,6 +1,7 @@
 /** The storage port of one instance over the simulated database: everything takes time, and some of it goes wrong. */
 import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
-import { type Batch, encodeKey, isWatchable, type Storage, type StorageKey } from "../../src/storage/port.ts";
+import { type Batch, encodeKey, type Storage, type StorageKey } from "../../src/storage/port.ts";
+import { isWatchable } from "../../src/storage/watches.ts";
 import type { Random } from "../soak/random.ts";
 import type { SimulatedDatabase } from "./simulated_database.ts";
 import type { Host, VirtualTime } from "./virtual_time.ts";
