@@ -84,6 +84,7 @@ export interface OllamaFailure {
   readonly tooLong?: { readonly promptTokens?: number; readonly contextTokens?: number };
 }
 
+/** A failure; `mayRetry` as {@link OllamaFailure} says. */
 export function ollamaFailure(
   code: OllamaFailureCode,
   message: string,
@@ -92,7 +93,8 @@ export function ollamaFailure(
   return { code, message, ...(mayRetry && { mayRetry }) };
 }
 
-export const cancelled = ollamaFailure("cancelled", "The call was cancelled.");
+/** What a call ends with whose caller went away. */
+export const cancelled: OllamaFailure = ollamaFailure("cancelled", "The call was cancelled.");
 
 /** The end of a call that did not succeed. */
 export interface ModelFailed {

@@ -100,7 +100,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["operations", "30 a minute for each address", "app/http_side.ts", "healthChecksPerMinute = 30"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/write.ts", "chunkBytes = 45_000"],
-  ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
+  ["storage", "larger than 100,000 characters", "mcp/tasks.ts", "maxInlineCharacters = 100_000"],
   ["storage", "30 days after approval", "oauth/token.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
   ["operations", "a queue of 1 MB", "lib/log.ts", "maxWaitingCharacters = 1_048_576"],
