@@ -5,7 +5,7 @@ import { type ConsoleSources, loadAttemptReports, loadConsolePages, type StepLog
 import type { KernelAccess } from "../lib/kernel/kernel.ts";
 import type { LocalModel } from "../llm/mod.ts";
 import { offeredModels } from "./offered_models.ts";
-import { loadSearch, readCallsOfDay } from "../audit/mod.ts";
+import { readCallsOfDay, searchAudit } from "../audit/mod.ts";
 import { confinementWords, type Parts } from "./installation.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { basePathOf } from "../lib/page.ts";
@@ -84,11 +84,7 @@ export interface ConsoleParts
 }
 
 export async function openConsolePages(config: Config, parts: ConsoleParts) {
-  const [{ openConsole }, { reportAttempts }, { searchAudit }] = await Promise.all([
-    loadConsolePages(),
-    loadAttemptReports(),
-    loadSearch(),
-  ]);
+  const [{ openConsole }, { reportAttempts }] = await Promise.all([loadConsolePages(), loadAttemptReports()]);
   const { serverUrl: issuer, authorizationServer, storage, clock, takeOutDirectory } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
   const readName = (id: string): Promise<string | null> => readClientName(storage, id);

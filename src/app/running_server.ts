@@ -1,5 +1,5 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
-import { loadMetrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
+import { createMetrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config } from "./config/config.ts";
 import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import { listenForClients, listenForMetrics, listenPublicly, type PersistentListener } from "./listeners.ts";
@@ -109,9 +109,7 @@ async function openServer(
   const server = opened.server = publicly ?? listenForClients(http, answer, { log, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
-  const metrics = metricsAddress === undefined
-    ? undefined
-    : (await loadMetrics()).createMetrics({ methods: methodNames });
+  const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
   const app = await buildApp(config, {
     ...options,
     bounds: options.bounds ?? {},

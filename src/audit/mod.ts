@@ -11,13 +11,7 @@
 
 export { type AuditParts, readCallsOfDay, resealAuditChains, trimAudit } from "./chain.ts";
 export { callEvent, createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, touchedBy } from "./recorder.ts";
-export type { LimitName, Metrics } from "./metrics.ts";
-export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
+export { createMetrics, type LimitName, type Metrics } from "./metrics.ts";
+export { type AuditFilter, type FoundLine, type FoundPage, searchAudit } from "./search.ts";
 export { startTelemetry, type Telemetry } from "./telemetry.ts";
-
-/** Counters and their text form: loaded where `METRICS_PORT` is set. */
-export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");
-/** `verifyAudit` and the chain's head: loaded for `portcullis audit`. */
-export const loadVerify = (): Promise<typeof import("./verify.ts")> => import("./verify.ts");
-/** The search of stored lines: loaded for the console's pages and `portcullis audit`. */
-export const loadSearch = (): Promise<typeof import("./search.ts")> => import("./search.ts");
+export { auditHeads, headText, parseHead, verifyAudit, whyNoLine } from "./verify.ts";

@@ -8,10 +8,7 @@ import { administered, commandOf, type OpenInstallation, printable, printTable }
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = async () => {
-  const { loadSearch, loadVerify } = await import("../audit/mod.ts");
-  return { ...await loadSearch(), ...await loadVerify() };
-};
+const load = () => import("../audit/mod.ts");
 type Operations = Awaited<ReturnType<typeof load>>;
 
 const defaultLimit = "50";

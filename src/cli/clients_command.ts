@@ -5,7 +5,7 @@ import { administered, commandOf, type OpenInstallation, printTable } from "./ac
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/mod.ts").then((part) => part.loadManageClients());
+const load = () => import("../oauth/mod.ts");
 type Clients = Awaited<ReturnType<typeof load>>;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);

@@ -14,7 +14,7 @@ export const hashPasswordCommand: CommandWork = {
 async function printHash({ flags, print, say }: CommandContext): Promise<ExitStatus> {
   const passphrase = await readPassphrase(say);
   if (!passphrase.ok) return endWith(say, passphraseMissing(passphrase.error));
-  const { hashPassword, passphraseProblem } = await import("../oauth/mod.ts").then((part) => part.loadPasswordHash()); // see action.ts
+  const { hashPassword, passphraseProblem } = await import("../oauth/mod.ts"); // see action.ts
   const problem = passphraseProblem(passphrase.value);
   if (problem !== null) return endWith(say, `error: ${problem}\n`);
   print(`${await hashPassword(passphrase.value, flags["scrypt"] === undefined ? undefined : "scrypt")}\n`);

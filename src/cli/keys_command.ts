@@ -3,7 +3,7 @@ import { administered, commandOf, type OpenInstallation, printTable } from "./ac
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/mod.ts").then((part) => part.loadSigningKeys());
+const load = () => import("../oauth/mod.ts");
 type Keys = Awaited<ReturnType<typeof load>>;
 
 /** Works beside a running server. */

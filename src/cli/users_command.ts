@@ -4,7 +4,7 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());
+const load = () => import("../oauth/mod.ts");
 type Users = Awaited<ReturnType<typeof load>>;
 
 const ended = "sessions, grants and tokens are ended";
