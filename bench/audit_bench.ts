@@ -4,8 +4,7 @@
  */
 import process from "node:process";
 import { type AuditFilter, searchAudit } from "../src/audit/search.ts";
-import { verifyAudit } from "../src/audit/verify.ts";
-import { createChainWriter, readCallsOfDay } from "../src/audit/chain.ts";
+import { createChainWriter, readCallsOfDay, verifyAudit } from "../src/audit/chain.ts";
 import { createAuditRecorder, emptyLine, encodeLine, lineOfRequest } from "../src/audit/recorder.ts";
 import { createSecretBox } from "../src/lib/secrets.ts";
 import type { Storage } from "../src/storage/port.ts";

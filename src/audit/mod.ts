@@ -9,9 +9,18 @@
  * It also has the metrics for Prometheus and the spans for OpenTelemetry.
  */
 
-export { type AuditParts, readCallsOfDay, resealAuditChains, trimAudit } from "./chain.ts";
+export {
+  auditHeads,
+  type AuditParts,
+  headText,
+  parseHead,
+  readCallsOfDay,
+  resealAuditChains,
+  trimAudit,
+  verifyAudit,
+  whyNoLine,
+} from "./chain.ts";
 export { callEvent, createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, touchedBy } from "./recorder.ts";
 export { createMetrics, type LimitName, type Metrics } from "./metrics.ts";
 export { type AuditFilter, type FoundLine, type FoundPage, searchAudit } from "./search.ts";
 export { startTelemetry, type Telemetry } from "./telemetry.ts";
-export { auditHeads, headText, parseHead, verifyAudit, whyNoLine } from "./verify.ts";

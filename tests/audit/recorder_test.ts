@@ -11,8 +11,7 @@ import {
   splitLines,
   touchedBy,
 } from "../../src/audit/recorder.ts";
-import { auditLineEnd, batchesKey } from "../../src/audit/chain.ts";
-import { verifyAudit } from "../../src/audit/verify.ts";
+import { auditLineEnd, batchesKey, verifyAudit } from "../../src/audit/chain.ts";
 import { type Storage, storageLimits } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   type AuditBatch,
+  auditHeads,
   auditLineEnd,
   batchesKey,
   batchesOf,
@@ -8,12 +9,15 @@ import {
   type Chain,
   chainKey,
   hashBatch,
+  headText,
+  type KeptHead,
   parseChain,
+  parseHead,
   resealAuditChains,
   trimAudit,
+  verifyAudit,
 } from "../../src/audit/chain.ts";
 import { emptyLine } from "../../src/audit/recorder.ts";
-import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
