@@ -40,7 +40,7 @@ export interface ClientRequest {
 }
 
 /** A refused request: the field and the remedy, for the terminal. */
-export interface ClientProblem {
+interface ClientProblem {
   readonly field: "id" | "name" | "grant" | "scope" | "redirect-uri" | "auth-method" | "jwks" | "secret-ttl";
   readonly message: string;
 }

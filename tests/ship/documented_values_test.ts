@@ -97,7 +97,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "oauth/password_hash.ts",
     "maxConcurrentHashes = 2",
   ],
-  ["operations", "30 a minute for each address", "app/http_side.ts", "healthChecksPerMinute = 30"],
+  ["operations", "30 a minute for each address", "app/app.ts", "healthChecksPerMinute = 30"],
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/write.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/tasks.ts", "maxInlineCharacters = 100_000"],
