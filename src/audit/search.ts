@@ -73,9 +73,9 @@ const batchCharacters = 2_000;
 const maxCursorCharacters = 50_000;
 
 /** Where a chain goes on: the batch's number, and the line in it, counted from the batch's first. */
-const position = z.tuple([z.int().min(0), z.int().min(-1)]);
-const cursorSchema = z.record(z.string(), position.nullable());
-type Position = z.infer<typeof position>;
+type Position = readonly [batch: number, line: number];
+/** Made when it is first used: a start makes no schema. */
+const cursorSchema = z.lazy(() => z.record(z.string(), z.tuple([z.int().min(0), z.int().min(-1)]).nullable()));
 
 /** Before the newest batch. */
 const unread: Position = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];

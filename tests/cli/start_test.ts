@@ -57,7 +57,7 @@ Deno.test("the program starts without packages, databases and the modules of Nod
   const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/serve_command.ts")];
   assert.ok(loaded.includes("src/cli/run_command.ts"), "the graph was read");
   const slow =
-    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|files|http|oauth|llm|console|audit)\/(?!mod_settings\.ts$|host\.ts$|company\/settings\.ts$)/;
+    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|files|http|oauth|llm|console|audit)\/(?!mod_settings\.ts$)/;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
 });
 
@@ -66,19 +66,18 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
     const read = [...await readWith(entry)];
     assert.ok(read.includes("src/lib/program.ts"), "the graph was read");
     const others =
-      /^npm:|^src\/cli\/(?!(serve|run)_command\.ts$)\w+_command\.ts|^src\/(mcp|files|http|oauth|llm|console|audit|storage)\/(?!(mod_settings|database_url|host|company\/settings)\.ts$)/;
+      /^npm:|^src\/cli\/(?!(serve|run)_command\.ts$)\w+_command\.ts|^src\/(mcp|files|http|oauth|llm|console|audit|storage)\/(?!mod_settings\.ts$)/;
     assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);
   }
 });
 
-Deno.test("the server starts without pages, OAuth endpoints, links, metrics and searches", async () => {
+Deno.test("the server starts without pages, OAuth endpoints, links and searches of files", async () => {
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/oauth/authorization_server.ts"), "the graph was read");
   const later = [
     /^src\/files\/(transfer\/(transfers|upload|download|links)|text\/(line_pattern|search_file))\./,
-    /^src\/oauth\/(\w+_page|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
+    /^src\/oauth\/(company_\w+|administration|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
     /^src\/console\/(later\.ts|pages\/)/,
-    /^src\/audit\/(metrics|search)\./,
     /^src\/app\/(console_pages|doctor)/,
     /^(node:net$|npm:.*jose)/,
   ];
@@ -89,7 +88,7 @@ Deno.test("the server starts without what only another configuration uses", asyn
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/files/tools/file_read.ts"), "the graph was read");
   const unused = [
-    /^src\/servicenow\/(?!mod\.|port\.|failure\.|tables\.|known_tables\.|outcome_tool\.|mod_settings\.)/,
+    /^src\/servicenow\/(?!mod\.|tables\.|mod_settings\.)/,
     /^src\/files\/store\//,
     /^src\/storage\/(sqlite|postgres)/,
     /^npm:.*(postgres|re2js|diff|jschardet|jsonc-parser|htmlparser2|postal-mime|photon)/,
@@ -113,7 +112,7 @@ const slowOfNode =
   /^(node:(async_hooks|buffer|crypto|fs|path|process|stream|timers|util)|ext:deno_node\/(crypto|fs|_process\/process|internal\/streams\/.*)\.)/;
 
 Deno.test("a server imports no slow module of Node before it listens", async () => {
-  const entries = ["app/run_in_worker", "storage/sqlite_storage", "storage/sqlite_database"];
+  const entries = ["app/run_in_worker", "storage/sqlite_storage"];
   for (const entry of entries) {
     const loaded = [...await loadedWith(`src/${entry}.ts`)];
     assert.ok(loaded.includes(`src/${entry}.ts`), "the graph was read");
