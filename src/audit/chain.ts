@@ -11,12 +11,12 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Foundation, Storage, StorageKey } from "../storage/mod.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 
-/** After each line of a batch. JSON escapes it as little as the mark of fields: a batch is parsed as fast as it is copied. */
+/** After each line of a batch. JSON does not escape it, so that parsing a batch costs little more than a copy. */
 export const auditLineEnd = "~";
 
 /** Lines that were stored together: one entry. */
 const batch = lazyObject(() => ({
-  /** The time of its first line; later than that of the batch before. */
+  /** The time of its first line; after the clock was set back, a millisecond more than the batch before has. */
   from: z.number(),
   /** Hash of the batch before. */
   prev: z.string(),
@@ -45,6 +45,8 @@ const chain = lazyObject(() => ({
   mac: z.string(),
   /** When the last batch began. */
   from: z.number(),
+  /** The newest batch whose lines are older than its `from`. */
+  setBack: z.number().optional(),
   lines: z.number(),
   bytes: z.number(),
   removed: checkpoint.nullable(),
@@ -250,6 +252,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       seq,
       hash,
       from: batch.from,
+      ...(from < batch.from && { setBack: seq }),
       lines: stored.lines + count,
       bytes: stored.bytes + bytes,
     });

@@ -166,7 +166,10 @@ async function beginScans(
   }));
 }
 
-/** The number of the last batch that began by then, by halves. */
+/**
+ * The last batch that may hold lines up to a time: the last one that began by then, found by halves, or a later one
+ * from after the clock was set back.
+ */
 async function newestUntil(storage: Storage, name: string, chain: Chain | null, until: number): Promise<number> {
   if (chain === null) return Infinity;
   let [low, high] = [chain.removed?.seq ?? 0, chain.seq];
@@ -176,7 +179,7 @@ async function newestUntil(storage: Storage, name: string, chain: Chain | null, 
     if (found !== null && found.from > until) high = middle - 1;
     else low = middle;
   }
-  return high;
+  return Math.max(high, chain.setBack ?? 0);
 }
 
 function parseCursor(text: string | undefined): z.infer<typeof cursorSchema> | null {

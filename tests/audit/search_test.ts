@@ -66,6 +66,23 @@ Deno.test("a search up to a time begins near it, however many newer batches ther
   assert.deepEqual((await searchAudit(counting, { until: start }, { limit: 1 })).lines, []);
 });
 
+Deno.test("a search up to a time finds every line until then, also of hours that a clock lived twice", async () => {
+  const place = auditPlace(createMemoryStorage());
+  const recorder = place.recorder();
+  const times = [0, 60, 61, 5, 6, 61, 62, 3, 120, 121].map((minutes) => start + minutes * 60_000);
+  for (const [at, time] of times.entries()) {
+    recorder.record({ ...emptyLine, time, event: "call", target: `${at}` });
+    await recorder.flush();
+  }
+  for (const until of [...times, start + 59 * 60_000, start + 119 * 60_000]) {
+    const found = (await place.search({ until }, 3)).map(({ target }) => target).sort();
+    assert.deepEqual(found, times.flatMap((time, at) => time <= until ? `${at}` : []), `${(until - start) / 60_000}`);
+    const since = (await place.search({ since: until }, 3)).map(({ target }) => target).sort();
+    assert.deepEqual(since, times.flatMap((time, at) => time >= until ? `${at}` : []), `${(until - start) / 60_000}`);
+  }
+  await recorder.close();
+});
+
 Deno.test("a cursor that is none of ours begins anew or ends, and never rejects", async () => {
   const place = auditPlace(createMemoryStorage());
   await place.write(place.recorder(), [{ target: "a" }, { target: "b" }]);
