@@ -213,10 +213,10 @@ function clientDocumentPage(reason: ClientDocumentProblem | DocumentProblem): Re
  * Says what is wrong with the request, and shows where the redirect leads without following it: otherwise this server
  * would be an open redirector.
  */
-function refusedRequestPage({ name, origin: from, id }: Client, problem: string, location: string): Response {
+function refusedRequestPage({ name, origin, id }: Client, problem: string, location: string): Response {
   const title = "This request cannot be granted";
-  const domain = from === "metadata_document" ? new URL(id).host : null; // where its metadata is published
-  const origin = domain === null
+  const domain = origin === "metadata_document" ? new URL(id).host : null; // where its metadata is published
+  const whence = domain === null
     ? html`, which registered itself under that name,`
     : html`, published by <strong>${domain}</strong>,`;
   return pageResponse({
@@ -224,7 +224,7 @@ function refusedRequestPage({ name, origin: from, id }: Client, problem: string,
     status: 400,
     body: html`
       <h1>${title}</h1>
-      <p><strong>${name}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
+      <p><strong>${name}</strong>${whence} sent a request that this server refuses: ${problem}.</p>
       <p>No user has approved this client here. If you did not just come from it, close this page.</p>
       <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? name)}</a></p>
     `,

@@ -42,7 +42,7 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   if (nativeApplicationOf(uri) !== null) return "native_application";
   const scheme = url.protocol.slice(0, -1);
   if (!/^[a-z][a-z0-9+.-]+$/.test(scheme) || activeSchemes.has(scheme) || scheme.startsWith("ms-")) return "forbidden";
-  // a digit next would be the port of a host without its scheme
+  // `localhost:8080` would be read as an address of the scheme `localhost`
   return uri.startsWith(`${scheme}:`) && !/^[^:]+:\d/.test(uri) ? "private_use" : "unsupported";
 }
 
@@ -92,13 +92,13 @@ export function isSameRedirectUri(one: string, other: string): boolean {
  * when there is none: then there is no redirect.
  */
 export function selectRedirectUri(requested: string | undefined, registered: readonly string[]): string | null {
-  const usable = registered.filter((uri) => isAllowableRedirectUri(uri));
+  const allowable = registered.filter(isAllowableRedirectUri);
   // OAuth 2.1 §2.3.3: with several registered, the request has to name one.
-  if (requested === undefined) return registered.length === 1 ? usable[0] ?? null : null;
-  return usable.some((uri) => matchesRedirectUri(requested, uri)) ? requested : null;
+  if (requested === undefined) return registered.length === 1 ? allowable[0] ?? null : null;
+  return allowable.some((uri) => matchesRedirectUri(requested, uri)) ? requested : null;
 }
 
-/** Whether the operator may give it to a client: the usable ones, and any application's own scheme (RFC 8252 §7.1). */
+/** Whether the operator may give it to a client: a usable one, or any application's own scheme (RFC 8252 §7.1). */
 export function isAllowableRedirectUri(uri: string): boolean {
   return isUsableRedirectUri(uri) || classifyRedirectUri(uri) === "private_use";
 }

@@ -155,8 +155,6 @@ function toEntry(name: string, record: EntryRecord, details: boolean): Directory
 
 // * The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree.
 
-// Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.
-
 /** What is denied or protected today must not come back with a tree. */
 async function judgeKept(store: Store, entry: EntryRecord, path: WorkspacePath): Promise<Outcome<null>> {
   if (entry.kind === "file") return success(null);
@@ -265,6 +263,7 @@ function createStoredTrash(
       if (!found.ok) return found.error.reason === "not_found" ? success(false) : found;
       return success(isLeft(found.value, left));
     },
+    // rules, names and quotas are judged as for any new entry
     async restore(item, path, left) {
       const store = await changing();
       return await applyChange(store, async (): Promise<Outcome<StoreChange<null>>> => {
@@ -371,7 +370,8 @@ async function dropChange(store: Store, id: string): Promise<void> {
   await storage.commit({ deletes: [keys.change(id)] });
 }
 
-/** The operations of the port that move, delete and make entries. */
+// * Moves, deletions and new directories.
+
 function rearrangingOf(store: Store): Pick<Workspace, "move" | "remove" | "makeDirectory"> {
   return {
     async makeDirectory(path, { isReturning = false } = {}) {

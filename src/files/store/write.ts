@@ -1,4 +1,4 @@
-/** Writes and copies files of the store-backed workspace, whose contents are chunks in the storage. */
+/** Contents of files of the store-backed workspace, which are chunks in the storage: written, copied and read in part. */
 import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
