@@ -9,7 +9,7 @@ import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey, isClientDocumentUrl } from "../lib/network.ts";
 import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { deadEnd, deadEndPage, errorPage, showSignIn, wrongVerbPage } from "./interaction.ts";
+import { deadEnd, deadEndPage, errorPage, showSignIn, wrongMethodPage } from "./interaction.ts";
 import type { DeadEnd, InteractionOptions } from "./interaction.ts";
 import { showConsent } from "./consent.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
@@ -89,7 +89,7 @@ type UrlProblem = "client_documents_off" | "forbidden_url";
 export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
   const { issuer, log, browsers, users, findForAuthorization } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
+    if (request.method !== "GET") return wrongMethodPage(issuer, "GET");
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);

@@ -57,7 +57,7 @@ import {
   showSignIn,
   startAgain,
   wayBackProblems,
-  wrongVerbPage,
+  wrongMethodPage,
 } from "./interaction.ts";
 import type { Account } from "./manage_users.ts";
 import { type Client, clientStillThere, conflict, defineRecordFamily, retryOnConflict, users } from "./records.ts";
@@ -171,7 +171,7 @@ async function beginVisit(
 function createVisitEndpoint(options: CompanyOptions): Endpoint {
   const { browsers, issuer } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
+    if (request.method !== "GET") return wrongMethodPage(issuer, "GET");
     const browser = browsers.identify(request);
     const { search, searchParams } = new URL(request.url);
     if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
@@ -210,7 +210,7 @@ function pathOfPurpose(issuer: string, { request, page }: Purpose): string {
 function createCallback(options: CompanyOptions): Endpoint {
   const { browsers, issuer, log, clock } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
+    if (request.method !== "GET") return wrongMethodPage(issuer, "GET");
     const { search, searchParams } = new URL(request.url);
     if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
     const browser = browsers.identify(request);
@@ -304,7 +304,7 @@ async function accountOf(
 function createLinkEndpoint(options: CompanyOptions): Endpoint {
   const { browsers, issuer } = options;
   return async (request) => {
-    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
+    if (request.method !== "GET") return wrongMethodPage(issuer, "GET");
     const browser = browsers.identify(request);
     const purpose = { kind: "account", browser, next: "companyLink" } as const;
     return await showSignIn(options, purpose, { cookies: browser.cookies });

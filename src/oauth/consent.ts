@@ -2,7 +2,16 @@
 import type { Lifetimes, ServicenowStatus } from "./context.ts";
 import { refreshIdleLifetimeSeconds, refreshTokenLifetimeSeconds } from "./token.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
-import { errorPage, factList, findPending, mono, pathsOf, postForm, showSignIn, wrongVerbPage } from "./interaction.ts";
+import {
+  errorPage,
+  factList,
+  findPending,
+  mono,
+  pathsOf,
+  postForm,
+  showSignIn,
+  wrongMethodPage,
+} from "./interaction.ts";
 import type { InteractionOptions, Pending, Waiting } from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId } from "../lib/secrets.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
@@ -47,7 +56,7 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
         ? await showSignIn(options, { kind: "request", waiting: pending })
         : await showConsent(options, pending, signedIn);
     }
-    if (request.method !== "POST") return wrongVerbPage(issuer, "GET", "POST");
+    if (request.method !== "POST") return wrongMethodPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(issuer, form.error);
     const pending = await findPending(options, form.value.get("request") ?? "", browser);

@@ -10,7 +10,7 @@ import { scopeCatalogue } from "../lib/principal.ts";
 import type { ServicenowStatus } from "./context.ts";
 import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { errorPage, pathsOf, postForm, showSignIn, wrongVerbPage } from "./interaction.ts";
+import { errorPage, pathsOf, postForm, showSignIn, wrongMethodPage } from "./interaction.ts";
 import type { InteractionOptions } from "./interaction.ts";
 
 /** Grants, and as many tokens, that are read for one list. */
@@ -201,7 +201,7 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
         ? await showSignIn(options, { kind: "account", browser, next: "grants" }, { cookies: browser.cookies })
         : await grantsPage(options, browser, signedIn.account);
     }
-    if (request.method !== "POST") return wrongVerbPage(issuer, "GET", "POST");
+    if (request.method !== "POST") return wrongMethodPage(issuer, "GET", "POST");
     const form = await readOwnForm(options, request, browser);
     if (!form.ok) return errorPage(issuer, form.error);
     if (signedIn !== null) {
@@ -216,7 +216,7 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
 export function createSignOutEndpoint(options: InteractionOptions): Endpoint {
   const { browsers, log, issuer } = options;
   return async (request, peer) => {
-    if (request.method !== "POST") return wrongVerbPage(issuer, "POST");
+    if (request.method !== "POST") return wrongMethodPage(issuer, "POST");
     const form = await readOwnForm(options, request, browsers.identify(request));
     if (!form.ok) return errorPage(issuer, form.error);
     const signedIn = await browsers.signedIn(request);

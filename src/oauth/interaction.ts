@@ -375,7 +375,7 @@ export function errorPage(issuer: string, reason: DeadEnd): Response {
 }
 
 /** The error page of a wrong verb (RFC 9110 §15.5.6). */
-export function wrongVerbPage(issuer: string, ...allowed: readonly string[]): Response {
+export function wrongMethodPage(issuer: string, ...allowed: readonly string[]): Response {
   const response = errorPage(issuer, "method_not_allowed");
   response.headers.set("allow", allowed.join(", "));
   return response;

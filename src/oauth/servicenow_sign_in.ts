@@ -22,7 +22,7 @@ import {
   type SignInElsewhere,
   startAgain,
   wayBackProblems,
-  wrongVerbPage,
+  wrongMethodPage,
 } from "./interaction.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { logStep, maxQueryCharacters } from "./exchange.ts";
@@ -50,7 +50,7 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 export function createServicenowCallback(options: InstanceOptions): Endpoint {
   const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return wrongVerbPage(issuer, "GET");
+    if (request.method !== "GET") return wrongMethodPage(issuer, "GET");
     const { search, searchParams } = new URL(request.url);
     if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
     const signedIn = await browsers.signedIn(request);
@@ -111,7 +111,7 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
   const { instance, browsers, log, issuer } = options;
   const { servicenowLink } = pathsOf(issuer);
   return async (request, peer) => {
-    if (request.method !== "GET" && request.method !== "POST") return wrongVerbPage(issuer, "GET", "POST");
+    if (request.method !== "GET" && request.method !== "POST") return wrongMethodPage(issuer, "GET", "POST");
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {

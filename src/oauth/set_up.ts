@@ -7,7 +7,7 @@ import * as z from "zod";
 import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { errorPage, pathsOf, postForm, wrongVerbPage } from "./interaction.ts";
+import { errorPage, pathsOf, postForm, wrongMethodPage } from "./interaction.ts";
 import type { DeadEnd, InteractionOptions } from "./interaction.ts";
 import { basePathOf, html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
@@ -164,7 +164,7 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
       const found = await link.find(code);
       return found.ok ? show(request, code, found.value) : refuse(peer, found.error);
     }
-    if (request.method !== "POST") return wrongVerbPage(issuer, "GET", "POST");
+    if (request.method !== "POST") return wrongMethodPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
     return form.ok ? await choose(request, peer, form.value) : errorPage(issuer, form.error);
   };

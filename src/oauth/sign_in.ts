@@ -23,7 +23,7 @@ import {
   pathOfRequest,
   showSignIn,
   type SignInPurpose,
-  wrongVerbPage,
+  wrongMethodPage,
 } from "./interaction.ts";
 import { seeOther } from "../lib/page.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -50,7 +50,7 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
         ? errorPage(options.issuer, browser.isNew ? "cookie_missing" : "request_gone")
         : await showSignIn(options, { kind: "request", waiting: pending }, { asOther: true });
     }
-    if (request.method !== "POST") return wrongVerbPage(options.issuer, "GET", "POST");
+    if (request.method !== "POST") return wrongMethodPage(options.issuer, "GET", "POST");
     if (options.signInElsewhere !== undefined) return errorPage(options.issuer, "sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(options.issuer, form.error);
