@@ -1,4 +1,4 @@
-/** The composition root: builds the request handler from a configuration and an opened installation. Then its HTTP side. */
+/** The composition root: builds the request handler from a configuration and an opened installation; beneath, its HTTP side. */
 import { closeAll } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";

@@ -1,4 +1,4 @@
-/** `/oauth/sign-in` checks the passphrase and starts a browser session; the console finds its visitors by one, and asks again. */
+/** `/oauth/sign-in` checks the passphrase and starts a browser session. The console knows its visitors by theirs. */
 import * as z from "zod";
 import { counted } from "../lib/counted.ts";
 import { type Admission, createKeyedMutex } from "../lib/turns.ts";
