@@ -57,6 +57,7 @@ export async function openCallRecords(
     async close() {
       live.close();
       summarised.close();
+      await attempts.allNoted();
       await steps.close();
       await audit.close();
     },

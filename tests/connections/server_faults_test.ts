@@ -215,6 +215,21 @@ const faults: readonly Fault[] = [
       database.exec("ROLLBACK");
     },
   },
+  {
+    name: "the server is stopped while the database is locked by another program",
+    cause: "database_lost",
+    env: open,
+    bounds: { storage: { busyTimeoutMs: 2_000 } },
+    async run({ place, server, clientOf }) {
+      using database = openDatabase(place);
+      database.exec("BEGIN IMMEDIATE");
+      await connectUntil(clientOf(), 503);
+      const stopped = server.stop();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      database.exec("ROLLBACK");
+      await stopped;
+    },
+  },
 ];
 
 Deno.test("connections: a fault of the server or of its proxy is named, also after the server has stopped", async (test) => {

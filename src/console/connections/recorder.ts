@@ -9,6 +9,7 @@ import { belowSign, browserAgent, forwardedSign, type NewStep, postBecameGet, ty
 import type { AuditEntry } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
+import { joinNext } from "../../lib/turns.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 
 const maxNameCharacters = 60;
@@ -130,7 +131,7 @@ function isLost({ method, headers }: Request, path: string, status: number): boo
     headers.get("accept")?.includes("text/event-stream") === true && !path.endsWith("/events");
 }
 
-/** Records what `http` and calls observe of clients that connect. No method throws or waits. */
+/** Records what `http` and calls observe of clients that connect. None of its notes throws or waits. */
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
 type SeenCall = Pick<AuditEntry, "subject" | "clientId" | "grantId" | "method" | "outcome"> & {
@@ -183,6 +184,8 @@ export function createAttemptRecorder(
   const seen = boundedMap<string, number>(maxSeenGrants);
   const cutAnswers = boundedMap<string, number>(maxSeenGrants);
   const givenUp = boundedMap<string, number>(maxSeenGrants);
+  const lookAtDisk = joinNext(isDiskFull);
+  let lastLook: Promise<void> = Promise.resolve();
   const signOf = ({ reason, sign }: NewStep): string | null => {
     if (reason?.startsWith("expired") === true) return isClockSteady() ? "clock_steady" : "clock_jumped";
     if (isDirect && sign === "other_host") return "direct_other_host";
@@ -192,7 +195,7 @@ export function createAttemptRecorder(
     if (given.agent === doctorAgent) return;
     const step = { ...given, sign: signOf(given) };
     if (step.reason === unavailable) {
-      void isDiskFull().then((isFull) => noteStep(isFull ? { ...step, reason: "disk_full" } : step));
+      lastLook = lookAtDisk().then((isFull) => noteStep(isFull ? { ...step, reason: "disk_full" } : step));
     } else noteStep(step);
   };
 
@@ -335,6 +338,8 @@ export function createAttemptRecorder(
       givenUp.delete(caller.grantId);
       note({ kind: "call", outcome: "ok", reason: "initialize", ...ofCaller(caller), name: shownName(name) });
     },
+    /** Resolves once every step has gone to `note`: one for which the storage was not available waits for a look at it. */
+    allNoted: (): Promise<void> => lastLook,
   };
 }
 
