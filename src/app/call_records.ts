@@ -104,12 +104,12 @@ function startStoredAudit(
       if (written > settings.maxBytes * trimShare) trim();
     },
   });
-  const recordOfLog = limitStrangers(recorder.record, clock);
+  const ofLog = limitStrangers(recorder.record, clock);
   return {
     log: {
       write(level, event, fields) {
         log.write(level, event, fields);
-        if (level === "audit" && event !== "request") recordOfLog(lineOfLog(clock(), event, fields));
+        if (level === "audit" && event !== "request") ofLog.record(lineOfLog(clock(), event, fields));
       },
       flush: () => log.flush(),
     },
@@ -119,6 +119,7 @@ function startStoredAudit(
     },
     async close() {
       await stop();
+      ofLog.close();
       await recorder.close();
     },
   };

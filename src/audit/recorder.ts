@@ -388,24 +388,30 @@ const maxLinesOfMinute = 5;
 const burst = 300;
 const minuteMs = 60_000;
 
-/** Passes on the lines that are stored. */
-export function limitStrangers(record: (line: AuditLine) => void, clock: Clock): (line: AuditLine) => void {
+/** `record` passes on the lines that are stored; `close` the number of those that were not. */
+export function limitStrangers(record: (line: AuditLine) => void, clock: Clock) {
   let left = burst;
   let filledAt = clock();
   let skipped = 0;
-  return (line) => {
-    const isStrangers = line.person === null || line.outcome === "refused";
-    if (!isStrangers) return record(line);
-    const now = clock();
-    left = Math.min(burst, left + Math.max(0, now - filledAt) / minuteMs * maxLinesOfMinute);
-    filledAt = now;
-    if (left < 1) {
-      skipped += 1;
-      return;
-    }
-    left -= 1;
-    if (skipped > 0) record({ ...emptyLine, time: now, event: "audit_lines_skipped", code: String(skipped) });
+  const noteSkipped = (): void => {
+    if (skipped > 0) record({ ...emptyLine, time: clock(), event: "audit_lines_skipped", code: String(skipped) });
     skipped = 0;
-    record(line);
+  };
+  return {
+    record(line: AuditLine): void {
+      const isStrangers = line.person === null || line.outcome === "refused";
+      if (!isStrangers) return record(line);
+      const now = clock();
+      left = Math.min(burst, left + Math.max(0, now - filledAt) / minuteMs * maxLinesOfMinute);
+      filledAt = now;
+      if (left < 1) {
+        skipped += 1;
+        return;
+      }
+      left -= 1;
+      noteSkipped();
+      record(line);
+    },
+    close: noteSkipped,
   };
 }

@@ -147,7 +147,7 @@ Deno.test("many lines at once become batches that one commit can hold", async ()
 
 Deno.test("what an administrator did is their line, also where it is about nobody", () => {
   const lines: AuditLine[] = [];
-  const record = limitStrangers((line) => lines.push(line), () => start);
+  const { record } = limitStrangers((line) => lines.push(line), () => start);
   for (let at = 0; at < 1_000; at++) record({ ...emptyLine, time: start, event: "sign_in", outcome: "refused" });
   const before = lines.length;
   for (const event of ["client_created", "client_approved", "client_removed", "invitation_withdrawn"]) {
@@ -161,7 +161,7 @@ Deno.test("what an administrator did is their line, also where it is about nobod
 Deno.test("strangers fill little of the audit, and what is left out is counted", () => {
   const lines: AuditLine[] = [];
   let now = start;
-  const record = limitStrangers((line) => lines.push(line), () => now);
+  const { record, close } = limitStrangers((line) => lines.push(line), () => now);
   const refusal: AuditLine = { ...emptyLine, time: now, event: "sign_in", person: "ada", outcome: "refused" };
   for (let at = 0; at < 10_000; at++) record({ ...refusal, person: at % 2 === 0 ? null : "ada" });
   assert.equal(lines.length, 300);
@@ -176,4 +176,6 @@ Deno.test("strangers fill little of the audit, and what is left out is counted",
   now += 3_600_000;
   for (let at = 0; at < 10_000; at++) record(refusal);
   assert.equal(lines.length, 303 + 300);
+  for (let times = 0; times < 2; times++) close();
+  assert.deepEqual(lines.slice(603).map(({ event, code }) => [event, code]), [["audit_lines_skipped", "9700"]]);
 });
