@@ -142,7 +142,8 @@ async function rest(milliseconds: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-function passOfEventLoop(): Promise<void> {
+/** What is to run now has run by then. */
+export function passOfEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 

@@ -17,7 +17,7 @@ import { type AuditEntry, createRuntime, type McpServerOptions, type Runtime } f
 import type { ToolRegistry } from "./registry.ts";
 import { classifyBatch, classifyMessage, createModernRevision, defaultLegacyRevision } from "./revision.ts";
 import type { Revision, Unclassified } from "./revision.ts";
-import { createParallelShare, nextTurn, type StandAside, whenReady } from "../lib/turns.ts";
+import { createParallelShare, nextTurn, passOfEventLoop, type StandAside, whenReady } from "../lib/turns.ts";
 import type { Session } from "./session.ts";
 import { hasScopes, type Principal, shareKey } from "../lib/principal.ts";
 import { createSessionStreams, sessionNotFound } from "./notice_streams.ts";
@@ -33,7 +33,7 @@ export type McpServer = ReturnType<typeof createMcpServer>;
  */
 export function createMcpServer(options: McpServerOptions) {
   const runtime = createRuntime(options);
-  const { tools, prompts, resources, changes, streams, tasks, enders, stopping } = runtime;
+  const { tools, prompts, resources, changes, streams, inFlight, tasks, enders, stopping } = runtime;
   const hurry = (): void => stopping.abort(new DOMException("the server stops", "AbortError"));
   const sessionStreams = createSessionStreams(runtime);
   const methods = createMethodTable(runtime, sessionStreams.follow);
@@ -65,11 +65,13 @@ export function createMcpServer(options: McpServerOptions) {
     },
     /** Asks the calls that run to answer now with what they have. */
     hurry,
-    /** Gives up everything that is still open; resolves when the tasks that ran are stored as cancelled. */
+    /** Gives up everything that is still open; resolves when calls are on record and tasks stored as cancelled. */
     async close() {
       hurry();
       for (const stop of stopListening) stop();
       streams.abandonAll();
+      inFlight.cancelAll();
+      await passOfEventLoop(); // a cancelled call is answered at once, and leaves its record then
       await tasks.close();
     },
   };

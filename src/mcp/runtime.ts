@@ -223,6 +223,10 @@ function createInFlight({ storage, clock, timers, log }: Services) {
     },
     /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */
     cancel,
+    /** The server gives up the calls that still run. */
+    cancelAll() {
+      for (const entered of calls.values()) for (const cancelOnly of [...entered]) cancelOnly();
+    },
     /** Whether one with this id runs here, or several do. */
     has: (owner: string, id: RpcId) => calls.has(keyOf(owner, id)),
     /** Watches for the session's cancellation at other instances, until the returned function is called. */

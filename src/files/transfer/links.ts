@@ -185,6 +185,9 @@ export function createRunningTransfers(
     all.size >= limits.maxAtOnce ||
     [...all].filter((each) => each.person === person).length >= limits.maxAtOncePerPerson;
 
+  const cut = (fits: (running: RunningTransfer) => boolean): void => {
+    for (const each of all) if (fits(each)) each.cutter.abort("stopped" satisfies TransferEnd);
+  };
   return {
     /** Begins one; `null` where there are too many. */
     begin(id: string, record: TransferRecord, { address }: Peer) {
@@ -230,10 +233,9 @@ export function createRunningTransfers(
       isStopping = true;
       const uploads = [...all].filter(({ isUpload }) => isUpload).map(({ ended }) => ended);
       await atMost(milliseconds, Promise.all(uploads), undefined, createPause(timers));
+      cut(({ isUpload }) => isUpload); // else its end would be the caller's
     },
-    close(): void {
-      for (const { cutter } of all) cutter.abort("stopped" satisfies TransferEnd);
-    },
+    close: () => cut(() => true),
   };
 }
 
