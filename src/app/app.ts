@@ -5,7 +5,7 @@ import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
 import { type Approval, openApproval } from "./approval.ts";
-import { openCallRecords } from "./call_records.ts";
+import { openCallRecords, settle } from "./call_records.ts";
 import { createAuthorizationServer, maxOAuthBodyBytes } from "../oauth/mod.ts";
 import type { AuthorizationRoute, AuthorizationServer, ProviderFetch, Registration, Verifier } from "../oauth/mod.ts";
 import type { AttemptRecorder, Live } from "../console/mod.ts";
@@ -201,7 +201,8 @@ export async function buildApp(config: Config, given: AppParts) {
     /** Releases everything but the installation. */
     close: () =>
       closeAll(
-        ...[stopReturning, stopSweeping, wallClock.close, consolePages.close, approval.close, notices?.close],
+        ...[stopReturning, stopSweeping, wallClock.close, consolePages.close, approval.close],
+        () => settle(given, [notices?.close(), servicenow?.links.settled(), authorizationServer.settled()]),
         ...[mcp.close, servicenow?.close, toolbox.close, records.close],
       ),
   };

@@ -2,7 +2,7 @@
 import type { AuditSettings } from "../audit/mod_settings.ts";
 import { createAuditRecorder, limitStrangers, lineOfLog, lineOfRequest, trimAudit } from "../audit/mod.ts";
 import type { AuditParts } from "../audit/mod.ts";
-import { soonAndEvery, type Timers } from "../lib/time.ts";
+import { atMost, createPause, soonAndEvery, type Timers } from "../lib/time.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
@@ -36,7 +36,7 @@ export async function openCallRecords(
     note: serverUrl === undefined ? () => {} : steps.note,
     isOwnHost: (host) => hosts.has(host),
     isOpen: config.authorizationServer.registration === "open",
-    isDiskFull: () => isDiskFull(parts.storage),
+    isDiskFull: async () => /\bfull\b/.test(await writeProblem(parts.storage) ?? ""),
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
     isDirect: serverUrl !== undefined && isAnsweredHere(config.http, serverUrl),
     isClockSteady: parts.isSteady,
@@ -125,14 +125,34 @@ function startStoredAudit(
   };
 }
 
-/** What is written is also what the storage writes to find out whether it is back. */
-async function isDiskFull(storage: Storage): Promise<boolean> {
+/** Why nothing can be stored. What is written is also what the storage writes to find out whether it is back. */
+async function writeProblem(storage: Storage): Promise<string | null> {
   try {
     await storage.commit({ puts: [{ key: ["health", "write"], value: true }] });
-    return false;
+    return null;
   } catch (error) {
-    return error instanceof Error && /\bfull\b/.test(error.message);
+    return String(error);
   }
+}
+
+/** How long a stop waits for that, and how often it looks. */
+const [settleMs, lookMs] = [1_500, 100];
+
+/**
+ * For a stop, before it closes what stores: waits for work that has to be stored and that no request waits for, and for
+ * a storage that is away for a moment. What takes longer is lost.
+ */
+export async function settle(
+  { storage, timers }: Pick<Parts, "storage" | "timers">,
+  underWay: readonly (Promise<unknown> | undefined)[],
+): Promise<void> {
+  const pause = createPause(timers);
+  const isBack = async (): Promise<void> => {
+    for (let waited = 0; waited < settleMs && await writeProblem(storage) !== null; waited += lookMs) {
+      await pause(lookMs);
+    }
+  };
+  await atMost(settleMs, Promise.allSettled([isBack(), ...underWay]), null, pause);
 }
 
 const operatorName = "a token of the command line";

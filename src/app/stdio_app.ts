@@ -10,7 +10,7 @@ import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { serveStdio } from "../mcp/mod.ts";
 import { startTelemetry } from "../audit/mod.ts";
-import { openCallRecords } from "./call_records.ts";
+import { openCallRecords, settle } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, startSweeping, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
@@ -80,6 +80,9 @@ export async function runStdio(
     });
   } finally {
     stopSweeping();
-    await closeAll(mcp.close, approval.close, records.close, servicenow?.close, toolbox.close);
+    await closeAll(
+      () => settle(parts, [servicenow?.links.settled()]),
+      ...[mcp.close, approval.close, records.close, servicenow?.close, toolbox.close],
+    );
   }
 }

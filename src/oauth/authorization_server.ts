@@ -94,6 +94,8 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
         at("backchannelLogout", ["/oauth/backchannel-logout"], { ...forClients, kind: "plain" }),
       ]),
     ],
+    /** Resolves once what the provider is asked about people is answered and stored. */
+    settled: () => loadCompany.ifLoaded(({ recheck }) => recheck.settled()),
     /** For the pages of the console. */
     forConsole: load,
     /** For the resource server's guard. */

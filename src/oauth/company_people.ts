@@ -200,8 +200,11 @@ export function isRecheckDue({ checkedAt }: NonNullable<User["company"]>, rechec
   return now >= checkedAt + recheckMs;
 }
 
-/** Asks the provider about a person, and tells whether they are still in; shared by all who wait for the same one. */
-export function createRecheck(options: RecheckOptions): (userId: string) => Promise<boolean> {
+/**
+ * Asks the provider about a person, and tells whether they are still in; shared by all who wait for the same one.
+ * `settled` resolves once the answers that are awaited are stored: the provider may have voided what was stored before.
+ */
+export function createRecheck(options: RecheckOptions) {
   const { storage, secrets, clock, company, timers, log } = options;
   const pause = createPause(timers);
   const running = new Map<string, Promise<boolean>>();
@@ -267,13 +270,14 @@ export function createRecheck(options: RecheckOptions): (userId: string) => Prom
     }
   };
   const askOnce = (userId: string): Promise<boolean> => running.getOrInsertComputed(userId, () => ask(userId));
-  return async (userId) => {
+  const recheck = async (userId: string): Promise<boolean> => {
     const failed = failedAt.get(userId);
     if (failed === undefined) return await askOnce(userId);
     const asked = timers.elapsed() >= failed + retryMs ? askOnce(userId) : null;
     asked?.catch(() => {}); // is in the log: only the first use waits for a provider that does not answer
     return await isBorne(userId) || (asked !== null && await asked);
   };
+  return Object.assign(recheck, { settled: async () => void await Promise.allSettled(running.values()) });
 }
 
 /** What the provider says of a person now; `null`: only that they are there. */

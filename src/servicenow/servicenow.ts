@@ -400,6 +400,8 @@ function createServicenowLinks(options: RefreshOptions) {
   };
 
   return {
+    /** Resolves once the renewals that run are stored: the instance may have voided the tokens that are there. */
+    settled: () => Promise.allSettled(running.values()),
     /** Links a user to an account, in place of what was linked before. */
     async save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void> {
       const link = toLinkSecrets(tokens, account, { clock });

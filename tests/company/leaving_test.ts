@@ -22,6 +22,7 @@ import {
   register,
 } from "../authorization_server/harness.ts";
 import { habitsOf } from "../fixtures/company_provider/habits.ts";
+import { until } from "../fixtures/until.ts";
 import { broken } from "../fixtures/company_provider/provider.ts";
 import { connect, type Connected, follow, hour, type Place, scopesNow, startPlace } from "./place.ts";
 
@@ -273,6 +274,35 @@ Deno.test("a check whose turn does not come is borne for a day, refuses no one a
   assert.deepEqual(harness.lines.filter(({ event }) => event === "access_ended_by_provider"), []);
   state.isBusy = false;
   assert.equal(await check(), true);
+});
+
+Deno.test("a stop waits for what the provider is asked: its answer voids the refresh token that is stored", async () => {
+  await using place = await startWithAda();
+  const { harness, recheckMs } = place;
+  await connectAda(place);
+  const { company } = harness.deps;
+  assert.ok(company !== undefined);
+  const timers = { ...systemTimers, elapsed: () => harness.time.now };
+  const provider = createProvider({ company, fetch, clock: () => harness.time.now, timers });
+  const gate = Promise.withResolvers<void>();
+  const requestToken: typeof provider.requestToken = async (parameters) => {
+    const answer = await provider.requestToken(parameters);
+    await gate.promise;
+    return answer;
+  };
+  const [ada] = await Array.fromAsync(users.all(harness.storage));
+  const id = ada?.value.id ?? "";
+  const recheck = createRecheck({ ...harness.deps, company, timers, provider: { ...provider, requestToken } });
+  harness.time.now += recheckMs;
+  void recheck(id);
+  let isSettled = false;
+  const settled = recheck.settled().then(() => isSettled = true);
+  await until("the provider is asked", () => asked(place) === 1);
+  assert.equal(isSettled, false);
+  gate.resolve();
+  await settled;
+  harness.time.now += recheckMs;
+  assert.equal(await createRecheck({ ...harness.deps, company, timers, provider })(id), true);
 });
 
 const strangeAnswers = {

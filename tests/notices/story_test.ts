@@ -73,6 +73,23 @@ Deno.test("the console and doctor say when a notice did not arrive, and where, w
   await held;
 });
 
+Deno.test("a server that is stopped sends the notices that wait, also one that did not arrive at first", async () => {
+  await using service = startService("ntfy");
+  const env = { NOTIFY_URL: service.url, NOTIFY_FORMAT: "ntfy", NOTIFY_SECRET: service.secret, SHUTDOWN_TIMEOUT: "1" };
+  await using desk = await startDesk({ env });
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  service.answers.push(() => new Response(null, { status: 503, headers: { "retry-after": "900" } }));
+  const calls = ["a", "b", "c"].map((filename) => desk.call("file_write", { filename, content: "x" }).catch(() => {}));
+  await until("the first did not arrive", () => service.requests() === 1);
+  await until("all wait", async () => (await desk.page("decisions")).html.split("<article").length === 4);
+  await desk.server.stop();
+  await Promise.all(calls);
+  const [first = "", others = "", ...more] = service.shown.map(({ text }) => text);
+  assert.match(first, /wants to use file_write/);
+  assert.match(others, /^2 notices\n2 waiting for approval\.$/);
+  assert.deepEqual(more, []);
+});
+
 Deno.test("notify test sends one, and says what kept it from arriving", async () => {
   await using service = startService("gotify");
   const env = { NOTIFY_URL: service.url, NOTIFY_FORMAT: "gotify", NOTIFY_SECRET: service.secret };

@@ -55,7 +55,7 @@ const waitWords = durationWords(heldMs / 1_000);
 const hourMs = 3_600_000;
 const failureKeptMs = 7 * 24 * hourMs;
 
-/** Opens the way there. `hear` gives a log that is heard; `close` drops what waits. */
+/** Opens the way there. `hear` gives a log that is heard; `close` resolves once what waits was sent, or did not arrive. */
 export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const { storage, clock, timers, log, fetch, serverUrl, hasConsole, showsContents } = parts;
   const waiting: { readonly told: Told; readonly at: number; readonly time: number }[] = [];
@@ -66,6 +66,7 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
   const wait = createPause(timers);
   let left = 0; // beyond those that wait
   let isRunning = false;
+  let running = Promise.resolve();
 
   const tell = (told: Told): void => {
     const now = timers.elapsed();
@@ -73,14 +74,14 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
     if (told.onceForMs > 0) recent.set(told.id, now + told.onceForMs);
     if (waiting.length < maxWaiting) waiting.push({ told, at: now, time: clock() });
     else left += 1;
-    if (!isRunning) void run();
+    if (!isRunning) running = run();
   };
 
   const run = async (): Promise<void> => {
     isRunning = true;
     try {
-      while (waiting.length > 0 && !closed.aborted) {
-        const taken = waiting.splice(0, waiting.length > maxSingle ? waiting.length : 1);
+      while (waiting.length > 0) {
+        const taken = waiting.splice(0, waiting.length > maxSingle || closed.aborted ? waiting.length : 1);
         const more = left;
         left = 0;
         const fresh = [];
@@ -110,15 +111,16 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
 
   const deliver = async (notice: Notice, at: number): Promise<void> => {
     for (let retryMs = firstRetryMs;; retryMs = Math.min(2 * retryMs, maxRetryMs)) {
+      const isLast = closed.aborted;
       const sent = await sendNotice(notice, target, { fetch, now: clock() });
       if (sent.ok) return void await storage.commit({ deletes: [failureKey] }).catch(() => false);
       log.write("warn", "notice_not_sent", { to: targetWords(target), problem: sent.problem });
       const value = { at: clock(), problem: sent.problem };
       const put = { key: failureKey, value, expiresAt: value.at + failureKeptMs };
       await storage.commit({ puts: [put] }).catch(() => false);
-      if (sent.retry === null) return;
+      if (sent.retry === null || isLast) return;
       await wait(Math.max(retryMs, sent.retry), closed);
-      if (closed.aborted || !isInTime(at)) return;
+      if (!isInTime(at)) return;
     }
   };
 
@@ -193,9 +195,10 @@ export function openNotices(target: NoticeTarget, parts: NoticeParts) {
       },
       flush: () => heard.flush(),
     }),
-    close(): void {
+    async close(): Promise<void> {
       stopLooking();
       closing.abort();
+      await running;
     },
   };
 }
