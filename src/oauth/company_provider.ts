@@ -384,8 +384,17 @@ function keepFresh<T>(elapsed: () => number, load: () => Provided<T>) {
   let bad: { readonly problem: ProviderProblem; readonly at: number } | null = null;
   let loading: Provided<T> | null = null;
   /** What is given after a failure: another issuer is an answer, and no outage. */
-  const afterFailure = (problem: ProviderProblem): Result<T, ProviderProblem> =>
-    isOutage(problem.reason) && good !== null && elapsed() < good.at + staleMs ? good.result : failure(problem);
+  const kept = (problem?: ProviderProblem): Result<T, ProviderProblem> | null =>
+    (problem === undefined || isOutage(problem.reason)) && good !== null && elapsed() < good.at + staleMs
+      ? good.result
+      : null;
+  const afterFailure = (problem: ProviderProblem): Result<T, ProviderProblem> => kept(problem) ?? failure(problem);
+  /** Where its turn did not come, nothing was answered. */
+  const afterOverload = (error: unknown): Result<T, ProviderProblem> => {
+    const held = error instanceof Overload ? kept(bad?.problem) : null;
+    if (held === null) throw error;
+    return held;
+  };
   const loadNow = async (): Provided<T> => {
     const result = await load();
     if (!result.ok) {
@@ -401,7 +410,7 @@ function keepFresh<T>(elapsed: () => number, load: () => Provided<T>) {
       const now = elapsed();
       if (good !== null && now < good.at + maxAgeMs) return good.result;
       if (bad !== null && now < bad.at + Math.min(retryMs, maxAgeMs)) return afterFailure(bad.problem);
-      loading ??= loadNow().finally(() => loading = null);
+      loading ??= loadNow().catch(afterOverload).finally(() => loading = null);
       return await loading;
     },
   };

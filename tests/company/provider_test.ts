@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify } from "@panva/jose";
 import { createProvider } from "../../src/oauth/company_provider.ts";
-import { unavailability } from "../../src/lib/system_fault.ts";
+import { Overload, unavailability } from "../../src/lib/system_fault.ts";
 import { systemTimers } from "../../src/lib/time.ts";
 import { broken, startCompanyProvider } from "../fixtures/company_provider/provider.ts";
 
@@ -150,6 +150,26 @@ Deno.test("a request whose turn does not come is this server's to answer for, an
   pass(9_000);
   release();
   assert.ok((await late).ok, "whose turn came late has its whole time");
+});
+
+Deno.test("metadata that is at hand counts for a day where its renewal gets no turn, and then it is an overload", async () => {
+  const { provider, state, settle, pass } = startHeld();
+  const signIn = () =>
+    provider.authorizationUrl({ state: "s", nonce: "n", redirectUri: "r", codeChallenge: "c", ask: null });
+  assert.ok((await signIn()).ok);
+  const hour = 3_600_000;
+  state.now = hour - 3_000;
+  for (let running = 0; running < 20; running++) void provider.requestToken({ grant_type: "refresh_token" });
+  await settle();
+  state.now = hour + 1_000;
+  const late = signIn();
+  await settle();
+  pass(5_001);
+  assert.ok((await late).ok, "an older one, as in an outage");
+  const tooOld = assert.rejects(signIn(), Overload);
+  await settle();
+  pass(25 * hour);
+  await tooOld;
 });
 
 Deno.test("endpoints that a browser or this server must not go to make the metadata malformed", async () => {
