@@ -133,10 +133,14 @@ export async function hashBatch(name: string, seq: number, { from, prev, lines }
   return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** Also over what decides about retention: with other numbers of bytes, it would remove lines as if they were too many. */
+/**
+ * Also over what decides about retention, which would remove lines as if they were too many, and about what a search
+ * looks through.
+ */
 function macOfHead(secrets: SecretBox, name: string, head: Omit<Chain, "mac">): string {
-  const { seq, hash, from, lines, bytes } = head;
-  return secrets.authenticate("audit-head", `${name}:${seq}:${hash}:${from}:${lines}:${bytes}`);
+  const { seq, hash, from, lines, bytes, setBack } = head;
+  const mark = setBack === undefined ? "" : `:${setBack}`;
+  return secrets.authenticate("audit-head", `${name}:${seq}:${hash}:${from}:${lines}:${bytes}${mark}`);
 }
 
 /** The chain under its MAC. */

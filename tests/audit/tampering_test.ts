@@ -188,6 +188,26 @@ for (const [name, tamper, said] of attacks) {
   });
 }
 
+Deno.test("audit verify finds that the mark of a clock set back was changed", async () => {
+  const storage = createMemoryStorage();
+  const place = auditPlace(storage);
+  const recorder = place.recorder();
+  for (const minutes of [0, 60, 5]) {
+    recorder.record({ ...emptyLine, time: place.parts.clock() + minutes * 60_000, event: "call" });
+    await recorder.flush();
+  }
+  await recorder.close();
+  const head = await headOf(storage);
+  assert.equal(head.setBack, 3);
+  const { setBack: _, ...unmarked } = head;
+  const heads = [[head, true], [unmarked, false], [{ ...head, setBack: 1 }, false]] as const;
+  for (const [value, isGood] of heads) {
+    await storage.commit({ puts: [{ key: chainKey("1"), value }] });
+    const { problems } = await verifyAudit({ storage, secrets });
+    assert.deepEqual(problems, isGood ? [] : ["chain 1: its head or checkpoint was changed"]);
+  }
+});
+
 /** What only a head that was kept elsewhere shows. */
 const cuts: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[] = [
   ["an earlier state with its head is put back", async ({ storage, seqs, earlier }) => {
