@@ -3,11 +3,12 @@ import { resolve } from "node:path";
 import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
 import { commandLine } from "../lib/program_name.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { stopRequested } from "./welcome.ts";
 
 const backup: CopyCommand = {
   name: "backup",
   elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
-  copy: ({ backupDataDirectory }, to, from) => backupDataDirectory({ from, to }),
+  copy: ({ backupDataDirectory }, to, from, stopped) => backupDataDirectory({ from, to, stopped }),
   done: (files, to) => `${files} are in ${to}; anyone who can read them owns this installation`,
 };
 
@@ -43,6 +44,7 @@ interface CopyCommand {
     part: Awaited<ReturnType<typeof import("../storage/mod.ts").loadBackup>>,
     directory: string,
     dataDir: string,
+    stopped: Promise<void>,
   ) => readonly string[] | Promise<readonly string[]>;
   /** The closing message. */
   readonly done: (files: string, directory: string, config: Config) => string;
@@ -77,6 +79,7 @@ async function runCopyCommand(
     );
   }
   const { loadBackup } = await import("../storage/mod.ts"); // see action.ts
-  const copied = await copy(await loadBackup(), directory, config.value.storage.dataDir);
+  const { asked } = stopRequested(() => performance.now()); // no signal ends it halfway
+  const copied = await copy(await loadBackup(), directory, config.value.storage.dataDir, asked);
   return endWith(say, `${done(copied.join(" and "), directory, config.value)}\n`, 0);
 }

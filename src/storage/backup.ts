@@ -10,16 +10,18 @@ import { dataFiles } from "./mod_settings.ts";
 import { exists, parentOf } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_storage.ts";
 import { nodeFs } from "../lib/program.ts";
+import { pause } from "../lib/time.ts";
 
 /** SQLite's maximum for one step: with fewer pages the copy restarts whenever another process writes in between. */
 const allPages = 2 ** 31 - 1;
 
 /**
  * Writes the database and the master key to `to`, a directory that does not exist or is empty: 0700, files 0600, there
- * all at once or not at all. Writers go on meanwhile. Returns the names of the files; throws {@link UnusableError}.
+ * all at once or not at all, also where `stopped` resolves. Writers go on meanwhile. Returns the names of the files;
+ * throws {@link UnusableError}.
  */
 export async function backupDataDirectory(
-  options: { readonly from: string; readonly to: string },
+  options: { readonly from: string; readonly to: string; readonly stopped?: Promise<void> },
 ): Promise<readonly string[]> {
   const from = resolve(options.from);
   const to = resolve(options.to);
@@ -35,7 +37,10 @@ export async function backupDataDirectory(
     requireEmpty(to, "name a directory that does not exist");
     mkdirSync(dirname(to), { recursive: true });
     mkdirSync(aside, { mode: 0o700 });
-    await copyDatabase(source.database, join(aside, dataFiles.database));
+    const copied = copyDatabase(source.database, join(aside, dataFiles.database)).then(() => true);
+    if (!await Promise.race([copied, options.stopped ?? copied])) {
+      throw new UnusableError("the backup was stopped: nothing is left of it", "run it again");
+    }
     copyDurably(source.masterKey, join(aside, dataFiles.masterKey));
     rmSync(to, { recursive: true, force: true }); // empty, as was just seen
     renameDurably(aside, to);
@@ -86,6 +91,7 @@ async function copyDatabase(from: string, to: string): Promise<void> {
     database.exec("PRAGMA busy_timeout = 5000");
     requireOwn(database, from);
     await backup(database, to, { rate: allPages });
+    await pause(0); // it has held the thread: a signal that came meanwhile is heard
   } finally {
     database.close();
   }

@@ -1,5 +1,6 @@
 /** Being told to stop: by each signal, once and doubled, within bodies, and through `deno task`. */
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { toolCall } from "../fixtures/mcp_call.ts";
@@ -11,6 +12,7 @@ import {
   type ServerPlace,
   startServer,
 } from "../fixtures/running_server.ts";
+import { openDatabase } from "../fixtures/open_database.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { needsPrograms } from "../fixtures/skipped_unless.ts";
@@ -204,6 +206,45 @@ for (const signal of signals) {
       await reader.cancel();
       await writer.abort().catch(() => {});
       assert.match(await stderr, /"event":"stdio_ended","by":"signal"/);
+    },
+  });
+}
+
+for (const signal of signals) {
+  needing("sources").test({
+    name: `backup: ${signal} in the middle leaves a whole one or none, and no half of one beside it`,
+    ignore,
+    fn: async () => {
+      await using place = await makeServerPlace();
+      await makeToken(place);
+      {
+        using database = openDatabase(place);
+        const insert = database.prepare("INSERT INTO entry (key, value, version) VALUES (?, ?, 'v')");
+        database.exec("BEGIN");
+        for (let row = 0; row < 200; row++) insert.run(`filler!${row}`, JSON.stringify("x".repeat(500_000)));
+        database.exec("COMMIT");
+      }
+      const parent = dirname(place.dataDir);
+      const child = new Deno.Command(Deno.execPath(), {
+        args: [
+          "run",
+          ...serverFlags,
+          fileURLToPath(new URL("../../main.ts", import.meta.url)),
+          "backup",
+          `${parent}/copy`,
+        ],
+        env: { DATA_DIR: place.dataDir, NO_COLOR: "1" },
+        stdout: "null",
+        stderr: "piped",
+      }).spawn();
+      const output = child.output();
+      const left = () => Array.from(Deno.readDirSync(parent), ({ name }) => name).filter((name) => /^copy/.test(name));
+      await until("it has begun", () => left().length > 0, 1);
+      child.kill(signal);
+      const { code, stderr } = await inTime("the end", output);
+      const said = new TextDecoder().decode(stderr);
+      assert.deepEqual([code, left()], code === 0 ? [0, ["copy"]] : [1, []], said);
+      assert.match(said, code === 0 ? /are in .*copy/ : /^error: the backup was stopped: nothing is left of it$/m);
     },
   });
 }

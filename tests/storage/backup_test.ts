@@ -93,6 +93,16 @@ Deno.test("backupDataDirectory() makes nothing of a directory without data, and 
     assert.equal(await modeOf(backup), 0o700);
   }));
 
+Deno.test("backupDataDirectory() that is stopped leaves nothing behind", () =>
+  withDataDirectory(async ({ parent, data, backup }) => {
+    const stopped = Promise.resolve();
+    await assert.rejects(
+      backupDataDirectory({ from: data, to: backup, stopped }),
+      /was stopped: nothing is left of it$/,
+    );
+    assert.deepEqual(names(`${parent}/to`), []);
+  }));
+
 Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing behind", () =>
   withDataDirectory(async ({ parent, data, backup }) => {
     await Deno.writeTextFile(`${data}/portcullis.db`, "no database\n".repeat(1_000));
