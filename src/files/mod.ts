@@ -47,7 +47,7 @@ export {
   rootPath,
   showExactly,
   showName,
-  showText,
+  showReadably,
   toPathText,
   type WorkspacePath,
 } from "./workspace/path.ts";

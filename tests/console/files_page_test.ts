@@ -141,6 +141,56 @@ Deno.test("nothing of a file runs or is framed on our origin", async () => {
   }
 });
 
+Deno.test("a person who reads a file sees each of its characters, and the text stays readable", async () => {
+  await using desk = await startDesk();
+  const root = desk.place.workspaceDir;
+  const unseen = [
+    "\u200b",
+    "\u2060",
+    "\ufeff",
+    "\u00ad",
+    "\u034f",
+    "\u3164",
+    "\u2800",
+    "\ufffc",
+    "\u{e0072}",
+    "\u{e0100}",
+  ];
+  const turning = ["\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\u0007", "\u001b", "\u009b"];
+  const misplaced = ["\u200d", "\u200c", "\ufe0f", "\ufe0e", "\u0301\u200d"]; // they shape nothing after this letter
+  const characters = [...unseen, ...turning, ...misplaced];
+  const readable = [
+    "tab\there",
+    "a\u00a0b",
+    "⚠\ufe0f 1\ufe0f\u20e3",
+    "👩🏽\u200d🚀 ❤\ufe0f\u200d🔥",
+    "می\u200cخواهم",
+    "क्\u200dष",
+    "привет ＡＢ",
+  ];
+  const lines = [...characters.map((each) => `pass a${each}b`), ...readable.map((each) => `pass ${each}`)];
+  await Deno.writeTextFile(`${root}/a.txt`, `pass\n${lines.join("\r\n")}\r\n`);
+  await Deno.writeTextFile(
+    `${root}/chain.txt`,
+    `pass ⚠${"\ufe0f\ufe0e".repeat(9)}x\npass ⚠\ufe0f${"\u200d".repeat(9)}🔥\n`,
+  );
+  const pages = [await desk.page(addressOf({ path: "a.txt" })), await desk.page(addressOf({ find: "pass" }))];
+  for (const { html } of pages) {
+    for (const each of characters) {
+      const shown = each.replace(/[^\u0301]/u, (one) => `\\u{${one.codePointAt(0)?.toString(16).toUpperCase()}}`);
+      assert.ok(!html.includes(`a${each}b`) && html.includes(`a${shown}b`), shown);
+    }
+    for (const each of readable) assert.ok(html.includes(`pass ${each}`), each);
+    assert.ok(!html.includes("\\u{D}"), "ends of lines are none");
+  }
+  const chain = await desk.page(addressOf({ path: "chain.txt" }));
+  assert.deepEqual(
+    textLines(chain).map((line) => line.match(/[\ufe0e\ufe0f\u200d]/g)?.length),
+    [1, 1],
+    "nothing is told by them",
+  );
+});
+
 Deno.test("no path leads out of the workspace", async () => {
   await using desk = await startDesk();
   const root = desk.place.workspaceDir;

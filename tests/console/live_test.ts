@@ -43,9 +43,10 @@ Deno.test("a call that runs is seen, and cancelled from the page, by its person 
   const signInPage = await ada.open(`${server.url}/console/activity`);
   await ada.submit(signInPage, { username: "ada", passphrase });
 
-  const prompt = "<b>a secret plan</b>";
+  const prompt = "<b>a secret plan</b>\u202e\u200b";
   const running = call(server.url, await createToken(place), "llm_generate", { prompt });
   const page = await seen(owner, server.url, /&quot;prompt&quot;:&quot;&lt;b&gt;a secret plan/);
+  assert.ok(page.html.includes("\\u{202E}\\u{200B}") && !/[\u202e\u200b]/.test(page.html), "nothing hides in it");
   assert.doesNotMatch((await ada.open(`${server.url}/console/activity`)).html, /secret plan/);
   const id = /name="call" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
   const own = await ada.open(`${server.url}/console/activity`);

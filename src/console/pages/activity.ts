@@ -144,7 +144,7 @@ function runningTable(calls: Awaited<ReturnType<ConsoleSources["live"]["view"]>>
     const pause = visit.visitor.isAdministrator && actButton(visit, "activity", "pause", "Pause client", own);
     const buttons = html`<div class="row">${actButton(visit, "activity", "cancel", "Cancel", call)}${pause}</div>`;
     return [
-      ...[nameOf(client), person, html`<strong>${tool}</strong>`, html`<code>${given}</code>`],
+      ...[nameOf(client), person, html`<strong>${tool}</strong>`, html`<code>${showExactly(given)}</code>`],
       ...[ago(since, visit.now), buttons],
     ];
   });

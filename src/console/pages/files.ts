@@ -10,7 +10,7 @@ import {
   refusalWords,
   showExactly,
   showName,
-  showText,
+  showReadably,
   toSize,
   withKept,
   workspaceOf,
@@ -98,7 +98,7 @@ export function filesSection(
         const { next_cursor: next, document } = answerIn(outcome);
         return html`
           <p class="quiet">${sizeWords(sizeBytes)}, changed ${ago(modifiedAt, visit.now)}${document &&
-            `. ${showText(document)}`}</p>
+            `. ${showReadably(document)}`}</p>
           <p>${link("Download", { download: "1" }, "button")}${link("History", { view: "history" }, "button")}</p>
           ${contentOf(outcome, path)}
           ${next !== undefined && html`<p>${link("Next lines", { cursor: next })}</p>`}
@@ -138,7 +138,7 @@ export function filesSection(
         const rows = [...names === null ? [] : answerIn(names).matches, ...matches].map(({ filename, line, text }) => {
           const shown = showName(filename);
           const place = line === 0 ? {} : { line: String(line) };
-          return [link(shown, { path: shown, ...place }), line || null, html`<code>${showText(text)}</code>`];
+          return [link(shown, { path: shown, ...place }), line || null, html`<code>${showReadably(text)}</code>`];
         });
         const columns = ["File", "#Line", "Text"];
         const whenEmpty = next === undefined ? "No matches." : "No matches so far.";
@@ -254,7 +254,7 @@ function contentOf(outcome: ToolOutcome, path: string): Html {
   }
   const { content, start_line: first } = answerIn(outcome);
   if (content === undefined) return refusal("There is no preview of this kind of file.");
-  const lines = showText(content).replace(/\n$/, "").split("\n").map((each) => html`<li>${each}</li>`);
+  const lines = showReadably(content).replace(/\n$/, "").split("\n").map((each) => html`<li>${each}</li>`);
   return html`<ol class="text" start="${first}">${lines}</ol>`;
 }
 

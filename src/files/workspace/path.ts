@@ -319,6 +319,15 @@ export function showText(text: string): string {
   return text.replace(misleadingInText, toEscape);
 }
 
+// what shows as nothing, or turns a text around, but where it shapes an emoji, or letters of Arabic or Indic scripts
+const invisible =
+  /\r(?!\n|$)|(?:[^\P{C}\t\n\r]|[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\u2800\ufffc])(?<!\p{Extended_Pictographic}[\ufe0e\ufe0f]|[#*\d]\ufe0f(?=\u20e3)|[\p{Extended_Pictographic}\p{Emoji_Modifier}]\ufe0f?\u200d(?=\p{Extended_Pictographic})|(?:\p{Script=Arabic}|(?!\p{Script=Inherited})\p{M})[\u200c\u200d])/gu;
+
+/** A text for a person who reads it: {@link showText}, and as `\u{...}` what shows as nothing; it stays readable. */
+export function showReadably(text: string): string {
+  return text.replace(invisible, toEscape);
+}
+
 // what shows as nothing, as a blank, or as a line end, what covers its neighbours, and what looks like other characters
 const unseen =
   /[^\t\n\r\P{Cc}]|\r(?!\n)|(?! )[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc]|(?<=\p{M}{6})\p{M}|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}\u037e\u1fef\u2024\u2044\u212a\u2215\u29f5\u29f8\u29f9\uff0f\uff3c]/gu;
