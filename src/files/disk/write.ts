@@ -26,15 +26,15 @@ const maxAppendAttempts = 5;
 export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "copy"> {
   const { limits } = disk;
   return {
-    async write(path, bytes, { mode, ifMatch, passages } = {}) {
+    async write(path, bytes, { mode, ifMatch, passages, isReturning } = {}) {
       const { maxWriteBytes: limitBytes } = limits;
       const sizeBytes = bytes.byteLength;
       if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
       const put = () =>
         mode === "append"
           ? append(disk, path, bytes, ifMatch)
-          : putContent(disk, path, [bytes], { mode, ifMatch, passages });
-      return await inTurn(disk, path, put);
+          : putContent(disk, path, [bytes], { mode, ifMatch, passages, isReturning });
+      return await inTurn(disk, path, put, isReturning);
     },
     async receive(path, content, options) {
       const received = await putContent(disk, path, content, { ...options, limitBytes: maxArriving(limits) });
@@ -59,9 +59,11 @@ export function writingOf(disk: Disk): Pick<Workspace, "write" | "receive" | "co
   };
 }
 
+type Task = (target: Target) => Promise<Outcome<WrittenFile>>;
+
 /** Runs `task` as the only writer of the file that `path` leads to. */
-async function inTurn(disk: Disk, path: WorkspacePath, task: (target: Target) => Promise<Outcome<WrittenFile>>) {
-  const target = lookForTarget(disk, path); // before anything is written
+async function inTurn(disk: Disk, path: WorkspacePath, task: Task, isReturning?: boolean) {
+  const target = lookForTarget(disk, path, isReturning); // before anything is written
   return target.ok ? await disk.writers.run(target.value.segments.join("/"), () => task(target.value)) : target;
 }
 
@@ -69,8 +71,8 @@ async function inTurn(disk: Disk, path: WorkspacePath, task: (target: Target) =>
 type Target = Pick<Resolved, "segments" | "info">;
 
 /** What is there now: nothing of it is used when the content is placed. */
-function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
-  return disk.access.attempt(() => findTarget(disk, path));
+function lookForTarget(disk: Disk, path: WorkspacePath, isReturning?: boolean): Outcome<Target> {
+  return disk.access.attempt(() => findTarget(disk, path, isReturning));
 }
 
 async function append(disk: Disk, path: WorkspacePath, bytes: Uint8Array, ifMatch: string | undefined) {
@@ -120,7 +122,8 @@ export async function cutDiskFile(
     disk,
     path,
     disk.limits.maxFileBytes,
-    (file) => putContent(disk, path, beginningOf(readPieces(file), sizeBytes), { version: matched.value }),
+    (file) =>
+      putContent(disk, path, beginningOf(readPieces(file), sizeBytes), { version: matched.value, isReturning: true }),
   );
 }
 
@@ -141,7 +144,7 @@ async function putContent(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   { mode, ifMatch, version, limitBytes = Infinity, permissions = null, ...writing }: PutOptions,
 ): Promise<Outcome<WrittenFile>> {
-  const target = lookForTarget(disk, path); // before a byte is taken
+  const target = lookForTarget(disk, path, writing.isReturning); // before a byte is taken
   if (!target.ok) return target;
   const { info } = target.value;
   if (mode === "create" && info !== null) return failure({ reason: "already_exists" });
@@ -160,7 +163,7 @@ async function putContent(
   try {
     const filled = await fill(disk, opened.value, pieces, { replacedBytes: info?.size ?? 0, limitBytes });
     if (!filled.ok) return filled;
-    const now = lookForTarget(disk, path); // others may have written it meanwhile
+    const now = lookForTarget(disk, path, writing.isReturning); // others may have written it meanwhile
     if (!now.ok) return now;
     const { segments, info: replaced } = now.value;
     const isOwned = replaced !== null && keepOwner(file, replaced);
@@ -242,6 +245,8 @@ interface Writing {
   /** Whether the old content is the beginning of the new one. */
   readonly isExtended?: boolean;
   readonly passages?: readonly Passage[] | undefined;
+  /** See `WriteOptions`. */
+  readonly isReturning?: boolean | undefined;
 }
 
 /** A staged file that holds all of a content. */
@@ -256,7 +261,7 @@ const writeBits = 0o222;
 const setGroupId = 0o2000;
 
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
-function findTarget(disk: Disk, path: WorkspacePath): Outcome<Resolved> {
+function findTarget(disk: Disk, path: WorkspacePath, isReturning?: boolean): Outcome<Resolved> {
   const resolved = resolveInside(disk, path);
   if (!resolved.ok) return resolved;
   const { segments, names, info } = resolved.value;
@@ -264,7 +269,7 @@ function findTarget(disk: Disk, path: WorkspacePath): Outcome<Resolved> {
   if (info?.isFile === false) return failure({ reason: "not_a_file" });
   const allowed = info === null
     ? checkNewNames(disk.rules, segments, segments.length - names.length)
-    : checkChangeable(disk, segments, info);
+    : checkChangeable(disk, segments, isReturning ? { ...info, mode: null } : info); // whatever its write bits
   return allowed.ok ? resolved : allowed;
 }
 
@@ -281,9 +286,9 @@ function commitFile(
   disk: Disk,
   path: WorkspacePath,
   staged: StagedContent,
-  { segments: expected, version, isExtended = false, passages }: Writing,
+  { segments: expected, version, isExtended = false, passages, isReturning }: Writing,
 ): Outcome<{ readonly created: boolean }> {
-  const target = findTarget(disk, path); // again: it may have changed while the content was written
+  const target = findTarget(disk, path, isReturning); // again: it may have changed while the content was written
   if (!target.ok) return target;
   const { segments, info } = target.value;
   if (segments.join("/") !== expected.join("/")) return changedMeanwhile; // a link on the way leads elsewhere now

@@ -178,7 +178,7 @@ async function undoOfPassages(
   const bytes = decoded === null || reverted === null ? null : encodeEdited({ ...decoded, bytes: now }, reverted);
   if (bytes === null) return changed;
   const ifMatch = read.value.sha256;
-  return success(() => workspace.write(path, bytes, { ifMatch }));
+  return success(() => workspace.write(path, bytes, { ifMatch, isReturning: true }));
 }
 
 async function requireFree(

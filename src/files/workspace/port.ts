@@ -191,6 +191,8 @@ export interface WriteOptions {
   readonly ifMatch?: string;
   /** What an edit makes of which places, for {@link Trash}: it can then be undone in a file that was changed since. */
   readonly passages?: readonly Passage[];
+  /** Puts back what was there, also in a file that was made read-only since, as {@link Trash} does. */
+  readonly isReturning?: boolean | undefined;
 }
 
 /** What a write left behind. */
