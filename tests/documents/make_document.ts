@@ -52,7 +52,11 @@ export function relationships(targets: Readonly<Record<string, string>>): string
 }
 
 /** A package with a main part; `parts` are further ones. */
-function makeOffice(main: string, xml: string, parts: Readonly<Record<string, string>>): Uint8Array<ArrayBuffer> {
+function makeOffice(
+  main: string,
+  xml: string,
+  parts: Readonly<Record<string, string | Uint8Array>>,
+): Uint8Array<ArrayBuffer> {
   return makeContainer({
     "[Content_Types].xml": `${head}<Types/>`,
     "_rels/.rels": relationships({ officeDocument: main }),
@@ -61,7 +65,10 @@ function makeOffice(main: string, xml: string, parts: Readonly<Record<string, st
   });
 }
 
-export function makeWord(body: string, parts: Readonly<Record<string, string>> = {}): Uint8Array<ArrayBuffer> {
+export function makeWord(
+  body: string,
+  parts: Readonly<Record<string, string | Uint8Array>> = {},
+): Uint8Array<ArrayBuffer> {
   return makeOffice("word/document.xml", `<w:document ${namespaces}><w:body>${body}</w:body></w:document>`, parts);
 }
 

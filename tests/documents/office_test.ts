@@ -154,6 +154,49 @@ Deno.test("office: macros and outside files are named, not run and not fetched",
   ]);
 });
 
+Deno.test("docx: other documents that stand in the text are read there, or said to be left out", async () => {
+  const mail = "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b; type=text/html\r\n\r\n" +
+    "--b\r\nContent-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n" +
+    "<html><body><p>a =C3=A9</p></body></html>\r\n--b--\r\n";
+  const inner = makeWord(p("inner") + '<w:altChunk r:id="rId1"/>', {
+    "word/_rels/document.xml.rels": relationships({ aFChunk: "deep.htm" }),
+    "word/deep.htm": "<p>deep</p>",
+    "word/vbaProject.bin": "x",
+  });
+  const rows: readonly (readonly [name: string, content: string | Uint8Array, text: string | null])[] = [
+    ["a.htm", "\ufeff<html><body><h1>Terms</h1><ul><li>one<li>two</ul></body></html>", "# Terms\n\n- one\n- two"],
+    ["a.mht", mail, "a é"],
+    ["a.txt", "plain a < b\r\nsecond", "plain a < b\nsecond"],
+    ["a.rtf", "{\\rtf1\\ansi bold}", "bold"],
+    ["a.docx", inner, "inner\n\ndeep"],
+    ["a.dat", "<p>by its content</p>", "by its content"],
+    ["a.xml", '<pkg:package xmlns:pkg="p"><pkg:part/></pkg:package>', null],
+    ["a.bin", new Uint8Array([0x89, 0x50, 0, 1, 2]), null],
+    ["broken.docx", "PK\x03\x04 and nothing", null],
+    ["empty.htm", "", null],
+  ];
+  for (const [name, content, text] of rows) {
+    const chunk = `${p("before")}<w:altChunk r:id="rId1"/><w:altChunk r:id="rId1"/>${p("after")}`;
+    const document = await read(makeWord(chunk, {
+      "word/_rels/document.xml.rels": relationships({ aFChunk: name }),
+      [`word/${name}`]: content,
+    }));
+    const shown = text ?? "[another document, not read]";
+    assert.equal(document.parts[0]?.text, `before\n\n${shown}\n\n${shown}\n\nafter`, name);
+    const remarks = text === null
+      ? [`holds another document in its text, which was not read: word/${name}`]
+      : content === inner
+      ? ["contains macros, which were not run"]
+      : [];
+    assert.deepEqual(document.remarks, remarks, name);
+  }
+  const outside = await read(makeWord('<w:altChunk r:id="rId1"/>', {
+    "word/_rels/document.xml.rels": relationships({ aFChunk: "http://evil.example/a.htm" }),
+  }));
+  assert.match(outside.remarks.join(), /^refers to 1 outside file, which was not fetched/);
+  assert.equal(outside.parts[0]?.text, "[another document, not read]");
+});
+
 const cell = (name: string, inner: string, attributes = "") => `<c r="${name}" ${attributes}>${inner}</c>`;
 
 Deno.test("xlsx: values with their formulas, shared ones moved with their cells", async () => {

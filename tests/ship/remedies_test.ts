@@ -129,7 +129,10 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
     /^Move, rename|^formulas refer|text box|^: p\S+- gives|^, of which|^without text|^Link: |^Field /,
     "a document's parts",
   ],
-  [/^Comment|tracked change|^\[|left out; the source|Merged cells|macros|not fetched|^Notes: /, "a document's parts"],
+  [
+    /^Comment|tracked change|^\[|left out; the source|Merged cells|macros|not fetched|which was not read|^Notes: /,
+    "a document's parts",
+  ],
   [/^\S+, \S+ with outputs/, "a document's parts"],
 ];
 

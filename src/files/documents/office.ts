@@ -13,7 +13,7 @@ interface Relation {
 }
 
 export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
-  const { names, part } = openContainer(bytes, budget);
+  const { names, part, read } = openContainer(bytes, budget);
   const kept = new Map<string, Map<string, Relation>>();
   /** Where a part's relationships lead, by id, in the order that they are written. */
   const relations = (name: string): Map<string, Relation> =>
@@ -37,7 +37,7 @@ export function openOffice(bytes: Uint8Array, budget: DocumentBudget) {
   );
   remarks.push(...outsideRemarks(outside));
   const title = titleOf(textOf(childOf(part("docProps/core.xml"), "coreProperties", "title")));
-  return { names, title, remarks, main, part, relations, related };
+  return { names, title, remarks, main, part, read, relations, related };
 }
 
 /** The cached values of charts that a part shows, as one line a series. */

@@ -1,11 +1,13 @@
 /** Word documents (ECMA-376, part 1, §17): running text, with comments, notes and tracked changes where they stand. */
-import { type DocumentReader, nameWords } from "./document.ts";
+import { type DocumentBudget, type DocumentReader, nameWords } from "./document.ts";
+import { readHtml, readMail } from "./html.ts";
 import { countOf, formatNumber, heading, image, inline, oneLine, renderFlow, say, wordsOf } from "./markdown.ts";
 import type { Dialect } from "./markdown.ts";
 import { allOf, childOf, type Element, elementsOf, textOf } from "./markup.ts";
 import { imageOf, officeDialect, type OfficePackage, openOffice } from "./office.ts";
+import { readRichText } from "./rich_text.ts";
 
-export const readWord: DocumentReader = (bytes, budget) => {
+export const readWord: DocumentReader = async (bytes, budget) => {
   const office = openOffice(bytes, budget);
   const { main, part, related, relations, title, remarks } = office;
   const changes = new Map<string, number>();
@@ -16,6 +18,7 @@ export const readWord: DocumentReader = (bytes, budget) => {
     numberOf: createNumbering(part(related(main, "/numbering"))),
     changes,
     notes: readNotes(office, render),
+    chunkOf: await readChunks(office, budget),
   };
   const body = part(main);
   const text = render(body, main);
@@ -39,6 +42,38 @@ interface Shared {
   /** How often each person changed something. */
   readonly changes: Map<string, number>;
   readonly notes: Map<string, () => string>;
+  /** The text of a part that is another document. */
+  readonly chunkOf: Awaited<ReturnType<typeof readChunks>>;
+}
+
+const plainText: DocumentReader = (bytes) => {
+  return { kind: "txt", summary: "", remarks: [], parts: [{ name: "text", text: new TextDecoder().decode(bytes) }] };
+};
+/** By how they begin: their names and types say little. */
+const chunkReaders: readonly (readonly [RegExp, DocumentReader])[] = [
+  [/^PK/, readWord],
+  [/^\{\\rtf/, readRichText],
+  [/^(?:[\w-]+:.*\r?\n(?:[ \t].*\r?\n)*)*mime-version:/i, readMail],
+  [/<(?:!doctype html|html|head|body|div|p|h\d|span|table|ul|ol)\b/i, readHtml],
+  [/^(?!<)[\P{Cc}\t\r\n]+$/u, plainText],
+];
+const chunkHeadBytes = 1_024;
+
+/** Documents of other kinds that stand in the text (§17.17.2). Those that cannot be read are said to be left out. */
+async function readChunks({ main, relations, read, remarks }: OfficePackage, budget: DocumentBudget) {
+  const chunks = new Map<string, string>();
+  for (const { type, target, isExternal } of relations(main).values()) {
+    if (isExternal || !type.endsWith("/aFChunk")) continue;
+    const bytes = read(target);
+    const head = new TextDecoder("latin1").decode(bytes.subarray(0, chunkHeadBytes));
+    const reader = chunkReaders.find(([begins]) => begins.test(head))?.[1];
+    const document = await Promise.try(() => reader?.(bytes, budget, 1)).catch(() => undefined); // as `readDocument`
+    const text = document?.parts.map((one) => one.text.trim()).join("\n\n") ?? "";
+    remarks.push(...document?.remarks ?? []);
+    if (text !== "") chunks.set(target, text);
+    else remarks.push(`holds another document in its text, which was not read: ${nameWords(target)}`);
+  }
+  return (target = "") => `\n\n${chunks.get(target) ?? "[another document, not read]"}`;
 }
 
 /** The words of comments and notes, by what refers to them. */
@@ -55,7 +90,8 @@ function readNotes({ main, part, related }: OfficePackage, render: (element: Ele
   return notes;
 }
 
-function wordDialect(office: OfficePackage, partName: string, { styles, numberOf, changes, notes }: Shared): Dialect {
+function wordDialect(office: OfficePackage, partName: string, all: Shared): Dialect {
+  const { styles, numberOf, changes, notes, chunkOf } = all;
   const { relations } = office;
   const takeNote = ({ name, attributes }: Element) => {
     const key = `${name} ${attributes["id"]}`;
@@ -105,6 +141,7 @@ function wordDialect(office: OfficePackage, partName: string, { styles, numberOf
       tr: (row) => ({ as: "row", before: Number(valueOf(childOf(row, "trPr"), "gridBefore") ?? 0) }),
       tc: (element) => ({ as: "cell", columns: Number(valueOf(childOf(element, "tcPr"), "gridSpan") ?? 1) }),
       ddList: (one) => say(elementsOf(one, "listEntry")[Number(valueOf(one, "result") ?? 0)]?.attributes["val"] ?? ""),
+      altChunk: ({ attributes }) => say(chunkOf(relations(partName).get(attributes["r:id"] ?? "")?.target)),
       delText: (element) => say(textOf(element)),
       ...{ tab: say("\t"), ptab: say("\t"), cr: say("\n"), noBreakHyphen: say("-"), rt: inline("[", "]") },
       sym: ({ attributes }) => say(symbolOf(attributes["font"], attributes["char"])),
