@@ -10,7 +10,7 @@ import { cutText, displayValue, isStoredSysId, isSysId, oneLine, storedValue, wo
 import type { RecordFields } from "./field_values.ts";
 import { findRecord, type FoundRecord, type RecordName } from "./find_record.ts";
 import { readAnswers } from "./catalog_item.ts";
-import { chosenFields, type ShownRecord, toShownRecord } from "./search.ts";
+import { chosenFields, isHidden, type ShownRecord, stepsOf, toShownRecord } from "./search.ts";
 import {
   given,
   isKept,
@@ -489,10 +489,10 @@ async function getRecord(
   if (taskField !== null && paths.some((path) => path.startsWith(`${taskField}.`))) {
     throw invalidInput(`read the ${taskField} by its number`);
   }
-  const walked = paths.length === 0 ? record : await parts.tableApi.row(table, sysId, paths);
+  const all = { ...record, ...paths.length === 0 ? {} : await parts.tableApi.row(table, sysId, stepsOf(paths)) };
   const wanted = asksForAll ? Object.keys(record) : names;
-  const shown = toShownRecord(parts, table, { ...record, ...walked }, wanted);
-  const unshown = names?.filter((name) => !name.includes(".") && !(name in record) && !(name in walked)) ?? [];
+  const shown = toShownRecord(parts, table, all, wanted);
+  const unshown = names?.filter((name) => isHidden(all, name)) ?? [];
   const fieldsShown = [...shown.fields, ...unshown.map((name) => ({ name, value: "(not shown to this user)" }))];
   const view: RecordView = {
     ...{ record: { ...shown, fields: fieldsShown }, version: storedValue(record, "sys_mod_count") },

@@ -100,8 +100,7 @@ async function readSelection(
     readonly order: readonly string[];
   },
 ) {
-  const compared = checked.flatMap(({ path, through }) => through === "" ? path : [path, through]);
-  const request = { query: allOf(query, ...order), fields: [...fields, ...compared] };
+  const request = { query: allOf(query, ...order), fields: stepsOf([...fields, ...checked.map(({ path }) => path)]) };
   const read = await attempt(readOn(parts.tableApi, table, request, reading));
   if (!read.ok && read.error.reason === "forbidden" && narrower !== undefined) {
     return await readSelection(parts, narrower, { fields, order, ...reading });
@@ -118,6 +117,23 @@ async function readSelection(
   throw invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );
+}
+
+/** The paths, each after those that lead to it: where one is not shown, they tell why. */
+export function stepsOf(paths: readonly string[]): readonly string[] {
+  const steps = paths.flatMap((path) => path.split(".").map((_, at, names) => names.slice(0, at + 1).join(".")));
+  return [...new Set(steps)];
+}
+
+/** Whether ServiceNow keeps the field from the person; a path that ends at an empty reference is not in the row either. */
+export function isHidden(row: RecordFields, path: string): boolean {
+  const through = path.slice(0, Math.max(0, path.lastIndexOf(".")));
+  if (through !== "" && !(through in row)) return isHidden(row, through);
+  return !(path in row) && (through === "" || displayValue(row, through) !== "");
+}
+
+function isUnshown(rows: readonly RecordFields[], path: string): boolean {
+  return rows.some((row) => isHidden(row, path)) && !rows.some((row) => path in row);
 }
 
 const wholeNumber = /^[a-z]{2,10}\d{4,12}$/i;
@@ -273,9 +289,8 @@ export async function searchRecords(parts: DeskParts, search: RecordSearch) {
   const hint = nearest?.ok === false && nearest.error.reason === "invalid_input" ? [nearest.error.message] : [];
   const isOther = nearest?.ok && !nearest.value.name.toLowerCase().startsWith(`${named?.toLowerCase()} (`);
   if (isOther) hint.push(`did you mean ${nearest.value.name}?`);
-  // a path through a reference that is empty in all of them is not there either
-  const asked = new Set([...search.fields === undefined ? [] : names, ...sorted].filter((path) => !path.includes(".")));
-  const unshown = [...asked].filter((path) => rows.length > 0 && !rows.some((row) => path in row));
+  const asked = new Set([...search.fields === undefined ? [] : names, ...sorted]);
+  const unshown = [...asked].filter((path) => isUnshown(rows, path));
   const unsorted = (path: string): string => sorted.includes(path) ? " and may not sort by it" : "";
   hint.push(...unshown.map((path) => `ServiceNow shows this user no ${path}${unsorted(path)}`));
   return {
@@ -355,7 +370,7 @@ export async function countRecords(
     order: ["ORDERBYsys_id"],
     ...{ wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest },
   });
-  const unshown = rows.length === 0 ? undefined : fields.find((path) => !rows.some((row) => path in row));
+  const unshown = fields.find((path) => isUnshown(rows, path));
   if (unshown !== undefined) throw invalidInput(`ServiceNow shows this user no ${unshown} in ${table}: leave it out`);
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = new Map<string, { readonly name: string; readonly sysId: string; readonly own: RecordFields[] }>();
@@ -416,7 +431,7 @@ function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly
 /** Days follow the person's calendar; a week is named by its Monday. */
 function groupName(row: RecordFields, { path, unit }: Awaited<ReturnType<typeof groupField>>, zone: string): string {
   const stored = storedValue(row, path);
-  if (!(path in row) && !path.includes(".")) return "(not shown to this user)"; // a path can end at an empty reference
+  if (isHidden(row, path)) return "(not shown to this user)";
   if (unit === null) return shownValue(row, path) || "(empty)";
   if (Number.isNaN(momentOf(stored))) return "(empty)";
   const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);

@@ -102,6 +102,41 @@ Deno.test("what ServiceNow does not show is not said to be empty, sorted by or t
   assert.match(planned, /whether there is a field u_unknown is not known: it is sent as given/);
 });
 
+Deno.test("a field behind a reference that is not shown is told, and one behind an empty reference is empty", async () => {
+  const habits = { hiddenFields: ["sys_user.email", "sys_user.location"] };
+  await using desk = await openDesk({ instance: { data: "desk", habits } });
+  const rows = desk.instance.tables.get("incident") ?? assert.fail();
+  const search = (fields: string, where = "active=true") =>
+    desk.text("servicenow_search", { table: "incident", where, fields, limit: 2 });
+  const count = (more: object) => desk.text("servicenow_count", { table: "incident", ...more });
+  for (const hidden of ["caller_id.email", "caller_id.location.name", "caller_id.location"]) {
+    assert.match(await search(`number,${hidden}`), new RegExp(`ServiceNow shows this user no ${hidden} \\(`));
+    assert.match(await count({ group_by: hidden }), new RegExp(`^refused .*shows this user no ${hidden} in incident`));
+    const record = await desk.text("servicenow_get_record", { id: "INC0010016", fields: `state,${hidden}` });
+    assert.match(record, new RegExp(`^${hidden}: \\(not shown to this user\\)$`, "m"));
+  }
+  const some = await search("number,caller_id.email,caller_id.name");
+  assert.match(some, /no caller_id\.email \(/);
+  assert.match(some, /\n {2}caller_id.name Ben/);
+  const empty = "assigned_to is empty";
+  for (const path of ["assigned_to.email", "assigned_to.department.name", "assigned_to.location"]) {
+    assert.doesNotMatch(await search(`number,${path}`, empty), /shows this user no/, path);
+    assert.match(await count({ where: empty, group_by: path }), /^incident: [1-9]\d* .*\n\(empty\): [1-9]/, path);
+  }
+  const number = /INC\d+/.exec(await search("number", empty))?.[0];
+  const record = await desk.text("servicenow_get_record", { id: number, fields: "state,assigned_to.email" });
+  assert.doesNotMatch(record, /not shown/);
+  // of both kinds, each is told apart
+  const user = [...desk.instance.tables.get("sys_user")?.values() ?? []][0]?.["sys_id"];
+  const three = [...rows.values()].slice(0, 3);
+  three.forEach((row, at) => Object.assign(row, { assigned_to: at === 0 ? "" : user }));
+  const where = `number=${three.map((row) => row["number"]).join("|")}`;
+  assert.match(
+    await count({ where, group_by: "assigned_to.email" }),
+    /^refused .*shows this user no assigned_to.email/,
+  );
+});
+
 Deno.test("a value that an instance empties in place of taking another is told as lost", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   const own = { id: "INC0010017", values: { assigned_to: "eve" } }; // who is in no group of this one
