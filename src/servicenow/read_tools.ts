@@ -140,9 +140,9 @@ function countLines(
 ) {
   const meanWords = (each: RecordCount["mean"]): string => {
     if (!hasMean) return "";
-    return each === null
-      ? "; no record has both dates"
-      : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
+    if (each === null) return "; no record has both dates";
+    const turned = each.hours < 0 ? " (the first date is the later one)" : "";
+    return `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates${turned}`;
   };
   const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
   const more = instanceCount === null

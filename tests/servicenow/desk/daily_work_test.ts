@@ -176,6 +176,8 @@ Deno.test("figures by day and week on the person's calendar, with the mean time 
   assert.match(await count({ group_by: "state by day" }), /state is no date/);
   assert.match(await count({ mean_time: "opened_at" }), /mean_time takes two dates/);
   assert.match(await count({ mean_time: "opened_at,state" }), /mean_time takes two dates/);
+  const reversed = await count({ group_by: "urgency", mean_time: "resolved_at, opened_at" });
+  assert.match(reversed, /; mean -3\.0 h of 2 with both dates \(the first date is the later one\)\n/, reversed);
   assert.match(await count({ group_by: "urgency", ...mean }), /High: \d+; mean 3\.0 h of 2 with both dates/);
 });
 
