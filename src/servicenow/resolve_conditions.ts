@@ -45,7 +45,7 @@ export async function resolveConditions(parts: DeskParts, table: string, where: 
     const { path, column, owner } = found;
     const { term, words: meant } = await conditionTerm(parts, found, condition);
     const isText = /^(string|html)$/.test(column.type) && column.choice !== "list" && column.name !== "number";
-    if (isText && condition.listed !== "never" && condition.value.includes("|")) {
+    if (isText && condition.listed !== "never" && condition.parts === undefined && condition.value.includes("|")) {
       quoted ??= `${path} ${condition.operator} "${condition.value}"`;
     }
     const isKnown = owner.columns.some(({ name }) => name === column.name);
@@ -126,17 +126,17 @@ async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Co
   const numbers = value.split(/[\s,|]+/).filter((each) => each !== "").flatMap((each) =>
     numbersOf(each, found.owner.table)
   );
-  return textTerm(path, { ...comparison, value: numbers.join("|") });
+  return textTerm(path, { ...comparison, value: numbers.join("|"), parts: undefined });
 }
 
 const separators = /\s*(?:\||,|\bor\b)\s*/i;
 
 /** Each of several alternatives, or the whole value where it is one. */
 async function alternatives<T>(
-  { value, listed }: Comparison,
+  { value, listed, parts: given }: Comparison,
   resolve: (part: string) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {
-  const parts = listed === "never" ? [] : value.split(separators).filter((part) => part !== "");
+  const parts = given ?? (listed === "never" ? [] : value.split(separators).filter((part) => part !== ""));
   if (parts.length < 2) return await resolve(value);
   const whole = await attempt(resolve(value));
   return whole.ok ? whole.value : (await Array.fromAsync(parts, resolve)).flat();
@@ -271,12 +271,11 @@ function isOneTerm(term: string): boolean {
   return term !== "" && !/\^(?!OR)/.test(term.replaceAll("^^", ""));
 }
 
-function textTerm(path: string, { operator, value, listed }: Comparison): Term {
+function textTerm(path: string, { operator, value, listed, parts: given }: Comparison): Term {
   const separator = listed === "never" ? null : listed === "words" ? separators : /\s*\|\s*/;
-  const parts = separator === null ? [value] : value.split(separator).filter((part) => part !== "");
+  const parts = given ?? (separator === null ? [value] : value.split(separator).filter((part) => part !== ""));
   const values = toQueryValues(parts, path);
   if (parts.length === 0) throw invalidInput(`${path} must not be empty`);
-  if (/^[<>]/.test(operator) && parts.length > 1) throw invalidInput(`${path} ${operator} takes one value`);
   return termsOf(path, operator, values, parts.map((part) => part.trim()));
 }
 
@@ -290,6 +289,7 @@ function booleanTerm(path: string, operator: Operator, value: string): Term {
 
 /** One term for several values: any of them, or none of them. */
 function termsOf(path: string, operator: Operator, values: readonly string[], labels: readonly string[]): Term {
+  if (/^[<>]/.test(operator) && values.length > 1) throw invalidInput(`${path} ${operator} takes one value`);
   const checked = values.map((value) => `${path}${encodedOperator(operator)}${value}`);
   const isNegative = operator === "!=" || operator === "not contains";
   const term = isNegative ? checked.join("^") : anyOf(checked);
@@ -329,6 +329,8 @@ interface Condition {
   readonly isAlternative?: boolean;
   /** How the value lists alternatives: `a|b` always, after `in` and `contains` by commas or "or" too, in quotes not at all. */
   readonly listed?: "words" | "never";
+  /** What the value lists, where some of it is in quotes. */
+  readonly parts?: readonly string[] | undefined;
 }
 
 const maxConditions = 20;
@@ -418,8 +420,13 @@ function splitLine(line: string) {
   return [...parts, { text: line.slice(start).trim(), isAlternative }];
 }
 
-/** Several values, each in quotes. */
-const quotedValues = /^(?:(["'])(?:(?!\1)[^,|])+\1(?:\s*(?:[,|]|\bor\b)\s*(?=["'])|$)){2,}$/i;
+/** A value of a list, in quotes or bare, and what divides it from the next. */
+const listItem = new RegExp(
+  String.raw`(?:\s*(["'])((?:(?!\1).)+)\1(?=SEP|\s*$)|((?:(?!SEP).)*))(?:SEP|$)`.replaceAll("SEP", separators.source),
+  "gi",
+);
+/** What a list has beside values in quotes: what divides them, or bare values that bars alone divide. */
+const isList = /^(?:[\s,|]|\bor\b)*$|^(?!.*\bor\b)[^"',]*$/i;
 
 function parseCondition(line: string): Condition | null {
   const [, emptyField, emptiness = ""] = withBlank.exec(line) ?? [];
@@ -450,11 +457,14 @@ function parseCondition(line: string): Condition | null {
   }
   if (value !== given) return { field: named, operator, value, listed: "never" };
   const isIn = /^(not )?in$/i.test(word);
-  const isQuoted = quotedValues.test(value);
-  if (!isIn && !isQuoted && !/contains$/.test(operator)) return { field: named, operator, value };
-  const list = value.replace(isIn ? /^[([]([^]*)[)\]]$/ : /^\((.*)\)$/, "$1");
-  const plain = isIn || isQuoted ? list.replace(/(["'])((?:(?!\1).)*)\1(?=\s*(?:[,|]|\bor\b|$))/gi, "$2") : list;
-  return { field: named, operator, value: plain, listed: "words" };
+  const isListed = isIn || /contains$/.test(operator);
+  const list = isListed ? value.replace(isIn ? /^[([]([^]*)[)\]]$/ : /^\((.*)\)$/, "$1") : value;
+  const items = [...list.matchAll(listItem)];
+  const isQuoted = items.some(([, quote]) => quote !== undefined);
+  const isOne = !isListed && !(isQuoted && isList.test(list.replace(/(["'])(?:(?!\1).)+\1/g, "")));
+  if (isOne) return { field: named, operator, value };
+  const parts = items.map(([, , quoted, bare = ""]) => quoted ?? bare.trim()).filter((part) => part !== "");
+  return { field: named, operator, listed: "words", ...isQuoted ? { value: parts.join("|"), parts } : { value: list } };
 }
 
 // Encoded queries as agents of other servers write them (`active=true^priority=1^ORDERBYDESCopened_at`), as conditions

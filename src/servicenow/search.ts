@@ -112,7 +112,7 @@ async function readSelection(
     const having = isFilled ? rows : rows.filter((row) => !isEmpty(row));
     return having.length > 0 && !having.some((row) => isFilled ? displayValue(row, path) !== "" : path in row);
   });
-  const hint = quoted === undefined || rows.length > 0 ? [] : [`and if | is part of the value: ${oneLine(quoted)}`];
+  const hint = quoted === undefined || rows.length > 0 ? [] : [`if | is part of the value, write ${oneLine(quoted)}`];
   if (hidden === undefined) return { ...read.value, understood: [...understood, ...hint] };
   throw invalidInput(
     `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,

@@ -124,7 +124,10 @@ const others: readonly (readonly [words: RegExp, why: string])[] = [
   [/shown (?:as|at) |; :text at|:source at|there is nothing at|^, \.\.\. .*\S+ in all$/, "a success"],
   [/^line \S+, characters|not (?:counted|compared), |^\S+ files of |^\S*, \S+ bytes\S*$/, "a success"],
   [/^but for |^found nowhere|^each of |it is searched again|^all and without hold/, "a success"],
-  [/^, ignore_case|^write the expression|pass regex: true/, "a success, with the way to another"],
+  [
+    /^, ignore_case|^write the expression|pass regex: true|^if \| is part of the value/,
+    "a success, with the way to another",
+  ],
   [
     /^Move, rename|^formulas refer|text box|^: p\S+- gives|^, of which|^without text|^Link: |^Field /,
     "a document's parts",

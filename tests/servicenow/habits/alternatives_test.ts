@@ -86,6 +86,10 @@ Deno.test("a value with a bar in it is found in quotes, and where nothing is fou
     const numbers = await desk.text(tool, { table: "incident", where: "number = INC0019998|INC0019999" });
     assert.doesNotMatch(numbers, /part of the value/);
   }
+  assert.match(
+    await count(desk, "short_description = jam|noise"),
+    /, if \| is part of the value, write short_description = "jam\|noise"$/,
+  );
   const none = await count(desk, 'assigned_to = "Ada Lovelace|Ben Bitdiddle"');
   assert.match(none, /^refused .*no person "Ada Lovelace\|Ben Bitdiddle"/, "in quotes it is one name");
   assert.match(await count(desk, 'state = "New|In Progress"'), /^refused .*state cannot be "New\|In Progress"/);
@@ -114,6 +118,46 @@ Deno.test("several values that are each in quotes are several values", async () 
     assert.equal((await count(desk, quoted)).split(",")[0], found, quoted);
   }
   assert.match(await count(desk, "short_description contains \"VPN 'or' laptop\""), /contains VPN 'or' laptop$/);
+});
+
+Deno.test("of several values those in quotes are whole, whatever divides others is in them", async () => {
+  await using desk = await openDesk();
+  for (const [at, title] of ["Gate A|B", "lift, or stairs", "roof"].entries()) {
+    change(desk, at + 1, { short_description: title });
+  }
+  change(desk, 4, { assigned_to: sysId("e5") });
+  const user = desk.instance.tables.get("sys_user")?.get(sysId("e5")) ?? assert.fail();
+  user["name"] = "Eve | External, or so";
+  for (
+    const [where, found, words] of [
+      ['short_description = "Gate A|B"|"roof"', 2, /is Gate A\|B or roof$/],
+      ['short_description = "Gate A|B" or "lift, or stairs"', 2],
+      ["short_description='roof','lift, or stairs'", 2],
+      ['short_description = "Gate A|B"|roof', 2],
+      ['short_description = roof | "Gate A|B"', 2],
+      ['short_description in ("Gate A|B","lift, or stairs", roof)', 3],
+      ['short_description in ("Gate A|B")', 1],
+      ['short_description contains "A|B", "lift, or"', 2],
+      ['short_description contains "A|B"|roof', 2],
+      ['short_description != "Gate A|B"|"roof"', 13, /is not Gate A\|B nor roof$/],
+      ['short_description = "Gate A|C"|"loft"', 0, /is Gate A\|C or loft$/],
+      ['assigned_to = "Eve | External, or so"|"Ada Lovelace"', 2],
+      ['state = "New"|"In Progress"', 3],
+    ] as const
+  ) {
+    const text = await count(desk, where);
+    assert.match(text, new RegExp(`^incident: ${found} `), `${where}: ${text}`);
+    if (words !== undefined) assert.match(text, words);
+  }
+  change(desk, 5, { short_description: '"VPN", the second' });
+  assert.match(
+    await count(desk, `short_description = "VPN", the second`),
+    /^incident: 1 /,
+    "no list: a text with quotes",
+  );
+  change(desk, 1, { short_description: `it's|5" wide` });
+  assert.match(await count(desk, `short_description = it's|that's`), /^incident: 0 .*is it's or that's/);
+  assert.match(await count(desk, `short_description contains 5" wide`), /^incident: 1 /);
 });
 
 Deno.test("asterisks at the ends of a value stand for any text, and what is stored as a number is not compared as text", async () => {
