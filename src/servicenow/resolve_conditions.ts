@@ -82,12 +82,13 @@ async function refuseFurther(parts: DeskParts, table: string, { field, value, li
   }
 }
 
-/** Refuses two bounds of a date with nothing between them: "none" would be taken for the truth. */
+/** Refuses two bounds with nothing between them: "none" would be taken for the truth. */
 function refuseEmptyRange(terms: readonly string[], understood: readonly string[]): void {
-  const bounds = terms.map((term) => /^([\w.]+)([<>])=?(\d{4}-\d\d-\d\d[ \d:]*)$/.exec(term) ?? []);
+  const bounds = terms.map((term) => /^([\w.]+)([<>])=?(\d{4}-\d\d-\d\d[ \d:]*|-?\d+)$/.exec(term) ?? []);
   for (const [at, [, path, sign, first = ""]] of bounds.entries()) {
-    const end = bounds.findIndex(([, field, way, last = ""]) => field === path && way === "<" && last < first);
-    if (sign === ">" && end >= 0) throw invalidInput(`there is no date with ${understood[at]} and ${understood[end]}`);
+    const isBefore = (last: string) => isNumber(last) ? Number(last) < Number(first) : last < first;
+    const end = bounds.findIndex(([, field, way, last = ""]) => field === path && way === "<" && isBefore(last));
+    if (sign === ">" && end >= 0) throw invalidInput(`nothing is both ${understood[at]} and ${understood[end]}`);
   }
 }
 
@@ -168,13 +169,12 @@ async function choiceTerm(
     if (seen === null) throw invalidInput(notAmongKnown(path, part, choices));
     return seen.length > 0 ? seen.map((each) => each.value) : [part];
   });
+  const stored = /^[<>]/.test(operator) ? ` (compared as it is stored: ${values[0]})` : "";
   const labels = values.map((each) =>
-    labelOf(each, choices) ?? `${each} (as given: ServiceNow does not show this user its values)`
+    `${labelOf(each, choices) ?? `${each} (as given: ServiceNow does not show this user its values)`}${stored}`
   );
-  // If choices were found in records, people can have stored any text.
-  const stored = toQueryValues(values, path);
   const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
-  return termsOf(path, operator, stored, named);
+  return termsOf(path, operator, toQueryValues(values, path), named); // choices that records have can be any text
 }
 
 async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison): Promise<Term> {

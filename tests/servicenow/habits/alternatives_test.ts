@@ -160,6 +160,29 @@ Deno.test("of several values those in quotes are whole, whatever divides others 
   assert.match(await count(desk, `short_description contains 5" wide`), /^incident: 1 /);
 });
 
+Deno.test("what is stored as a number is compared with one, and the answer says which", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const whole = async (where: string) => Number(/^incident: (\d+)/.exec(await count(desk, where))?.[1]);
+  for (
+    const [where, same, words] of [
+      ["priority >= High", "priority=2|3|4|5", /priority >= 2 - High \(compared as it is stored: 2\)$/],
+      ["priority < Moderate", "priority=1|2", /priority < 3 - Moderate \(compared as it is stored: 3\)$/],
+      ["impact > 1", "impact=2|3", /impact > 1 - High \(compared as it is stored: 1\)$/],
+      ["state > New", "state!=New", /state > New \(compared as it is stored: 1\)$/],
+    ] as const
+  ) {
+    assert.match(await count(desk, where), words);
+    assert.equal(await whole(where), await whole(same), where);
+  }
+  assert.match(await count(desk, "priority > High|Low"), /^refused .*priority > takes one value/);
+  for (
+    const where of ["priority between Low and High", "reassignment_count between 50 and 9", "impact > 2\nimpact < 1"]
+  ) {
+    assert.match(await count(desk, where), /^refused .*nothing is both \w+ >=? .* and \w+ <=? /, where);
+  }
+  assert.match(await count(desk, "reassignment_count between 9 and 50"), /^incident: \d/);
+});
+
 Deno.test("asterisks at the ends of a value stand for any text, and what is stored as a number is not compared as text", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   for (
