@@ -8,14 +8,16 @@ import {
   answerError,
   answerInvalid,
   answerResult,
+  type Call,
+  CallInterrupted,
   encodeBlock,
   logCrash,
   mark,
+  type McpAnswer,
   objectOf,
   refuseScopes,
+  runInContext,
 } from "./call.ts";
-import type { Call, McpAnswer } from "./call.ts";
-import { CallInterrupted, runInContext } from "./call_context.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
 import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
 import { isObject } from "../lib/json.ts";
