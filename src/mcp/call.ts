@@ -1,6 +1,6 @@
 /** One request on its way through the server: what is known of it, what runs in its context, and the answers that end it. */
 import type { Principal } from "../lib/principal.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile, ResultType, Revision } from "./revision.ts";
 import type { FrameReader, MessageStream } from "./streams.ts";
 import {
   errorText,
@@ -17,7 +17,6 @@ import {
 } from "./jsonrpc.ts";
 import { parseAnswer, tasksExtension } from "./question.ts";
 import type { Answer, Answers, AskFailure, ClientAbility, Question, Questions } from "./question.ts";
-import type { ResultType, Revision } from "./revision.ts";
 import type { AuditEntry, Runtime } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext } from "./tool.ts";

@@ -26,13 +26,12 @@ import { listen } from "./notice_streams.ts";
 import { noCapabilities, parseClientCapabilities, tasksExtension, viewExtension } from "./question.ts";
 import { canonicalUri, familyOf, maxSuggestions } from "./resource.ts";
 import type { Prompt, Resource, ResourcePage } from "./resource.ts";
-import { type CacheHint, latestLegacyRevision, legacyRevisions } from "./revision.ts";
+import { type CacheHint, latestLegacyRevision, legacyRevisions, type Profile } from "./revision.ts";
 import type { Session } from "./session.ts";
 import { callTool } from "./tool_call.ts";
 import * as z from "zod";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { whenReady } from "../lib/turns.ts";
-import type { Profile } from "./profile.ts";
 import { toFlatSchema } from "./registry.ts";
 import { viewUri } from "./tool.ts";
 

@@ -6,7 +6,7 @@
  * - Each request leaves one audit record, which names no contents.
  * - Streams, questions, sessions and tasks are bounded. Sessions and tasks survive a restart, and any instance on the
  *   storage can serve them; a stream ends with its instance.
- * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
+ * - Tools know neither revisions nor the habits of clients: `revision.ts` has the differences.
  */
 export { type Exchange, type McpAnswer, type PublicExchange, tooManyCalls } from "./call.ts";
 export type { AuditEntry, CallWatch, McpServerOptions, TakeAudit, WatchedCall } from "./runtime.ts";
@@ -14,12 +14,11 @@ export { clientIdentity } from "./methods.ts";
 export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export type { McpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer } from "./mcp_server.ts";
-export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { viewMediaType } from "./question.ts";
 export { createToolRegistry } from "./registry.ts";
 export { createPromptRegistry, createResourceRegistry, maxSuggestions } from "./resource.ts";
 export type { Prompt, PromptMessage, Resource, ResourceFamily, ResourceOutcome, ResourcePage } from "./resource.ts";
-export { methodNames, type ServerInfo } from "./revision.ts";
+export { createProfiles, methodNames, type Profile, type ServerInfo, serviceNowName } from "./revision.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export type { Frame } from "./streams.ts";
 export {

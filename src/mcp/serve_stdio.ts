@@ -3,7 +3,7 @@ import { echoedId, errorText, isInitialize, isRpcId, kindOfMessage, refusalCode,
 import type { RpcId } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
-import { specProfile } from "./profile.ts";
+import { specProfile } from "./revision.ts";
 import type { Log } from "../lib/log.ts";
 import { atMost } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";

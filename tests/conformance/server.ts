@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
-import { specProfile } from "../../src/mcp/profile.ts";
+import { specProfile } from "../../src/mcp/revision.ts";
 import { createPromptRegistry, createResourceRegistry } from "../../src/mcp/resource.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { acceptsEventStream } from "../../src/http/mcp_endpoint.ts";
-import { specProfile } from "../../src/mcp/profile.ts";
+import { specProfile } from "../../src/mcp/revision.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const initialize = (params: unknown = {}) => rpc("initialize", params);

@@ -9,7 +9,7 @@ import type { AuditEntry, McpServerOptions } from "../../src/mcp/runtime.ts";
 import { checkBody } from "./wire_check.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
-import { serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
+import { serviceNowProfile, specProfile } from "../../src/mcp/revision.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { createToolRegistry, type ToolRegistry } from "../../src/mcp/registry.ts";
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import type { Exchange } from "../../src/mcp/call.ts";
-import { specProfile } from "../../src/mcp/profile.ts";
+import { specProfile } from "../../src/mcp/revision.ts";
 import { createHarness, modernVersion, principalWith, rpc } from "./harness.ts";
 
 const versionKey = "io.modelcontextprotocol/protocolVersion";

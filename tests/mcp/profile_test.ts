@@ -1,13 +1,8 @@
 /** ServiceNow's habits, and who gets them. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import {
-  createProfiles,
-  type Profile,
-  type ProfileOptions,
-  serviceNowProfile,
-  specProfile,
-} from "../../src/mcp/profile.ts";
+import { createProfiles, serviceNowProfile, specProfile } from "../../src/mcp/revision.ts";
+import type { Profile, ProfileOptions } from "../../src/mcp/revision.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";

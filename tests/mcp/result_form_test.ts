@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { StructuredResults } from "../../src/mcp/runtime.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { serviceNowProfile } from "../../src/mcp/revision.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { until } from "../fixtures/until.ts";
 import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";

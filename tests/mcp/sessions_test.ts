@@ -4,13 +4,12 @@ import { join } from "node:path";
 import { systemClock } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { legacyRevisions, serviceNowProfile } from "../../src/mcp/revision.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { readEvents } from "./event_reader.ts";
-import { legacyRevisions } from "../../src/mcp/revision.ts";
 import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 

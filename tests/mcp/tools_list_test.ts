@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { serviceNowProfile } from "../../src/mcp/profile.ts";
+import { serviceNowProfile } from "../../src/mcp/revision.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry, toObjectSchema } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
